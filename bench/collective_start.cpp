@@ -1,9 +1,9 @@
-// What it costs to post a collective operation of 64 ranks whose plan is cached: bound to bytes,
-// and begun up to where it waits first. Messages cost nothing here, so this is what lists add to
-// them.
+// Measures what it costs to post a collective operation of 64 ranks if its plan is cached: the
+// operation is bound to bytes, and begun up to where it waits first. Messages cost nothing here, so
+// the result is what lists add to them.
 //
-// In the same run: the same where list and plan are made anew each time, and a system call, which
-// the ratio is to. Medians of batches, in nanoseconds.
+// The same run measures the operation with list and plan made anew each time, and a system call,
+// which the ratio is to. Times are medians of batches, in nanoseconds.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ constexpr std::uint64_t kBytes = 1024;
 constexpr int kBatches = 201;
 constexpr int kEach = 100;
 
-// All messages are over, or none is.
+// A transport on which either all messages are over, or no message is.
 class Valve final : public Transport {
  public:
   void open(bool opened) { opened_ = opened; }
@@ -52,7 +52,7 @@ class Valve final : public Transport {
   std::uint32_t tags() const override { return 1; }
 
  private:
-  static constexpr std::size_t kSlot = 32;  // of a barrier's messages, which have no bytes
+  static constexpr std::size_t kSlot = 32;  // a barrier's messages have no bytes
   bool opened_ = true;
   std::uint64_t room_ = 0;
 };
@@ -93,7 +93,7 @@ void measure(Operation operation, const char* name, double system_call) {
   ++number;
   Call call;
   call.layout = &layout;
-  call.layout_number = number;  // as a communicator gives it to layouts that it knows
+  call.layout_number = number;  // as a communicator numbers known layouts
   call.input = in.data();
   call.output = out.data();
   call.reduction.combine = nothing;

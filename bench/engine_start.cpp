@@ -1,8 +1,10 @@
-// What it costs to post a collective operation of 64 ranks, whose like was posted before, to the
-// software adapter's engine: bound, and all of it on the adapter's queues. The ranks are objects of
-// one process, each with a device of its own, asked in turn; they find each other through memory.
+// Measures what it costs to post a collective operation of 64 ranks to the software adapter's
+// engine, if one like it was posted before: the operation is bound, and all of it is on the
+// adapter's queues. The ranks are objects of one process, each with a device of its own, asked in
+// turn. They find each other through memory.
 //
-// In the same run: a system call, which the ratio is to. Medians over operations and ranks.
+// The same run measures a system call, which the ratio is to. Times are medians over operations and
+// ranks.
 //
 //   SCELA_CHANNEL_VERBS=build-release/lib/libscela-ibverbs.so.1 build-release/bench/engine_start
 #include <sys/syscall.h>
@@ -36,7 +38,7 @@ constexpr int kTurns = 60;
 constexpr int kCalls = 10'000;
 
 using Bytes = std::vector<std::byte>;
-// By sender, receiver and route: what was sent and not received.
+// Messages that were sent and not received, by sender, receiver and route.
 using Mail = std::map<std::tuple<int, int, std::uint32_t, std::uint32_t>, std::deque<Bytes>>;
 
 class MailTransport final : public Transport {
@@ -44,7 +46,7 @@ class MailTransport final : public Transport {
   MailTransport(Mail& mail, int rank) : mail_(mail), rank_(rank) {}
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
     mail_[{rank_, peer, route.context, route.tag}].emplace_back(bytes.begin(), bytes.end());
-    return 0;  // over
+    return 0;  // the message is over
   }
   Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
     waiting_.push_back({&mail_[{peer, rank_, route.context, route.tag}], bytes});
@@ -86,7 +88,8 @@ struct Member {
   std::shared_ptr<const Plan> plan;
   Layout layout;
   Bytes in, out;
-  std::unique_ptr<RunPool> pool = std::make_unique<RunPool>();  // its runs' memory is registered
+  // the memory of its runs is registered
+  std::unique_ptr<RunPool> pool = std::make_unique<RunPool>();
 };
 
 [[noreturn]] void failed(const std::string& why) {
@@ -99,7 +102,7 @@ double median(std::vector<double>& times) {
   return times[times.size() / 2];
 }
 
-// All ranks once; what each post took is added.
+// Runs the operation once on all ranks. Adds what each post took to `times`.
 void run_once(std::vector<Member>& members, std::vector<double>& times) {
   std::vector<Run*> runs;
   for (Member& member : members)
@@ -150,7 +153,7 @@ void measure(std::vector<Member>& members, Operation operation, const char* name
     member.out.resize(kBytes * kRanks);
   }
   std::vector<double> times;
-  run_once(members, times);  // connects
+  run_once(members, times);  // the ranks connect
   run_once(members, times);
   times.clear();
   times.reserve(kTurns * kRanks);

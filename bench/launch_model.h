@@ -1,10 +1,9 @@
-// How long it takes to start n agents with c ranks each, by arithmetic: Table 2.1 of the founding
-// thesis (section 2.2.1), its hierarchical launch (Fig. 2.2), and a small event model of the
-// agents' tree.
+// Computes how long it takes to start n agents with c ranks each: Table 2.1 of the founding thesis
+// (section 2.2.1), its hierarchical launch (Fig. 2.2), and a small event model of the agents' tree.
 //
 // Three constants describe a cluster: T_conn to reach a node, T_nla to set an agent up there,
-// T_launch to start one process. Everything is in milliseconds. Knows nothing of how agents talk,
-// but the shape of the tree is the one they use (common/core/kary_tree.h).
+// T_launch to start one process. Everything is in milliseconds. The model knows nothing of how
+// agents talk, but its tree has the shape of theirs (common/core/kary_tree.h).
 #pragma once
 
 #include <algorithm>
@@ -26,17 +25,18 @@ struct Constants {
   double hop = 0;  // one message over one link of the tree
 };
 
-// Table 2.1, right: every process over a connection of its own.
+// The right side of Table 2.1: each process is started over a connection of its own.
 inline double without_agents(const Constants& t, double nodes, double ranks_per_node) {
   return nodes * ranks_per_node * (t.conn + t.launch);
 }
 
-// Table 2.1, left: the launcher reaches one node after the other; agents start ranks in parallel.
+// The left side of Table 2.1: the launcher reaches one node after the other, and agents start ranks
+// in parallel.
 inline double with_agents(const Constants& t, double nodes, double ranks_per_node) {
   return nodes * (t.conn + t.nla) + ranks_per_node * t.launch;
 }
 
-// Fig. 2.2: the launcher starts one agent; with every step as many agents again as there are.
+// The launcher of Fig. 2.2 starts one agent. Each step starts as many agents again as there are.
 inline std::uint32_t doubling_steps(std::uint32_t nodes) {
   std::uint32_t steps = 1;
   for (std::uint64_t started = 1; started < nodes; started *= 2)
@@ -53,8 +53,8 @@ enum class Starts {
                // nothing
 };
 
-// The tree of agents: each starts its children as soon as it runs; when all have reported (a hop a
-// level up, a hop a level down again) ranks are started.
+// The tree of agents: each agent starts its children as soon as it runs. When all have reported (a
+// hop a level up, a hop a level down again), ranks are started.
 inline double tree(const Constants& t, std::uint32_t nodes, std::uint32_t ranks_per_node,
                    std::uint32_t degree, Starts starts) {
   struct Arrival {

@@ -1,10 +1,10 @@
-// What packing pieces of a fence costs and saves, by their size (nla/core/packing.h).
+// Measures what packing pieces of a fence costs and saves, by their size (nla/core/packing.h).
 //
 //   packing PAIRS-FILE
 //
 // The file holds an aggregate of pairs, as bench/pmi_pairs.py records one from a real program. Each
-// line: bytes, packed bytes, time of packing and unpacking (the least of many), and the speed of a
-// link for which both take as long as the bytes that they save.
+// line has the bytes, the packed bytes, the time of packing and unpacking (the least of many), and
+// the speed of a link for which both take as long as the bytes that they save.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,9 +1,10 @@
-// What a node's PMIx server takes for a large job, of which it has 16 ranks, and how long it takes
-// until those may start: for 16 to 10,000 ranks.
+// Measures what memory a node's PMIx server takes for a large job, of which it has 16 ranks, and
+// how long it takes until those may start: for 16 to 10,000 ranks.
 //
 //   pmix_memory build-release/bin/scela-pmix
 //
-// Plays the server's agent. One line for each size: ranks, resident MiB of the server, seconds.
+// The program plays the server's agent. It prints one line for each size: ranks, resident MiB of
+// the server, seconds.
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
-// Until the server is ready; false if it ends before.
+// Waits until the server is ready. Returns false if the server ends before.
 bool wait_ready(int fd) {
   pmix::Decoder decoder;
   for (;;) {

@@ -1,8 +1,8 @@
-// How fast a node's shared memory is, next to the least that the machine allows, in the same run:
+// Measures how fast a node's shared memory is, next to the least time that the machine allows, in
+// the same run:
 //
 //   shm_latency            8 bytes there and back beside a bare line of the cache; rates; large
-//   copies
-//                          beside bare process_vm_readv; many ranks on few processors
+//                          copies beside bare process_vm_readv; many ranks on few processors
 //   shm_latency round N    only the last, with N ranks
 //
 // Ranks are processes; the first two are pinned on the first two processors that are allowed.
@@ -35,7 +35,7 @@ namespace {
 using namespace scela::channel;  // NOLINT: a program of one file
 using scela::monotonic_ns;
 
-// Between the ranks of a run, besides what is measured.
+// The memory that the ranks of a run share, besides what is measured.
 struct Board {
   std::atomic<std::uint32_t> arrived;
   alignas(64) std::atomic<std::uint64_t> ping;
@@ -83,7 +83,7 @@ Board* run(std::uint32_t ranks, bool pinned, const Body& body) {
     const pid_t child = ::fork();
     if (child == 0) {
       rank = i;
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // who measures may be ended in the middle
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the measuring process may be ended early
       break;
     }
     children.push_back(child);
@@ -113,7 +113,7 @@ void send(shm::NodeLink& link, std::uint32_t peer, const shm::Header& header,
     link.poll([](auto&&...) {});
 }
 
-// Half of the median time of there and back, of batches.
+// Returns half of the median round-trip time of batches.
 double there_and_back(std::uint32_t rank, int batches, int each,
                       const std::function<void()>& once) {
   std::vector<double> times;
@@ -167,7 +167,7 @@ double latency_of(shm::NodeLink& link, std::size_t bytes, int batches, int each)
   });
 }
 
-// Nanoseconds a message, of a stream from 0 to 1.
+// Returns nanoseconds for each message of a stream from rank 0 to rank 1.
 double rate_of(shm::NodeLink& link, std::size_t bytes, int count) {
   std::vector<std::byte> out(bytes), in(bytes);
   const std::uint64_t begin = monotonic_ns();
@@ -196,7 +196,7 @@ void two_ranks() {
     if (link.rank() == 0) std::printf("%s\n", link.describe().c_str());
     std::vector<double> floors;
     std::vector<std::vector<double>> found(sizes.size());
-    // In turns, so that what else the machine does is in both.
+    // The measurements take turns, so that other work of the machine is in both.
     for (int round = 0; round < kRounds; ++round) {
       barrier(shared, 2);
       floors.push_back(floor_of(link, shared, 10, 1000));
@@ -234,7 +234,7 @@ void two_ranks() {
       sizeof(Board));
 }
 
-// Medians of both, in turns.
+// Returns the medians of both, measured in turns.
 std::pair<double, double> in_turns(const std::function<void()>& first,
                                    const std::function<void()>& second, int each) {
   std::vector<double> times[2];
@@ -242,7 +242,7 @@ std::pair<double, double> in_turns(const std::function<void()>& first,
     const std::uint64_t begin = monotonic_ns();
     for (int i = 0; i < each; ++i)
       batch % 2 == 0 ? first() : second();
-    // The first of each finds nothing in the caches.
+    // The first batch of each finds nothing in the caches.
     if (batch >= 2) times[batch % 2].push_back(static_cast<double>(monotonic_ns() - begin) / each);
   }
   return {median(times[0]), median(times[1])};
@@ -277,12 +277,12 @@ void large() {
                                static_cast<double>(size) * 1e3 / link_ns, bare_ns / 1e3,
                                bare_ns / link_ns);
                  }
-                 barrier(shared, 2);  // until then the bytes must be there
+                 barrier(shared, 2);  // by then the bytes must be there
                }),
            sizeof(Board));
 }
 
-// A token of 8 bytes goes round.
+// Sends a token of 8 bytes round the ranks.
 void round_robin(std::uint32_t ranks) {
   ::munmap(
       run(ranks, false,

@@ -28,8 +28,8 @@ namespace {
 
 using namespace adoption;
 
-constexpr int kNobody = 1;       // exit status: not found, or no proof
-constexpr int kTryAgainMs = 20;  // orphan may be later than the adopter
+constexpr int kNobody = 1;              // exit status: not found, or no proof
+constexpr int kTryAgainMs = 20;         // orphan may be later than the adopter
 constexpr std::uint64_t kBeatMs = 500;  // the adopter takes silence for death
 
 volatile sig_atomic_t told_to_end = 0;

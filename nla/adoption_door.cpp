@@ -11,6 +11,7 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
 #include "nla/adoption.h"
@@ -85,20 +86,15 @@ class Door final : public AdoptionDoor {
   }
 
   void pause() {
-    timer_.expires_after(kPause);
-    timer_.async_wait([this](const error_code& error) {
-      if (!error) wait();
-    });
+    timer_.set(kPause, [this] { wait(); });
   }
 
-  // A visitor's record and the end of its time may come in the same moment; cancelling takes
-  // neither back then. Only the first counts, since the other may find the next visitor.
+  // A visitor's record and the end of its time may be due in the same moment. If the time comes
+  // first, the handler that waits for the record is queued already and cannot be taken back. It
+  // must not take the next visitor's record for that of its own.
   void listen() {
     const std::uint64_t turn = ++turn_;
-    timer_.expires_after(std::chrono::milliseconds(facts_.answer_ms));
-    timer_.async_wait([this, turn](const error_code& error) {
-      if (!error && turn == turn_) drop();
-    });
+    timer_.set(std::chrono::milliseconds(facts_.answer_ms), [this] { drop(); });
     visitor_.async_wait(Descriptor::wait_read, [this, turn](const error_code& error) {
       if (!error && turn == turn_) hear();
     });
@@ -159,7 +155,7 @@ class Door final : public AdoptionDoor {
   std::function<void(Adopter)> adopted_;
   Descriptor listening_;
   Descriptor visitor_;
-  boost::asio::steady_timer timer_;
+  Alarm timer_;
   SocketName name_;
   Talk talk_;
   std::uint64_t turn_ = 0;

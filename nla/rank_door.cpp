@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/core/text.h"
+#include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/socket_owner.h"
 #include "common/os/syscall.h"
@@ -32,7 +33,7 @@ constexpr std::chrono::milliseconds kRest{100};
 struct Visitor {
   explicit Visitor(boost::asio::io_context& io) : socket(io), timer(io) {}
   Descriptor socket;
-  boost::asio::steady_timer timer;
+  Alarm timer;
   std::string said;
   bool ended = false;
   bool awaited = false;  // the loop will report it
@@ -115,10 +116,7 @@ class Door final : public RankDoor {
   }
 
   void rest_a_while() {
-    rest_.expires_after(kRest);
-    rest_.async_wait([this](const error_code& error) {
-      if (!error) wait();
-    });
+    rest_.set(kRest, [this] { wait(); });
   }
 
   void welcome(Fd socket) {
@@ -130,10 +128,7 @@ class Door final : public RankDoor {
     const std::uint64_t number = next_++;
     Visitor& visitor = visitors_.try_emplace(number, host_.io).first->second;
     visitor.socket.assign(socket.release());
-    visitor.timer.expires_after(host_.limit);
-    visitor.timer.async_wait([this, number](const error_code& error) {
-      if (!error) give_up(number);
-    });
+    visitor.timer.set(host_.limit, [this, number] { give_up(number); });
     hear(number);
   }
 
@@ -265,7 +260,7 @@ class Door final : public RankDoor {
   const pmi::Dialect dialect_;
   DoorHost host_;
   Descriptor listening_;
-  boost::asio::steady_timer rest_;
+  Alarm rest_;
   std::uint16_t port_ = 0;
   bool waiting_ = false;
   bool warned_ = false;

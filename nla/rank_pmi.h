@@ -125,11 +125,11 @@ class RankPmi final : pmi::JobServices, EndListener {
   const RankSet& own_;
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
-  std::unique_ptr<Bell> own_bell_;   // rung by the agent only
-  std::unique_ptr<Bell> bell_;       // once a rank has asked for memory
-  std::vector<Connection*> ringed_;  // connections that have memory
-  RankSet ended_;                    // ranks of this node
-  RankSet left_;                     // ranks known to have left, of others
+  std::unique_ptr<Bell> own_bell_;                        // rung by the agent only
+  std::unique_ptr<Bell> bell_;                            // once a rank has asked for memory
+  std::vector<Connection*> ringed_;                       // connections that have memory
+  RankSet ended_;                                         // ranks of this node
+  RankSet left_;                                          // ranks known to have left, of others
   bool reading_ = true;
   std::unique_ptr<Port> port_;  // none: ranks inherit
 };

@@ -15,8 +15,6 @@ namespace scela::nla {
 
 namespace {
 
-using boost::system::error_code;
-
 // Delay of a verdict. A rank may end its connection too early, or disagree with others about an
 // operation. It may then be about to end, or to give up on a connection of its own, and that is the
 // cause.
@@ -112,9 +110,8 @@ void RankPmi::ended_badly(Rank rank) {
 void RankPmi::doubt(Rank rank, std::function<void()> verdict) {
   if (believe_claim(rank)) return;
   port_->doubted.add(RankSet::single(rank));
-  const auto at = port_->timers.emplace(port_->timers.end(), host_.io, kBenefitOfTheDoubt);
-  at->async_wait([this, at, rank, verdict = std::move(verdict)](const error_code& error) {
-    if (error) return;
+  const auto at = port_->timers.emplace(port_->timers.end(), host_.io);
+  at->set(kBenefitOfTheDoubt, [this, at, rank, verdict = std::move(verdict)] {
     if (port_->process(rank) != 0) verdict();
     port_->doubted.remove(RankSet::single(rank));
     port_->timers.erase(at);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/core/chunk.h"
+#include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/sealed_memory.h"
 #include "nla/rank_door.h"
@@ -56,7 +57,7 @@ struct RankPmi::Connection {
 struct RankPmi::Port {
   std::function<pid_t(Rank)> process;
   std::unique_ptr<RankDoor> door;
-  std::list<boost::asio::steady_timer> timers;  // of doubt()
+  std::list<Alarm> timers;  // of doubt()
   RankSet doubted;
 };
 

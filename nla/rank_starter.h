@@ -55,8 +55,8 @@ struct NodeFacts {
   std::uint16_t port = 0;                // on 127.0.0.1; 0: ranks inherit
   std::string companions;                // of programs agents start; may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one
-  std::string engine_socket = {};  // of the node's adapter; may be empty
-  bool accounts = false;           // ranks count their use (accounts.h)
+  std::string engine_socket = {};        // of the node's adapter; may be empty
+  bool accounts = false;                 // ranks count their use (accounts.h)
   // Returns more variables of a rank, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };

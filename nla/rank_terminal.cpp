@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "common/os/asio.h"
+#include "common/os/alarm.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 
@@ -24,15 +24,15 @@ constexpr milliseconds kLastAgain{5000};
 
 struct RankTerminal::Timers {
   explicit Timers(boost::asio::io_context& io) : end(io), hang_up(io) {}
-  boost::asio::steady_timer end;
-  boost::asio::steady_timer hang_up;
+  Alarm end;
+  Alarm hang_up;
 };
 
 RankTerminal::RankTerminal(boost::asio::io_context& io, Fd ours, Fd theirs, pid_t leader)
     : ours_(std::move(ours)),
       theirs_(std::move(theirs)),
       leader_(leader),
-      timers_(std::make_shared<Timers>(io)) {}
+      timers_(std::make_unique<Timers>(io)) {}
 
 RankTerminal::~RankTerminal() = default;
 
@@ -50,10 +50,7 @@ void RankTerminal::signal(int signo) {
 }
 
 void RankTerminal::hang_up_after(milliseconds delay) {
-  timers_->hang_up.expires_after(delay);
-  // A wait that was over when this object was destroyed cannot be taken back.
-  timers_->hang_up.async_wait([this, alive = std::weak_ptr<Timers>(timers_)](const auto& error) {
-    if (error || alive.expired()) return;
+  timers_->hang_up.set(delay, [this] {
     signal(SIGHUP);
     signal(SIGCONT);
   });
@@ -71,10 +68,7 @@ void RankTerminal::type_end() {
 }
 
 void RankTerminal::type_end_after(milliseconds delay) {
-  timers_->end.expires_after(delay);
-  const std::weak_ptr<Timers> alive = timers_;
-  timers_->end.async_wait([this, delay, alive](const auto& error) {
-    if (error || alive.expired()) return;
+  timers_->end.set(delay, [this, delay] {
     if (unread_input(theirs_.get()) == 0) type_end();
     type_end_after(std::min(2 * delay, kLastAgain));
   });

@@ -48,7 +48,7 @@ class RankTerminal {
   Fd ours_;
   Fd theirs_;
   pid_t leader_;
-  std::shared_ptr<Timers> timers_;
+  std::unique_ptr<Timers> timers_;
   bool ended_ = false;
 };
 

@@ -108,8 +108,8 @@ struct Ranks::State {
   RankPmi pmi;
   std::unique_ptr<PmixHelper> pmix;  // for jobs that speak PMIx
   std::unique_ptr<EngineHelper> engine;
-  std::string lacks_pmix;  // node's name, until warned of no PMIx
-  std::string lost_why;    // why the server of the ranks has ended
+  std::string lacks_pmix;                          // node's name, until warned of no PMIx
+  std::string lost_why;                            // why the server of the ranks has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::vector<std::pair<RankState*, int>> early;  // with status, while the server ends

@@ -34,7 +34,7 @@ struct RanksHost {
   std::function<std::uint64_t()> clock_ns;  // the root's clock
   std::function<void(Event)> emit;          // queues; does not handle it at once
   std::function<void()> turn_over;          // time to handle the emitted events
-  std::function<int()> segment;  // makes the segment if need be; -1: none
+  std::function<int()> segment;             // makes the segment if need be; -1: none
   // A rank has read the pair in the segment that has this hash of its key. Empty if the cache
   // evicts nothing.
   std::function<void(std::uint64_t hash)> used;

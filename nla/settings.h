@@ -27,9 +27,9 @@ struct Settings {
   std::string address;       // of the root's machine; may be empty
   std::uint32_t shares = 1;  // agents on a machine; agent i: i % shares
   // How agents start further agents on other machines.
-  std::string launch = kLaunchSsh;  // or a program and words (make_spawner())
-  std::string agent;                // path of scela-nla there; empty: ship it
-  std::uint32_t fanout = 128;       // concurrent sessions per process, >= 1
+  std::string launch = kLaunchSsh;    // or a program and words (make_spawner())
+  std::string agent;                  // path of scela-nla there; empty: ship it
+  std::uint32_t fanout = 128;         // concurrent sessions per process, >= 1
   std::uint32_t connect_ms = 10000;   // limit of each phase of a start
   std::string link = kLinkAuto;       // one of the three
   std::uint32_t heartbeat_ms = 2000;  // of links between machines; 0: none

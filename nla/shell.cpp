@@ -81,9 +81,8 @@ void Shell::State::reap() {
 // continued at once, since the process that has stopped it may be about to kill it.
 void Shell::State::continue_guardian(ChildAgent& child) {
   child.guardian_timer.emplace(io);
-  child.guardian_timer->expires_after(std::chrono::milliseconds(kStoppedGuardianMs));
-  child.guardian_timer->async_wait([&child](const error_code& error) {
-    if (!error && child.pid != 0) ::kill(child.pid, SIGCONT);
+  child.guardian_timer->set(std::chrono::milliseconds(kStoppedGuardianMs), [&child] {
+    if (child.pid != 0) ::kill(child.pid, SIGCONT);
   });
 }
 

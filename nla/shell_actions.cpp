@@ -23,9 +23,6 @@
 
 namespace scela::nla {
 
-using boost::asio::steady_timer;
-using boost::system::error_code;
-
 namespace {
 
 // Returns the environment that the node's login gave this agent, without the variables of its own
@@ -416,27 +413,24 @@ void Shell::State::kill_again() {
   check_leftovers();
   if (leftovers != Leftovers::killing) return;
   if (!kill_timer) kill_timer.emplace(io);
-  kill_timer->expires_after(std::chrono::milliseconds(kKillAgainMs));
-  kill_timer->async_wait([this](const error_code& error) {
-    if (error || leftovers != Leftovers::killing) return;
+  kill_timer->set(std::chrono::milliseconds(kKillAgainMs), [this] {
+    if (leftovers != Leftovers::killing) return;
     kill_again();
     pump();
   });
 }
 
 void Shell::State::carry_out(action::SetTimer& set) {
-  std::optional<steady_timer>& timer = timers[static_cast<std::size_t>(set.timer)];
+  std::optional<Alarm>& timer = timers[static_cast<std::size_t>(set.timer)];
   if (!timer) timer.emplace(io);
-  timer->expires_after(std::chrono::milliseconds(set.delay_ms));
-  timer->async_wait([this, which = set.timer](const error_code& error) {
-    if (error) return;
+  timer->set(std::chrono::milliseconds(set.delay_ms), [this, which = set.timer] {
     emit(event::TimerFired{which});
     pump();
   });
 }
 
 void Shell::State::carry_out(action::CancelTimer& cancel) {
-  std::optional<steady_timer>& timer = timers[static_cast<std::size_t>(cancel.timer)];
+  std::optional<Alarm>& timer = timers[static_cast<std::size_t>(cancel.timer)];
   if (timer) timer->cancel();
 }
 

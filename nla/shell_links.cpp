@@ -112,9 +112,7 @@ void Shell::State::arm_heart() {
   if (period == 0) return parent_heart.reset();
   // The next tick counts from the last one, not from the time it was due at. Late ticks are not
   // made up for.
-  heart_timer->expires_after(std::chrono::milliseconds(period) / Heartbeat::kTicksPerPeriod);
-  heart_timer->async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  heart_timer->set(std::chrono::milliseconds(period) / Heartbeat::kTicksPerPeriod, [this] {
     beat_links();
     arm_heart();
     pump();
@@ -208,9 +206,8 @@ void Shell::State::plan_change(LinkId id) {
   child.change = ChildAgent::Change::planned;
   child.change_timer.emplace(io);
   if (settings.link == kLinkTcp) return ask_for_change(id);
-  child.change_timer->expires_after(std::chrono::milliseconds(kChangeAgeMs));
-  child.change_timer->async_wait([this, id](const boost::system::error_code& error) {
-    if (!error && children[id - 1]->change == ChildAgent::Change::planned) ask_for_change(id);
+  child.change_timer->set(std::chrono::milliseconds(kChangeAgeMs), [this, id] {
+    if (children[id - 1]->change == ChildAgent::Change::planned) ask_for_change(id);
   });
 }
 
@@ -230,9 +227,7 @@ void Shell::State::ask_for_change(LinkId id) {
   child.link->send_link_frame(link_frame(LinkFrame::ask));
   child.link->flush();
   // The limit is for the child's answer. After it, the connection has a limit of its own.
-  child.change_timer->expires_after(std::chrono::milliseconds(2 * settings.connect_ms));
-  child.change_timer->async_wait([this, id](const boost::system::error_code& error) {
-    if (error) return;
+  child.change_timer->set(std::chrono::milliseconds(2 * settings.connect_ms), [this, id] {
     change_failed(id, "the agent does not answer");
     pump();
   });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/clock.h"
 #include "common/os/process_tree.h"
@@ -42,12 +43,12 @@ struct ChildAgent {
   std::uint32_t node = 0;
   std::uint32_t end = 0;  // of its slice, as it was first
   enum class Change : std::uint8_t { none, planned, asked, over } change = Change::none;
-  std::optional<boost::asio::steady_timer> change_timer;
+  std::optional<Alarm> change_timer;
   std::unique_ptr<TlsAttempt> attempt;
-  std::optional<boost::asio::steady_timer> guardian_timer;  // while its guardian is stopped
-  bool closed = false;    // the other end of its link is closed
-  bool given_up = false;  // its end is not reported any more
-  bool attach = false;    // it ran already, and is to be adopted
+  std::optional<Alarm> guardian_timer;  // while its guardian is stopped
+  bool closed = false;                  // the other end of its link is closed
+  bool given_up = false;                // its end is not reported any more
+  bool attach = false;                  // it ran already, and is to be adopted
   bool gone = false;
 };
 
@@ -173,10 +174,10 @@ struct Shell::State final : LinkListener {
   boost::asio::posix::stream_descriptor leash_watch;
   Descendants descendants;
   enum class Leftovers { none, asked, killing } leftovers = Leftovers::none;
-  std::optional<boost::asio::steady_timer> kill_timer;
-  std::array<std::optional<boost::asio::steady_timer>, kTimers> timers;
+  std::optional<Alarm> kill_timer;
+  std::array<std::optional<Alarm>, kTimers> timers;
 
-  std::optional<boost::asio::steady_timer> heart_timer;  // one for all links
+  std::optional<Alarm> heart_timer;  // one for all links
   std::optional<Heartbeat> parent_heart;
   Introduction parent_words;
   NodeKeys keys;     // of this agent's slice

@@ -47,12 +47,12 @@ namespace scela::channel::connect {
 
 struct Options {
   Mode mode = Mode::shared;
-  std::uint64_t secret = 0;      // the job's; other datagrams are dropped
-  std::uint32_t ranks = 0;       // size of the job; 0: any with the secret
-  std::uint32_t srq = 0;         // this process's SRQ number (XRC)
-  std::uint8_t mtu = 3;          // MTU of its port, as enum ibv_mtu
-  std::uint8_t reads = 1;        // RDMA reads its device answers at a time
-  std::uint32_t most_links = 0;  // links (RC: queue pairs); 0: any number
+  std::uint64_t secret = 0;                         // the job's; other datagrams are dropped
+  std::uint32_t ranks = 0;                          // size of the job; 0: any with the secret
+  std::uint32_t srq = 0;                            // this process's SRQ number (XRC)
+  std::uint8_t mtu = 3;                             // MTU of its port, as enum ibv_mtu
+  std::uint8_t reads = 1;                           // RDMA reads its device answers at a time
+  std::uint32_t most_links = 0;                     // links (RC: queue pairs); 0: any number
   Time first_wait = std::chrono::milliseconds(10);  // until a request is repeated; doubles
   Time longest_wait = std::chrono::seconds(1);
   std::uint8_t tries = 12;  // sends of a request before it is given up

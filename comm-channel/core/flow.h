@@ -141,8 +141,8 @@ class Flow {
   std::optional<Note> note_for(Peer& peer);
 
   Limits limits_;
-  std::uint32_t pool_;  // free, or held by peers, also gone ones
-  std::uint32_t free_;  // free to be granted
+  std::uint32_t pool_;       // free, or held by peers, also gone ones
+  std::uint32_t free_;       // free to be granted
   std::uint32_t debt_ = 0;   // part of pool_ that leaves it when free
   std::uint32_t spare_ = 0;  // posted, but assigned to no peer
   std::uint32_t asks_ = 0;

@@ -24,7 +24,7 @@ class GiveUps {
  public:
   struct Rules {
     Mode mode = Mode::shared;
-    std::uint64_t secret = 0;  // the job's; other datagrams are dropped
+    std::uint64_t secret = 0;                         // the job's; other datagrams are dropped
     Time first_wait = std::chrono::milliseconds(10);  // until the first repeat; doubles
     Time longest_wait = std::chrono::seconds(1);
     std::uint8_t tries = 12;

@@ -111,7 +111,7 @@ void Agent::State::on(const event::Received& event) {
     return;
   }
   Child* child = children.find(event.link);
-  if (child == nullptr || !child->serving()) return;  // late, from one that was given up
+  if (child == nullptr || !child->serving()) return;  // late: the child was given up
   if (!from_child(*child, event.message)) {
     violation(event.link, cat("unexpected message ", name_of(event.message)));
   }
@@ -185,7 +185,7 @@ void Agent::State::on(const event::RanksRefused& event) {
 
 void Agent::State::on(const event::RankExited& event) {
   Outcome outcome = event.outcome;
-  // However it ends then, with 0 too: it did not finish in time.
+  // A rank that ends after the time limit did not finish in time, even if it exits with 0.
   if (timed_out) {
     outcome = Outcome{Ending::timed_out, 0, false, false, {}};
   } else if (terminating) {
@@ -215,7 +215,7 @@ void Agent::State::on(const event::TimerFired& event) {
   switch (event.timer) {
     case Timer::grace:
     case Timer::leftover:
-      // Once forced, the shell repeats until nobody is left.
+      // If the end is forced, the shell repeats it until no process is left.
       if (!node_empty) context.act(action::EndLeftovers{true});
       break;
     case Timer::drain:
@@ -238,7 +238,8 @@ void Agent::State::on(const event::TimerFired& event) {
 }
 
 void Agent::State::on(const event::Asked& event) {
-  // What the node itself says in a rank's name it may say when the rank has ended.
+  // The node's own messages in the name of a rank (service tags) may be sent after the rank has
+  // ended.
   const auto* sent = std::get_if<ask::Send>(&event.request);
   const bool service = sent != nullptr && sent->tag >= kServiceTags;
   if (!context.own_ranks.contains(event.rank)) return;
@@ -262,7 +263,8 @@ void Agent::State::on(const event::Asked& event) {
         } else if constexpr (std::is_same_v<Ask, ask::Failed>) {
           tell_failed(event.rank, event.id);
         } else if (guardian_lost) {
-          // Its ranks are lost already, whatever they ask for on their way out.
+          // The ranks of this node are lost already, and their aborts and violations change
+          // nothing.
         } else if constexpr (std::is_same_v<Ask, ask::Abort>) {
           process_fail(event.rank, Outcome{Ending::aborted, ask.code, false, false, ask.why});
         } else {
@@ -274,7 +276,8 @@ void Agent::State::on(const event::Asked& event) {
 
 void Agent::State::on(const event::GuardianLost&) {
   if (guardian_lost || phase >= Phase::measuring) return;
-  if (phase == Phase::waiting) {  // nothing depends on this agent yet: let its slice be handed on
+  // No other agent depends on this one yet, so its parent may hand its slice on.
+  if (phase == Phase::waiting) {
     parent_lost("its guardian was killed");
     return;
   }
@@ -317,8 +320,8 @@ void Agent::State::on(const event::Say& event) {
   }
 }
 
-// Names of nodes are not believed to those that say them: the number is held against the link that
-// it came by, and the root knows its name.
+// The sender of a log record is not trusted to name its node. It gives a number, which must belong
+// to the link that the record came by. The root looks up the name of that node.
 void Agent::State::tell(msg::Log said) {
   if (context.is_root()) {
     said.record.node = contact_name(context.host(said.node));
@@ -333,7 +336,7 @@ void Agent::State::on(const event::Measured& event) {
   if (phase != Phase::measuring) return;
   Stats all = below;
   all.agents += context.is_root() ? 0 : 1;
-  all.messages += context.messages + (context.is_root() ? 0 : 1);  // Done itself
+  all.messages += context.messages + (context.is_root() ? 0 : 1);  // counts the Done message too
   all.bytes += event.sent_bytes;
   all.output_bytes += output.read_bytes();
   if (!context.is_root()) {

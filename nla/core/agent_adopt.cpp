@@ -1,5 +1,5 @@
-// What becomes of the children of an agent that is lost while the ranks run and the job goes on
-// (OnFailure::wait): its parent adopts them. docs/protocol.md has the reasons.
+// Adoption: if an agent is lost while the ranks run and the job goes on (OnFailure::wait), its
+// parent adopts the children of the lost agent. docs/protocol.md has the reasons.
 #include <algorithm>
 #include <csignal>
 
@@ -10,30 +10,33 @@ namespace scela::nla {
 
 namespace {
 
-// Sets of ranks that were cut off, as known to one agent. Each node's agent may have been adopted
-// for its own slice, and by who could only guess for a few others. Larger: more memory for a
-// hostile child; smaller: a child is lost after many losses.
+// An agent knows at most this many sets of cut-off ranks for each node. Each node's agent may have
+// been adopted for its own slice, and for a few others by adopters that could only guess the slice.
+// If it were larger, a hostile child could take more memory. If it were smaller, a child would be
+// lost after many losses.
 constexpr std::size_t kIslandsPerNode = 4;
 
 }  // namespace
 
-// The orphan.
+// These functions run at the orphan.
 
-// The root's own children have nobody who could adopt them.
+// No agent can adopt the root's own children.
 bool Agent::State::may_be_adopted() const {
   return context.adopts() && context.parent != kRootNode && phase == Phase::running &&
          !terminating && !shutdown && !guardian_lost && !context.parent_lost;
 }
 
-// What would be sent up from now on is told when there is somebody to tell. Also called when an
-// adopter is lost before it was one; the time goes on then.
+// The agent has lost its parent. What it would send up from now on is told once it has an adopter.
+// This is also called if an adopter is lost before it has adopted this agent. The timer then runs
+// on.
 void Agent::State::orphaned() {
   seen.clear();
   if (!std::exchange(context.orphaned, true)) {
     context.act(action::SetTimer{Timer::adopt, context.adopt_ms});
     output.hold();
     collectives.cut_off();
-    job_bytes.clear();  // of a world that did not come whole: it comes again
+    // These bytes are of a world that did not come whole. The adopter sends that world again.
+    job_bytes.clear();
     cut_off(context.subtree_ranks, true);
   }
   context.act(action::AwaitAdoption{});
@@ -44,7 +47,7 @@ bool Agent::State::down(const msg::Adopt& message) {
       message.job_id != context.job_id) {
     return false;
   }
-  // Who has not heard of what was taken from this agent asks for more than it has.
+  // An adopter that has not heard which nodes were taken from this agent asks for more than it has.
   const Slice& own = context.slice;
   const Slice& asked = message.slice;
   if (asked.first != own.first || asked.end < own.end || asked.end > context.nodes) return false;
@@ -67,7 +70,8 @@ bool Agent::State::down(const msg::Adopt& message) {
   return true;
 }
 
-// All that went up and matters still: whoever knows it already ignores it.
+// Tells the new parent all that was told to the lost parent and still matters. An agent that knows
+// it already ignores it.
 void Agent::State::told_again() {
   children.tell_below();
   if (launched_sent) tell_launched();
@@ -91,7 +95,7 @@ void Agent::State::told_again() {
   bulletin.ask_again();
 }
 
-// The adopter.
+// These functions run at the adopter.
 
 bool Agent::State::may_adopt_from(const Child& child) const {
   return context.adopts() && phase == Phase::running && child.state != ChildState::lost &&
@@ -123,7 +127,7 @@ bool Agent::State::up(Child& child, const msg::Orphan& message) {
   }
   const LinkId link = child.link;
   if (slice != child.slice) correct(child, slice);
-  Child& orphan = *children.find(link);  // it may have moved
+  Child& orphan = *children.find(link);  // correct() may have moved it
   orphan.slice_guessed = false;
   orphan.state = ChildState::ready;
   orphan.agents = message.agents;
@@ -133,8 +137,9 @@ bool Agent::State::up(Child& child, const msg::Orphan& message) {
   return true;
 }
 
-// What it does not answer for has other parents, or had: those that were lost with the one that
-// led here. Who is adopted now must end with this agent if the job is being ended.
+// The child answers for a smaller slice than was assumed. The rest of that slice has other parents,
+// or had: agents that were lost together with this child's parent. If the job is being ended, the
+// orphans that are adopted here are told to end too.
 void Agent::State::correct(Child& child, Slice slice) {
   RankSet ranks = child.ranks;
   std::vector<Child> orphans = children.corrected(child, slice);
@@ -146,7 +151,7 @@ void Agent::State::correct(Child& child, Slice slice) {
   children.tell_below(orphans);
   lose(ranks, "its agent and those above it were lost");
   const std::size_t before = children.all().size();
-  const Child known = child;  // it moves
+  const Child known = child;  // adopt() may move `child`
   adopt(known, std::move(orphans));
   for (std::size_t i = before; i < children.all().size(); ++i) {
     const LinkId link = children.all()[i].link;
@@ -157,7 +162,7 @@ void Agent::State::correct(Child& child, Slice slice) {
 
 bool Agent::State::up(Child& child, const msg::CutOff& message) {
   if (!may_be_island(child, message.ranks)) return false;
-  // They take part in nothing with ranks outside, and do not hear of it by themselves.
+  // These ranks take part in no operation with ranks outside, and do not hear of one by themselves.
   child.some_ended = true;
   collectives.child_has_ended_ranks();
   if (context.is_root()) {
@@ -169,7 +174,8 @@ bool Agent::State::up(Child& child, const msg::CutOff& message) {
   return true;
 }
 
-// All ranks of nodes that follow each other, as an agent is lost with its slice.
+// Returns true if `ranks` can be cut off together: all ranks of consecutive nodes, because they are
+// those of one agent's slice.
 bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const {
   if (!context.adopts() || ranks.empty() || !child.ranks.contains_all(ranks)) return false;
   const RankMap& map = context.job->map;
@@ -179,7 +185,7 @@ bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const
     first = std::min(first, node);
     last = std::max(last, node);
   });
-  // It may not know yet of the last worlds.
+  // The sender may not know the last worlds of the job yet.
   const RankSet all = map.ranks_of(first, last + 1).intersection(child.ranks);
   const RankSet fresh = all.minus(ranks);
   if (!fresh.empty()) {
@@ -192,13 +198,14 @@ bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const
          std::find(known.begin(), known.end(), ranks) != known.end();
 }
 
-// Told to everybody below; from the root, to everybody.
+// Tells all agents below that `ranks` are cut off. A call at the root reaches every agent.
 void Agent::State::cut_off(const RankSet& ranks, bool now) {
   if (now) name_table.cut_off();
   if (now) spawns.cut_off();
   mailbox.cut_off(ranks);
   children.broadcast(msg::CutOff{ranks, now});
-  // Those that serve ranks ask again; an orphan and those below it when it is adopted.
+  // Agents that serve ranks ask again. An orphan and the agents below it do so when the orphan is
+  // adopted.
   if (now || ranks.empty() || context.own_ranks.empty()) return;
   context.act(action::Reconnected{ranks});
 }

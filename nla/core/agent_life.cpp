@@ -9,18 +9,19 @@ namespace scela::nla {
 
 namespace {
 
-// How long a pipe may stay open after the last process of the node is gone. Only a process that is
-// no descendant of ours can hold it then.
+// A pipe may stay open for this long after the last process of the node is gone. Only a process
+// that is no descendant of this agent can hold it then.
 constexpr std::uint32_t kDrainMs = 1000;
-// How long a child may be silent when all others are ready before its further nodes are started
-// from here. Smaller: sessions that are under way anyway gather at one agent; larger: whoever waits
-// for a host that takes long to log in, waits twice for those below it.
+// A child may be silent for this long while all others are ready. This agent then starts the
+// child's further nodes. If it were smaller, sessions that are under way anyway would gather at one
+// agent. If it were larger, the nodes below a host that takes long to log in would wait longer.
 constexpr std::uint32_t kSlowMs = 1000;
-// Slack per level of the tree before an agent stops waiting for children that must end: a healthy
-// but overloaded node must not be given up.
+// An agent waits this much longer for each level of the tree, before it gives up children that must
+// end. A healthy but overloaded node must not be given up.
 constexpr std::uint32_t kSlackMs = 5000;
-// How long it waits after that for what is left of the processes of children that it has given up.
-// Less than kSlackMs, so that an agent that does both is done before its own parent gives it up.
+// After that, an agent waits for this long for what is left of the processes of children that it
+// has given up. It is less than kSlackMs, so that an agent that waits both times is done before its
+// own parent gives it up.
 constexpr std::uint32_t kLastMs = 2000;
 
 }  // namespace
@@ -41,7 +42,8 @@ void Agent::State::use_job(Job job) {
   phase = Phase::running;
   if (!context.is_root()) context.act(action::UseJob{*context.job});
 
-  // Nodes of this slice that have no agent, and children lost since they were ready.
+  // The ranks of nodes without an agent are lost, and so are those of children that were lost since
+  // they were ready.
   for (const msg::NodeFailed& failure : children.failures()) {
     const bool looked_after = std::any_of(
         children.all().begin(), children.all().end(),
@@ -76,7 +78,7 @@ void Agent::State::rank_over(Rank rank, Outcome outcome) {
   ranks_over(RankSet::single(rank), outcome);
 }
 
-// All of them the same way.
+// All of `ranks` ended with the same outcome.
 void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
   if (ranks.empty()) return;
   verdicts.record(ranks, outcome);
@@ -90,7 +92,7 @@ void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
   input.ranks_closed(ranks);
 }
 
-// PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
+// Sends PROCESS_FAIL (thesis section 2.2.1) at once to the launcher, which decides.
 void Agent::State::process_fail(Rank rank, const Outcome& said) {
   const Outcome outcome = with_short_why(said);
   if (outcome.ends_job()) aborted.emplace(rank, outcome);
@@ -119,7 +121,8 @@ void Agent::State::lose(const RankSet& ranks, const std::string& why) {
   if (!terminating) processes_lost(open, outcome);
 }
 
-// One report ends the job; where it goes on, peers must hear of everyone they might wait for.
+// If the job is to end, one report is enough. If it goes on, peers must hear of every rank that
+// they might wait for.
 void Agent::State::processes_lost(const RankSet& ranks, const Outcome& outcome) {
   if (context.job->on_failure == OnFailure::kill || outcome.ends_job()) {
     process_fail(ranks.front(), outcome);
@@ -138,7 +141,7 @@ void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
     children.broadcast(msg::PeersFailed{RankSet::single(rank)});
     mailbox.peers_failed(RankSet::single(rank));  // for those that are adopted later
     name_table.askers_failed(RankSet::single(rank));
-    bulletin.fail_waiting("");  // who waits below is told by that message
+    bulletin.fail_waiting("");  // PeersFailed tells the askers below
   }
 }
 
@@ -162,8 +165,8 @@ void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
   if (!again) context.act(action::SetTimer{Timer::grace, grace_ms});
 }
 
-// Once for SIGTERM, once more after the grace for what is left of it, descendants that no rank
-// answers for included.
+// The timer fires twice. First the ranks get SIGTERM. After the grace, the agent ends what is left
+// of them, including descendants that no rank answers for.
 void Agent::State::limit_reached() {
   if (phase != Phase::running || shutdown || terminating) return;
   if (timed_out) {
@@ -176,7 +179,8 @@ void Agent::State::limit_reached() {
   context.act(action::SetTimer{Timer::limit, context.grace_ms});
 }
 
-// To the agent of the rank that has a terminal, by the one way there is. False: it is not below.
+// Sends the size down the tree to the agent of the rank that has a terminal. Returns false if that
+// rank is not below.
 bool Agent::State::resize(const WindowSize& size) {
   if (!context.job->terminal_ranks.intersects(context.subtree_ranks)) return false;
   window = size;
@@ -189,13 +193,13 @@ bool Agent::State::resize(const WindowSize& size) {
 }
 
 void Agent::State::tell_window(const Child& child) {
-  // One that is to be adopted is told when it says that it is.
+  // A child that is to be adopted is told when it says that it was adopted.
   if (!window || !child.serving() || child.state == ChildState::adopting) return;
   if (!child.ranks.intersects(context.job->terminal_ranks)) return;
   context.send(child.link, msg::Resize{*window});
 }
 
-// In as many messages as it takes to keep each within a piece.
+// Sends as many messages as it takes to keep each of them within a piece.
 void Agent::State::send_verdicts() {
   constexpr std::size_t kRangeBytes = 10;  // two varints of a rank
   constexpr std::size_t kOutcomeBytes = 32;
@@ -242,15 +246,15 @@ void Agent::State::parent_lost(const std::string&) {
   }
   output.drop_all();
   if (phase == Phase::waiting) {
-    shutdown = true;  // never learnt who it is: nothing to end
+    shutdown = true;  // it has nothing to end yet
     return;
   }
   terminate(SIGTERM, context.grace_ms);
   shut_down();
 }
 
-// The nodes below a lost child are lost too, ranks or none, unless they are adopted: whoever plans
-// where ranks run must know. Returns all that are lost.
+// The nodes below a lost child are lost too, even those without ranks, unless they are adopted. The
+// part that plans where ranks run must know. Returns all nodes that are lost.
 RankSet Agent::State::out_of_reach(const Child& lost, const std::vector<Child>& orphans) {
   RankSet nodes = RankSet::run(lost.slice.first, lost.slice.size());
   nodes.remove(lost.handed_back);
@@ -264,10 +268,11 @@ RankSet Agent::State::out_of_reach(const Child& lost, const std::vector<Child>& 
   return nodes;
 }
 
-// To everybody, by the root. After what is known of ranks there has been told.
+// Tells the root which nodes are lost, and the root tells every agent. The caller has told what is
+// known of ranks there before.
 void Agent::State::tell_lost(const RankSet& nodes) {
   const RankSet fresh = nodes.minus(lost_below);
-  // Of a job that is being ended nobody is told any more who has failed.
+  // If the job is being ended, failures are not told to the agents any more.
   if (fresh.empty() || !context.job || terminating) return;
   lost_below.add(fresh);
   if (context.is_root()) return nodes_lost(fresh);
@@ -308,7 +313,8 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
   const bool first_time = child.state != ChildState::lost;
   RankSet gone;  // nodes
   child.state = ChildState::lost;
-  // Before anybody hears who is lost: what was given up here must not be adopted above.
+  // This comes before any agent hears of the loss: what was given up here must not be adopted
+  // above.
   if (context.adopts()) children.tell_below(orphans);
   if (first_time) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
@@ -322,7 +328,7 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
   collectives.child_ended(child);
   child.ranks = ranks;
   if (!orphans.empty()) {
-    const Child lost = child;  // it moves
+    const Child lost = child;  // adopt() may move `child`
     adopt(lost, std::move(orphans));
   }
   input.child_ended();
@@ -330,7 +336,8 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
 
 void Agent::State::violation(LinkId link, const std::string& why) {
   if (link == kParentLink) {
-    // The parent speaks nonsense: tell it, and end as if it were gone.
+    // The parent has broken the protocol. The agent reports that, and ends as if the parent were
+    // gone.
     tell({{LogLevel::error, Subsystem::tree, {}, "from the parent agent: " + why}, context.node});
     parent_lost(why);
     return;
@@ -341,7 +348,8 @@ void Agent::State::violation(LinkId link, const std::string& why) {
   }
 }
 
-// A pipe that waits for credit is held by nobody; one from which nothing comes, by an outsider.
+// If output waits for credit, the pipes are open for that reason only. If no output waits and none
+// has come since the last check, a process that is no descendant of this agent holds a pipe.
 void Agent::State::drain() {
   if (output.empty() && drained == output.read_bytes()) {
     context.act(action::DropStreams{});
@@ -353,7 +361,7 @@ void Agent::State::drain() {
 
 void Agent::State::give_up() {
   if (!terminating && !output.empty()) {
-    // Whoever reads the output is slow; children that wait for credit are in good health.
+    // The reader of the output is slow. Children that wait for credit are in good health.
     context.act(action::SetTimer{Timer::give_up, give_up_ms()});
     return;
   }
@@ -363,7 +371,8 @@ void Agent::State::give_up() {
       context.act(action::CloseLink{child.link});
       child_ended(child, "it did not end when told to", true);
     } else if (gave_up) {
-      child.gone = true;  // its process cannot be waited for any longer
+      // Its process cannot be waited for any longer.
+      child.gone = true;
     } else if (!child.gone) {
       context.act(action::CloseLink{child.link});
     }
@@ -377,7 +386,7 @@ std::uint32_t Agent::State::give_up_ms() const {
   const std::uint32_t levels = height(context.slice, context.degree) + (context.is_root() ? 1 : 0);
   const std::uint64_t wait =
       std::uint64_t{2} * context.grace_ms + kDrainMs + std::uint64_t{kSlackMs} * levels +
-      (context.adopts() ? context.adopt_ms : 0);  // of those that nobody could adopt
+      (context.adopts() ? context.adopt_ms : 0);  // orphans may wait for an adopter
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(wait, UINT32_MAX));
 }
 
@@ -418,7 +427,7 @@ void Agent::State::advance() {
   }
 }
 
-// Those that the job began with.
+// Returns those of `ranks` that the job began with.
 RankSet Agent::State::first_ranks(const RankSet& ranks) const {
   return context.job->worlds.empty() ? ranks : ranks.intersection(context.job->ranks_of_world(0));
 }
@@ -449,7 +458,7 @@ void Agent::State::advance_start() {
   phase = Phase::ready;
   if (shutdown) return;
   if (context.is_root()) {
-    // Counted by failures: what a child said when it became ready may be out of date.
+    // The failures are counted, because what a child said when it became ready may be out of date.
     context.act(
         action::AllReady{context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size()),
                          topologies.list()});

@@ -7,18 +7,21 @@ namespace scela::nla {
 
 namespace {
 
-// Bytes of trace from one node: several times what kMaxSpans (nla/constants.h) take. Smaller: the
-// agent of a node with very many ranks would be taken for hostile; larger: such a one could keep
-// the job from its end for longer.
+// A node may send this many bytes of trace: several times what kMaxSpans (nla/constants.h) take. If
+// it were smaller, the agent of a node with very many ranks would be taken for hostile. If it were
+// larger, a hostile agent could keep the job from its end for longer.
 constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
 
-// What a subtree may say in log records, for each of its nodes, in all. An honest node says some
-// lines in a job, with --verbose some for each rank. Larger: more of the user's terminal, and of
-// the memory of a launcher whose terminal stalls, for a node that was taken over.
+// A subtree may send this many bytes of log records in all, for each of its nodes. An honest node
+// says some lines in a job, and with --verbose some for each rank. If it were larger, a node that
+// was taken over could take more of the user's terminal. It could also take more of the launcher's
+// memory if the terminal stalls.
 constexpr std::uint64_t kMaxLogOfNode = std::uint64_t{64} * 1024;
-constexpr std::uint64_t kMaxLogOfRank = 1024;  // beside that, as --report-bindings has a line each
+// A subtree may send this many more bytes for each of its ranks: --report-bindings has a line for
+// each.
+constexpr std::uint64_t kMaxLogOfRank = 1024;
 constexpr std::size_t kMaxLogText = 4096;
-constexpr std::size_t kLogCost = 64;  // of one record beside its text
+constexpr std::size_t kLogCost = 64;  // bytes of a record beside its text
 
 }  // namespace
 
@@ -57,7 +60,7 @@ bool Agent::State::from_parent(const Message& message) {
           output.credit(one.bytes, one.past);
           return knows_itself;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
-          // Back up, if it is for ranks that a parent that has just come took to be below.
+          // An adopter may take ranks to be below that are not. A parcel for those goes back up.
           return (context.adopted || context.subtree_ranks.contains(one.destination)) &&
                  mailbox.receive(one);
         } else if constexpr (std::is_same_v<M, msg::PeersFailed>) {
@@ -176,7 +179,7 @@ bool Agent::State::down(const msg::SliceHosts& message) {
   }
   names.clear();
   names.shrink_to_fit();
-  // Fewer: the parent has started the last ones itself.
+  // If there are fewer hosts than nodes, the parent has started the last ones itself.
   if (context.hosts.empty() || context.hosts.size() > context.slice.size()) return false;
   context.slice.end = context.slice.first + static_cast<std::uint32_t>(context.hosts.size());
   phase = Phase::starting;
@@ -285,8 +288,8 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
   return true;
 }
 
-// Only at the end, only if the job is traced (without a job only the shells know), from each node
-// once.
+// Reports come only at the end, only if the job is traced, and once from each node. If there is no
+// job, only the shells know if it is traced.
 bool Agent::State::up(Child& child, const msg::Report& message) {
   if (!shutdown || (context.job && !context.job->trace)) return false;
   if (!child.slice.contains(message.node) || traced_nodes.contains(message.node)) return false;

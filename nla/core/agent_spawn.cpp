@@ -1,4 +1,4 @@
-// The job grows while it runs: ranks that its ranks have asked for.
+// The job grows while it runs, if its ranks ask for more ranks.
 #include <algorithm>
 
 #include "common/core/text.h"
@@ -7,7 +7,7 @@
 
 namespace scela::nla {
 
-// The root: what its shell has made of a request.
+// Runs at the root. The event has the plan that the root's shell has made of a request.
 void Agent::State::on(const event::Planned& event) {
   if (!context.is_root() || !context.job) return;
   std::string why = event.why;
@@ -16,7 +16,7 @@ void Agent::State::on(const event::Planned& event) {
   if (!why.empty()) spawns.refuse(event.rank, event.id, why);
 }
 
-// The root: agents for hosts that had none. They hang here, as a tree of their own
+// Runs at the root. Starts agents on hosts that had none, below the root and as a tree of their own
 // (docs/protocol.md).
 void Agent::State::on(const event::AddHosts& event) {
   if (!context.is_root() || !context.job || event.hosts.empty()) return;
@@ -42,7 +42,8 @@ void Agent::State::tell_job(const Child& child) {
   });
 }
 
-// What the others have heard since the ranks run. Of the job's end a late child hears like them.
+// Tells a late child what the other children have heard since the ranks run. The late child hears
+// of the job's end when they do.
 void Agent::State::bring_up_to_date(Child& child) {
   if (!child.late || terminating || shutdown) return;
   child.late = false;
@@ -90,7 +91,7 @@ bool Agent::State::add_world(const World& world, std::pair<Rank, RequestId> aske
     some_had_ended = some_had_ended || child.some_ended;
   }
   if (some_had_ended) collectives.child_has_ended_ranks();
-  // Nobody is left to start these; their world will not be.
+  // No agent is left to start these ranks, so their world will not be started.
   if (!lost.empty()) {
     verdicts.record(lost, {Ending::lost, 0, false, true, "its node has no agent"});
   }
@@ -100,8 +101,9 @@ bool Agent::State::add_world(const World& world, std::pair<Rank, RequestId> aske
   return true;
 }
 
-// Everybody has the pairs: as though a fence had brought them or, for caches that keep nothing of
-// what fences bring, as though they had passed on their way to their owner and been asked for.
+// Every agent has these pairs, as if a fence had brought them. Some caches keep nothing of what
+// fences bring. They treat the pairs as if they had passed on their way to their owner and had been
+// asked for.
 void Agent::State::keep_preput(const World& world, const std::string& prefix) {
   std::string pairs;
   for (const auto& [key, value] : world.preput)
@@ -127,7 +129,7 @@ void Agent::State::start_more(const RankSet& own) {
   streams_open[1].add(wanted);
   if (first) output.start_reading();
   context.act(action::StartRanks{wanted});
-  // What it was told when it had no ranks was for nobody.
+  // The shell was not told of these failures and losses while this node had no ranks.
   if (first && !mailbox.failed().empty()) context.act(action::RanksFailed{mailbox.failed()});
   if (first && !context.lost_nodes.empty()) context.act(action::NodesLost{context.lost_nodes});
   if (first && context.job->host_timeout_ms > 0) {
@@ -144,20 +146,21 @@ bool Agent::State::down(const msg::EndRanks& message) {
   return true;
 }
 
-// A rank of a world that was not started is the asker's to mourn: the job goes on.
+// If a rank of an added world cannot be started, the asker is told, and the job goes on.
 Outcome Agent::State::softened(Rank rank, Outcome outcome) {
-  // What the loss of the guardian makes of its node was said of such ranks too.
+  // If the guardian is lost, that counts for these ranks too.
   if (spawns.unwanted.contains(rank) && !guardian_lost) outcome.ended_by_us = true;
   const bool never = outcome.ending == Ending::not_started || outcome.ending == Ending::refused;
   if (!never || context.job->world_of(rank) == 0) return outcome;
   spawns.not_started(rank, outcome.code, outcome.why);
   outcome.ending = Ending::not_started;
-  outcome.why.clear();  // told to who asked, and kept for as long as the job
+  // The asker is told the reason. The outcome is kept for as long as the job runs.
+  outcome.why.clear();
   outcome.ended_by_us = true;
   return outcome;
 }
 
-// In the numbers of the asker's world.
+// Replies with the numbers that the failed ranks have in the asker's world.
 void Agent::State::tell_failed(Rank rank, RequestId id) {
   const RankSet world = context.job->ranks_of_world(context.job->world_of(rank));
   RankSet failed;

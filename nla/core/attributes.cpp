@@ -6,8 +6,9 @@ namespace scela::nla {
 
 namespace {
 
-// Bytes of all pairs, for each rank of the node. Programs leave names of segments and of sockets
-// there. Smaller: one that leaves more is refused; larger: more memory for a wrong one.
+// The pairs of a node may take this many bytes for each of its ranks. Programs leave names of
+// segments and of sockets there. If it were smaller, a program that leaves more would be refused.
+// If it were larger, a faulty program could take more memory.
 constexpr std::uint64_t kBytesPerRank = std::uint64_t{64} * 1024;
 
 Response found(const std::string& value) {

@@ -10,9 +10,10 @@ namespace scela::nla {
 
 namespace {
 
-// What a neighbour may have asked and not been answered, for the ranks that it asks for. They ask
-// one key at a time, or a few; it passes each key on once, whoever asks. Smaller: a job that waits
-// for many keys would break; larger: more memory for a hostile child.
+// A neighbour may have this many open questions, for the ranks that it asks for. These ask one key
+// at a time, or a few. The neighbour passes each key on once, however many ranks ask. If it were
+// smaller, a job that waits for many keys would break. If it were larger, a hostile child could
+// take more memory.
 constexpr std::size_t kMinQuestions = 1024;
 constexpr std::size_t kQuestionsPerRank = 16;
 std::size_t most_questions(std::uint64_t ranks) {
@@ -127,7 +128,7 @@ void Bulletin::park(const std::string& key, bool wait, const Asker& asker) {
   }
 }
 
-// Nobody takes more questions than most_questions(): the rest waits its turn.
+// No agent takes more questions than most_questions(). The others wait for their turn.
 bool Bulletin::may_ask(LinkId to) const {
   const auto at = open_.find(to);
   const std::uint64_t ranks =
@@ -197,7 +198,7 @@ bool Bulletin::receive(LinkId from, const msg::Answer& message) {
   const auto at = asked_.find({message.key, message.wait});
   if (at == asked_.end() || at->second.to != from ||
       (message.wait && !message.found && !message.lost)) {
-    // A parent may not know yet that nobody waits any more (fail_waiting()).
+    // A parent may not know yet that no asker waits any more (fail_waiting()).
     if (spreads_ || from != kParentLink) return false;
     if (message.found) policy_->answer_passes(message.key, message.value.view());
   } else {
@@ -254,7 +255,8 @@ void Bulletin::answer_here() {
   if (!held_back_.empty()) ask_on();
 }
 
-// Once: who has asked since then needs an answer from behind that, however old its own question.
+// Marks a question once. Askers that come later need an answer that is newer than this fence or
+// pair. So their question is asked again when the answer in flight has come.
 void Bulletin::mark_stale(Question& question) {
   if (std::exchange(question.stale, true)) return;
   for (Asker& asker : question.askers)
@@ -280,7 +282,7 @@ void Bulletin::recheck() {
     at = parked_.erase(at);
     if (lookup.found == cache::Found::here) {
       answer_all(askers, {key.first, true, true, false, Chunk(std::string(lookup.value))});
-    } else {  // it came and went, or may have
+    } else {  // the pair came, and may have gone
       for (const Asker& asker : askers) {
         forget(asker);
         ask_elsewhere(key.first, true, asker);
@@ -327,7 +329,8 @@ void Bulletin::ask_again() {
       context_.send(kParentLink, msg::Get{key.first, key.second});
       continue;
     }
-    // Nothing waits for it, and no answer comes: a later get of the pair would wait for that.
+    // No asker waits for this question, and its answer never comes. A later get of the pair would
+    // wait for that answer.
     --open_[kParentLink];
     asked_.erase(here);
   }

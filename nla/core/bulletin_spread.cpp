@@ -1,4 +1,4 @@
-// How pairs come to the nodes of their owners, and questions after them (cache::Policy::owner).
+// Brings pairs to the nodes of their owners, and questions after them (cache::Policy::owner).
 // docs/caches.md says why a question never arrives before the pair that it is about.
 #include <algorithm>
 
@@ -9,8 +9,9 @@ namespace scela::nla {
 
 namespace {
 
-// Pairs of one fence that wait here for those that go the same way. Smaller: more messages where
-// stages are large; larger: more memory in every inner agent.
+// Up to this many bytes of pairs of one fence wait here for others that go the same way. If it were
+// smaller, large stages would take more messages. If it were larger, every inner agent would need
+// more memory.
 constexpr std::uint64_t kMostAside = 4 * kRecordPayload;
 
 }  // namespace
@@ -45,7 +46,8 @@ bool Bulletin::sort(std::string_view pairs, LinkId comes_from, Parts& parts, std
         const std::string_view pair(from, static_cast<std::size_t>(end - from));
         from = end;
         const std::optional<LinkId> to = way_to(key);
-        if (!to) return;  // the node of its owner is lost: the job ends
+        // The node of the key's owner is lost, so the job ends.
+        if (!to) return;
         if (*to == comes_from) {
           right = false;
           return;

@@ -6,14 +6,16 @@ namespace scela::nla {
 
 namespace {
 
-// All children together may have this much output queued at their parent. Larger: more memory in
-// every inner agent; smaller: more credit messages when many children write at once.
+// All children together may have this much output queued at their parent. If it were larger, every
+// inner agent would need more memory. If it were smaller, there would be more credit messages when
+// many children write at once.
 constexpr std::uint32_t kOutputBudget = 1024 * 1024;
-constexpr std::uint32_t kLargestWindow = 64 * 1024;  // enough for the round trip of a fast link
-constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // a pipe's worth; below it every write waits
+constexpr std::uint32_t kLargestWindow = 64 * 1024;  // covers the round trip of a fast link
+constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // if smaller, every write would wait
 
-// Of why a node failed: a part of it is shown. Larger: more memory at the root for what nodes that
-// were taken over say of those below them.
+// The reason why a node failed has at most this many bytes; a part of it is shown. If it were
+// larger, nodes that were taken over could take more memory at the root, for what they say of nodes
+// below them.
 constexpr std::size_t kMaxNodeWhy = 4096;
 
 }  // namespace
@@ -53,7 +55,8 @@ void Children::start_one(Slice slice) {
   Child child;
   child.link = static_cast<LinkId>(children_.size() + 1);
   child.slice = slice;
-  // Of the job's first ranks it has none: nobody waits for those.
+  // A child that is started while the job runs has none of the job's first ranks. So no agent waits
+  // for first ranks of it.
   child.late = child.launched = child.ended_ranks = context_.job.has_value();
   context_.act(
       action::StartChild{child.link, slice.first, slice.end, context_.host(slice.first), false});
@@ -70,7 +73,8 @@ void Children::start_one(Slice slice) {
   start.parent = context_.node;
   start.adopt_ms = context_.adopt_ms;
   context_.send(child.link, std::move(start));
-  // Work can be taken from it until it knows of it; who has none need not wait.
+  // Nodes can be taken from the child until it knows its slice's hosts. A child without further
+  // nodes need not wait for them.
   if (slice.size() == 1) tell_hosts(child);
   children_.push_back(std::move(child));
 }
@@ -93,8 +97,8 @@ void Children::tell_hosts(Child& child) {
   }
 }
 
-// Who waits for its turn (--fanout) is not slow, and not where many are silent: logins take long
-// here.
+// A child that waits for its turn (--fanout) is not slow. If more children are silent than ready,
+// none counts as slow: logins take long here.
 bool Children::only_slow_left() const {
   std::size_t silent = 0, ready = 0;
   bool work = false;
@@ -168,7 +172,8 @@ bool Children::receive(Child& child, const msg::HandBack& message) {
     context_.handed_back.add(nodes);
     context_.send_up(message);
   } else if (!stopping_) {
-    // Who is refused at one node is refused below it too: the root starts each of these itself.
+    // An agent that the root starts on one of these nodes would be refused by the others too. So
+    // the root starts each of them itself.
     for (std::uint32_t node = slice.first; node < slice.end; ++node)
       start_one({node, node + 1});  // `child` may dangle from here on
   }
@@ -214,18 +219,19 @@ bool Children::settled(const Slice& nodes) const {
   });
 }
 
-// An orphan knows where its slice ends; who has not heard of its parent's children can only tell
-// what it was started with. Work may have been taken from it since, and where a node was never
-// ready, nobody above knows whether its slice went on as one or had been taken from it before. So
-// what is asked for here is never too little, and Orphan says how much of it is right.
+// An orphan knows where its slice ends. An agent that has not heard of the lost parent's children
+// knows only the slice that the orphan was started with. Nodes may have been taken from the orphan
+// since. If a node was never ready, no agent above knows what became of its slice: it went on as
+// one, or parts had been taken from it before. So the adopter never asks for too little, and Orphan
+// says how much of it is right.
 void Children::add_orphans(const Child& lost, Slice slice, bool guessed,
                            std::vector<Child>& orphans) const {
-  // Whose parent is the root.
+  // The root is the parent of nodes that were handed back.
   for (; slice.size() > 0 && lost.handed_back.contains(slice.first); ++slice.first)
     guessed = true;
   if (slice.size() == 0) return;
   const Slice rest{slice.first + 1, slice.end};
-  if (context_.failed_nodes.contains(slice.first)) {  // lost before the one that led to it
+  if (context_.failed_nodes.contains(slice.first)) {  // its agent failed before its parent
     if (guessed || context_.never_ready.contains(slice.first)) {
       return add_orphans(lost, rest, true, orphans);
     }
@@ -266,7 +272,7 @@ std::vector<Child> Children::orphans_of(const Child& lost) const {
 std::vector<Child> Children::corrected(Child& child, Slice slice) const {
   std::vector<Child> orphans;
   const Slice rest{slice.end, child.slice.end};
-  if (slice.size() == 1 && !child.slice_guessed) {  // taken from it as one, while it was slow
+  if (slice.size() == 1 && !child.slice_guessed) {  // slow: its rest was taken as one
     for (const Slice& part : split(rest, context_.degree))
       add_orphans(child, part, false, orphans);
   } else {
@@ -278,7 +284,7 @@ std::vector<Child> Children::corrected(Child& child, Slice slice) const {
 }
 
 Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
-  constexpr std::size_t kMost = 4096;  // in one message: each takes up to 17 bytes
+  constexpr std::size_t kMost = 4096;  // in a message: each up to 17 bytes
   orphan.link = static_cast<LinkId>(children_.size() + 1);
   orphan.window = output_window(children_.size() + 1);
   const std::uint32_t node = orphan.slice.first;

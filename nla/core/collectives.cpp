@@ -15,15 +15,16 @@ namespace scela::nla {
 
 namespace {
 
-// What the numbers of sets and tags may take at one agent. A job has a handful; a rank that makes
-// up new ones without end is refused.
+// The numbers of sets and tags may take this many bytes at one agent. A job has a handful of them.
+// A rank that makes up new ones without end is refused.
 constexpr std::uint64_t kMaxNumberedBytes = std::uint64_t{16} * 1024 * 1024;
 
-// What operations of a child that are not over may take, for each of its nodes: as many as their
-// agents let their ranks number (kMaxNumberedBytes).
+// Operations that a child has begun and that are not over may take this many bytes for each of its
+// nodes. That is room for about as many as the nodes' agents let their ranks number
+// (kMaxNumberedBytes).
 constexpr std::uint64_t kMaxBegunBytes = std::uint64_t{64} * 1024 * 1024;
 
-// What the caller got wrong by itself; empty if nothing.
+// Returns what is wrong with this call alone, or an empty string if nothing is.
 std::string complaint(Rank rank, const ask::Collective& call) {
   if (!call.set.contains(rank)) return cat("rank ", rank, " is not in the set ", call.set.text());
   if (has_root(call.kind) && !call.set.contains(call.root)) {
@@ -53,8 +54,8 @@ std::string complaint(Rank rank, const ask::Collective& call) {
              call.parts.size());
 }
 
-// A child's records are whole, so that nothing of what follows them becomes part of them, and from
-// its own members.
+// Returns true if a child's records are whole and come from its own members. Bytes that follow a
+// record that is not whole would become part of it.
 bool speaks_for(CollectiveKind kind, const RankSet& members, const Chunk& records) {
   if (kind == CollectiveKind::fence) return cache::for_each_pair(records.view(), [](auto, auto) {});
   if (!carries_records(kind)) return false;
@@ -73,7 +74,7 @@ Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
   const RankSet local = id.set.intersection(context_.own_ranks);
   op.missing = local.intersection(ended_ranks_);
   op.waiting_for = local.minus(op.missing);
-  // Of worlds, those whose nodes had no agent any more when they came.
+  // These are ranks of added worlds, on nodes that had no agent any more when the world came.
   RankSet nowhere;
   if (!context_.job->worlds.empty()) {
     nowhere = id.set.intersection(context_.subtree_ranks).minus(local);
@@ -108,7 +109,7 @@ void Collectives::cut_off() {
   for (auto at = operations_.begin(); at != operations_.end();) {
     const auto here = at++;
     leave_outside(here->first, here->second);
-    if (here->second.sent_last) piece_down(here, {}, true);  // it would have come from above
+    if (here->second.sent_last) piece_down(here, {}, true);  // no last piece comes from above now
   }
 }
 
@@ -181,7 +182,8 @@ void Collectives::flush(Operation& op, const CollectiveId& id) {
   piece_up(op, id, {Chunk(std::exchange(op.pending, {})), false}, false);
 }
 
-// Makes children that have ended ranks open the operation, so that they report who is missing.
+// Makes children that have ended ranks open the operation, so that they report which ranks are
+// missing.
 void Collectives::probe(const CollectiveId& id, Operation& op) {
   if (!probing_ || !op.known) return;
   for (const LinkId link : op.open_children) {
@@ -249,7 +251,8 @@ bool Collectives::may_begin(Child& child, const CollectiveId& id) {
 
 bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   if (child.adopted) return false;
-  // A child speaks for its own ranks only, and cannot make us hold operations without bound.
+  // A child speaks for its own ranks only, and cannot make this agent hold operations without
+  // bound.
   const RankSet members = message.id.set.intersection(child.ranks);
   if (!may_say(message)) return false;
   if (members.empty() || !members.contains_all(message.missing)) return false;
@@ -261,8 +264,8 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
                         op.open_children.end();
   if (!expected)
     return !child.serving() || child.ended_ranks || child.revived;  // a piece after its last
-  // A subtree whose members are all missing does not know the kind, unless it brings something:
-  // what they had put before they ended.
+  // If all members of a subtree are missing, it does not know the kind, unless it brings something
+  // that they had put before they ended.
   if (!message.last || !message.records.empty() ||
       message.missing != message.id.set.intersection(child.ranks)) {
     agree(op, message.kind, message.root, cat("a rank on ", context_.host(child.slice.first)));
@@ -288,7 +291,7 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
     }
     if (op.pending.size() + records.size() > kRecordPayload) flush(op, at->first);
     if (records.size() > kRecordPayload / 2) {
-      // Large: as it came, if all of it goes on.
+      // A large piece goes on as it came, if all of it goes on.
       const bool all = records.size() == came;
       piece_up(op, at->first, all ? Piece{message.records, message.packed} : Piece{records, false},
                false);
@@ -309,15 +312,15 @@ void Collectives::advance(Operations::iterator at) {
   op.sent_last = true;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
     if (context_.own_ranks.intersects(at->first.set)) take_stage(op, at->first);
-    bulletin_->send_spread();  // before the word that the release waits for
+    bulletin_->send_spread();  // the release must follow the pairs
   }
   const Chunk rest(std::exchange(op.pending, {}));
   if (!turns_here()) {
     piece_up(op, at->first, {rest, false}, true);
     return;
   }
-  // The root turns the operation round: what is still pending goes down with the word that all have
-  // entered.
+  // The operation turns round here. What is still pending goes down with the last piece, which says
+  // that all have entered.
   Chunk final_piece = goes_down(op) ? rest : Chunk();
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.mismatch.empty()) {
     cache::for_each_piece(policy_->take_release(), kRecordPayload, [&](std::string_view pairs) {
@@ -328,8 +331,9 @@ void Collectives::advance(Operations::iterator at) {
   piece_down(at, packed(op, final_piece), true);
 }
 
-// What is put from now on is newer than what is taken. Between fences of everybody that do not
-// overlap nobody needs to know, and pairs need no stamp until a group has a fence.
+// Pairs that are put from now on are newer than those that are taken here. The clock need not tick
+// for fences of the whole job that do not overlap. So pairs need no stamp until a group has a
+// fence.
 void Collectives::take_stage(Operation& op, const CollectiveId& id) {
   Chunk own(policy_->take_stage());
   bulletin_->spread(kHere, own);
@@ -341,7 +345,8 @@ void Collectives::take_stage(Operation& op, const CollectiveId& id) {
   op.clock = std::max(op.clock, table.clock());
 }
 
-// Where operations turn round: whether contributions are for anybody below.
+// This is asked at the agent where operations turn round. Returns true if contributions go down to
+// the agents below.
 bool Collectives::goes_down(const Operation& op) const {
   if (op.kind == CollectiveKind::barrier || !op.mismatch.empty()) return false;
   return op.kind != CollectiveKind::fence || policy_ == nullptr || policy_->release_carries_pairs();

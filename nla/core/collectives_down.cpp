@@ -1,4 +1,5 @@
-// How results of collective operations come down: split or forwarded, committed, and answered.
+// Results of collective operations come down here: an agent splits or forwards them, commits them,
+// and answers its ranks.
 #include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/collective_kinds.h"
@@ -10,7 +11,7 @@ namespace scela::nla {
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
   if (cut_off_ || !may_say(message)) return false;
-  // Data may come before anybody here has entered; the last piece may come when all of them have
+  // Data may come before any rank here has entered. The last piece may come after all of them have
   // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
   if (at == operations_.end()) return true;
@@ -102,11 +103,11 @@ void Collectives::commit(Operation& op, const CollectiveId& id) {
       return;
     }
     policy_->commit(plain ? std::string_view(*plain) : piece.bytes.view());
-    piece = {};  // the table holds it now; both at once would double the peak
+    piece = {};  // the table holds it: free this copy
   }
   committed_ = true;
   policy_->table().saw(op.clock);
-  // Whatever its tag: every fence takes along all that is not settled, and says up to where.
+  // The tag does not matter: every fence takes along all that is not settled, and says up to where.
   if (context_.job->is_everywhere(id.set)) {
     policy_->fence_done(op.carried);
   } else {

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view kListening = "listening ";
 constexpr std::string_view kWhere = "where ";
-// Between agents: this, or where the engine is: an address and a key, or nothing.
+// The question of one agent to another. The answer says where the engine is: an address and a key,
+// or an empty text if no engine listens.
 constexpr std::string_view kAsk = "?";
 
 constexpr std::size_t kKeyDigits = 64;
@@ -30,14 +31,15 @@ std::string digits_of(std::string_view key) {
   return text;
 }
 
-// What an address is written with, and not longer than one can be: engines read it.
+// Returns true if the text has only characters of addresses and is not longer than an address can
+// be. Engines read it.
 bool is_address(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   return !text.empty() && text.size() <= kLongest &&
          text.find_first_not_of("0123456789abcdef.:[]") == text.npos;
 }
 
-// An address and a key.
+// Returns true if the text is an address and a key.
 bool is_place(std::string_view text) {
   const std::size_t space = text.find(' ');
   return space != text.npos && is_address(text.substr(0, space)) && is_key(text.substr(space + 1));

@@ -54,9 +54,11 @@ auto fields(Is<World> auto& world) {
 
 namespace {
 
-// More ranks than any machine has; products and sums of ranks stay far from 2^32.
+// A job has at most this many ranks, which is more than any machine has. So numbers of ranks stay
+// well below 2^32.
 constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 31;
-// A file name everywhere, with room for what directories and segments add to it.
+// A name of this length is a file name on every system, with room for what directories and segments
+// add to it.
 constexpr std::size_t kLongestId = 128;
 
 // The map's blocks stand between the two parts.
@@ -77,7 +79,7 @@ bool has_nul(const std::string& text) {
   return text.find('\0') != std::string::npos;
 }
 
-// It becomes part of file names on every node: nothing that could lead out of a directory.
+// The identifier becomes part of file names on every node, so it must not lead out of a directory.
 Fault fault_of_id(const std::string& id) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -236,13 +238,13 @@ Result<void> Job::add(World world) {
     nodes_ = nodes_in(map);
     nodes_of_worlds_ = {nodes_};
   }
-  // Blocks stay as they are: what a world is told of its own must not change.
+  // The blocks stay as they are, because what a world is told of its own blocks must not change.
   std::vector<RankMap::Block> blocks = map.blocks();
   blocks.insert(blocks.end(), world.map.blocks().begin(), world.map.blocks().end());
   map = RankMap::from_blocks(std::move(blocks));
   nodes_of_worlds_.push_back(nodes_in(world.map));
   nodes_.add(nodes_of_worlds_.back());
-  // One that knows them already may be told again.
+  // An agent that knows these hosts already may be told again.
   for (std::size_t i = 0; i < world.hosts.size(); ++i) {
     if (world.first_host + i == hosts.size()) hosts.push_back(world.hosts[i]);
   }

@@ -12,7 +12,7 @@ namespace scela::nla {
 
 namespace {
 
-// What a message costs its agent beside its bytes, as a whole or begun.
+// A message takes this many bytes at its agent beside its own, if it is whole or has only begun.
 constexpr std::size_t kBoxCost = 1536;
 std::uint64_t most_of(std::uint32_t tag) {
   return tag >= kServiceTags ? kMaxMessage : kMaxRankMessage;
@@ -55,19 +55,21 @@ bool Mailbox::apart(Rank one, Rank other) const {
 }
 
 void Mailbox::route(const msg::Parcel& parcel) {
-  // Who serves ranks asks again what was lost on its way (action::Reconnected).
+  // Messages with a service tag pass: the servers of ranks ask again for what was lost on its way
+  // (action::Reconnected).
   if (parcel.tag < kServiceTags && apart(parcel.source, parcel.destination)) return;
   if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
   if (context_.subtree_ranks.contains(parcel.destination)) {
     if (const Child* child = children_.holding(parcel.destination)) {
       context_.send(child->link, parcel);
     }
-    return;  // else lost since: nobody is left to read it
+    return;  // else the agent of the rank was lost
   }
   if (!context_.is_root()) context_.send_up(parcel);
 }
 
-// A piece that follows nothing is dropped: who has brought it may have come by it honestly.
+// A piece that follows no other piece is dropped. The child or parent that sent it may be honest,
+// so its link goes on.
 void Mailbox::deliver(const msg::Parcel& parcel) {
   const bool service = parcel.tag >= kServiceTags;
   if (!service &&
@@ -77,7 +79,7 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
   const Key key{parcel.destination, parcel.source, parcel.tag};
   Box& box = boxes_[key];
   const bool follows = parcel.offset == box.partial.size() && parcel.total == box.total;
-  // The rest of one before was lost on its way.
+  // If an earlier message has begun, its rest was lost on its way.
   if (parcel.offset == 0 || !follows) drop_partial(key, box);
   if (parcel.offset > 0 && !follows) return forget_idle(key);
   Chunk message = parcel.bytes;
@@ -127,8 +129,8 @@ bool Mailbox::was_dropped(Rank destination, Rank source) const {
   return at != dropped_.end() && at->second.contains(source);
 }
 
-// The message that has waited longest for its rest gives way, of those of the same node first: that
-// rest will hardly come any more.
+// The message that has waited longest for its rest gives way, because that rest will hardly come
+// any more. Messages of the same node give way first.
 void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
   const std::size_t added = parcel.bytes.size() + (box.turn == 0 ? kBoxCost : 0);
   const std::uint32_t node = node_of(parcel.source);
@@ -229,7 +231,7 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
 
 void Mailbox::ranks_ended(const RankSet& ranks) {
   ended_.add(ranks);
-  // What is for the node itself may be under way to any of its ranks.
+  // Messages for the node itself stay: they may be addressed to any of its ranks.
   for (auto at = boxes_.begin(); at != boxes_.end();) {
     const auto& [destination, source, tag] = at->first;
     const bool over = ranks.contains(destination) && tag < kServiceTags;

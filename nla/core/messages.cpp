@@ -18,7 +18,7 @@ Message::~Message() = default;
 
 namespace msg {
 
-// The bytes of every message, in the order of messages.h.
+// These functions list the fields of every message as they are written, in the order of messages.h.
 auto fields(Is<Start> auto& m) {
   return std::tie(m.version, m.job_id, m.slice, m.nodes, m.degree, m.output_window, m.clock_ns,
                   m.grace_ms, m.settings, m.parent, m.adopt_ms);
@@ -165,8 +165,8 @@ constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kNames
     "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks",
     "NodesLost"};
 
-// What the fields alone cannot say. A slice that ends before it starts would have billions of
-// nodes.
+// Returns false if the fields together have an impossible value. A slice that ends before it starts
+// would have billions of nodes.
 template <class M>
 bool sane(const M&) {
   return true;

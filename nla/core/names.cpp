@@ -9,10 +9,10 @@ namespace scela::nla {
 
 namespace {
 
-// Smaller: programs that publish more are refused; larger: more memory for a wrong one, at the
-// root.
+// A rank may publish this many names. If it were smaller, programs that publish more would be
+// refused. If it were larger, a faulty program could take more memory at the root.
 constexpr std::uint32_t kNamesPerRank = 64;
-// Likewise, of look-ups that wait.
+// A rank may have this many look-ups that wait, for similar reasons.
 constexpr std::uint32_t kWaitsPerRank = 64;
 constexpr char kTableCutOff[] = "the way to the table of names was lost";
 
@@ -20,7 +20,7 @@ constexpr char kTableCutOff[] = "the way to the table of names was lost";
 
 void Names::ask(Rank rank, RequestId id, const ask::Name& question) {
   const bool gives_up = question.act == NameAct::give_up;
-  // Answered meanwhile, or there is nobody to say it to.
+  // The question was answered meanwhile, or the way to the table is lost.
   if (gives_up && !waiting_.contains({rank, id})) return;
   if (way_is_lost() && question.act == NameAct::withdraw) return;
   if (way_is_lost()) {
@@ -49,9 +49,9 @@ bool Names::receive(const Child& from, const msg::NameAsked& message) {
 
 bool Names::receive(const msg::NameAnswer& message) {
   if (!context_.own_ranks.contains(message.rank)) {
-    // Who has asked was told of the loss of its way.
+    // The asker was told that its way to the root was lost.
     if (!context_.subtree_ranks.contains(message.rank)) return context_.adopted;
-    // Else lost since: nobody is left to read it.
+    // If no child holds the rank, its agent was lost, and no rank waits for this.
     if (const Child* child = children_.holding(message.rank)) context_.send(child->link, message);
     return true;
   }
@@ -67,7 +67,7 @@ bool Names::receive(const msg::NameAnswer& message) {
   return true;
 }
 
-// Which of its kind: the world, node or rank that a rank belongs to.
+// Returns the number of the world, node or rank that `rank` belongs to; 0 for the whole job.
 std::uint64_t Names::where(NameRange range, Rank rank) const {
   switch (range) {
     case NameRange::job:
@@ -156,7 +156,7 @@ void Names::park(const msg::NameAsked& message) {
   reply({message.rank, message.id, false, why});
 }
 
-// In the order in which they came; a name that is there once has one of them.
+// Answers the askers in the order in which they came. A name of publish_once goes to one of them.
 void Names::answer_parked(const std::string& name) {
   const auto at = parked_.find(name);
   if (at == parked_.end()) return;
@@ -170,7 +170,7 @@ void Names::answer_parked(const std::string& name) {
   if (at->second.empty()) parked_.erase(at);
 }
 
-// Answered here, so that nothing that is there once is lost between who waits and the table.
+// The root answers this, so that no name of publish_once is lost between an asker and the table.
 void Names::give_up(const msg::NameAsked& message) {
   const auto at = parked_.find(message.name);
   if (at == parked_.end()) return;
@@ -203,7 +203,7 @@ void Names::askers_failed(const RankSet& ranks) {
 }
 
 void Names::reply(const msg::NameAnswer& answer) {
-  // Else lost since: nobody is left to read it.
+  // If no child holds the rank, its agent was lost, and no rank waits for this.
   if (const Child* child = children_.holding(answer.rank)) context_.send(child->link, answer);
 }
 

@@ -9,7 +9,7 @@ namespace scela::nla {
 
 namespace {
 
-// What a byte of an LZ4 block can stand for at most.
+// A byte of an LZ4 block stands for at most this many bytes.
 constexpr std::uint64_t kMostPerByte = 255;
 
 }  // namespace
@@ -20,7 +20,7 @@ std::string pack(std::string_view plain) {
   size.varint(plain.size());
   std::string out = size.take();
   const std::size_t head = out.size();
-  // No room for what does not save an eighth: LZ4 gives up then.
+  // The buffer has no room for a result that saves less than an eighth. LZ4 gives up then.
   out.resize(plain.size() - plain.size() / 8);
   const int bytes =
       LZ4_compress_default(plain.data(), out.data() + head, static_cast<int>(plain.size()),

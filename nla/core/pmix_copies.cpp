@@ -11,7 +11,8 @@ namespace scela::nla {
 
 namespace {
 
-// Messages between agents; those before are the desk's and the watch's.
+// The tags of messages between agents. The service tags below these belong to PmixData and
+// PmixWatch.
 constexpr std::uint32_t kPullTag = kServiceTags + 12;
 constexpr std::uint32_t kCopyTag = kServiceTags + 13;
 constexpr std::uint32_t kTakenTag = kServiceTags + 14;
@@ -34,7 +35,7 @@ std::uint64_t PmixCopies::window() const {
   return std::max(kCopiesWindow / std::max<std::uint64_t>(nodes, 1), kLeastCopiesWindow);
 }
 
-// What the server wants.
+// These functions handle what this node's server wants.
 
 bool PmixCopies::receive(pmix::msg::Pull& message) {
   if (own_.empty() || !RankSet::run(0, job_.map.size()).contains_all(message.ranks)) return false;
@@ -80,7 +81,8 @@ void PmixCopies::ask(Asked& asked) {
   sides_.send(kPullTag, asked.rank, out.take());
 }
 
-// The question, copies or what was said of those may have been with an agent that is lost.
+// The question, copies, or messages that say what was taken may have been lost with an agent. So
+// the question is asked again.
 void PmixCopies::reconnected(const RankSet& ranks) {
   const bool inside = own_.intersects(ranks);
   for (auto& [node, asked] : asked_) {
@@ -101,7 +103,7 @@ bool PmixCopies::receive(pmix::msg::Taken& message) {
   return true;
 }
 
-// Once nothing is held, those that have written no more are told of what they miss.
+// Once no bytes are held, the server is told what it misses of streams that have written no more.
 void PmixCopies::passed(Asked& asked, std::uint64_t bytes) {
   const std::uint64_t count = std::min(bytes, asked.held);
   if (count == 0) return;
@@ -115,7 +117,7 @@ void PmixCopies::passed(Asked& asked, std::uint64_t bytes) {
     sides_.tell(pmix::msg::Copy{source.first, source.second, left_out, {}});
 }
 
-// What has no room, or was on its way when the question was asked anew, is left out.
+// Bytes that have no room, or that were in flight when the question was asked again, are left out.
 void PmixCopies::copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts) {
   if (job_.map.node_of(copy.rank) != node) return;
   const Source source{copy.rank, copy.error};
@@ -132,7 +134,7 @@ void PmixCopies::copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, 
   sides_.tell(std::move(copy));
 }
 
-// What is written here.
+// These functions handle what the ranks of this node write.
 
 PmixCopies::Reader* PmixCopies::want(std::uint32_t node, Rank to, Wanted wanted) {
   wanted.out = wanted.out.intersection(own_);
@@ -148,8 +150,8 @@ PmixCopies::Reader* PmixCopies::want(std::uint32_t node, Rank to, Wanted wanted)
   return &at->second;
 }
 
-// What another node asks: it knows how much room it has left for an answer to a question of a new
-// generation.
+// Another node asks. If the generation is new, the node says how much room it has left for an
+// answer.
 void PmixCopies::want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
                             std::uint64_t room) {
   Reader* reader = want(node, to, std::move(wanted));
@@ -189,7 +191,8 @@ void PmixCopies::give(std::uint32_t node, Reader& reader, const Source& source,
   sides_.send(kCopyTag, reader.to, out.take());
 }
 
-// Once everything was taken, those that have written no more are told of what they miss.
+// Once all bytes were taken, the reader is told what it misses of streams that have written no
+// more.
 void PmixCopies::taken(std::uint32_t node, std::uint64_t bytes) {
   const auto at = readers_.find(node);
   if (at == readers_.end()) return;
@@ -234,7 +237,7 @@ bool PmixCopies::heard(std::uint32_t tag, Rank from, std::string_view bytes) {
   return true;
 }
 
-// A node all of whose ranks have failed may be gone.
+// If all ranks of a node have failed, the node may be gone.
 void PmixCopies::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   const auto gone = [&](std::uint32_t node) {

@@ -16,11 +16,12 @@ using pmix::Status;
 constexpr std::uint32_t kWantTag = kServiceTags;
 constexpr std::uint32_t kDataTag = kServiceTags + 1;
 
-// Of one node, for each rank here: questions that wait at a time. A server asks once for each of
-// its own ranks that wants to know, and again after a way was lost. Smaller: ranks are told that
-// there is nothing; larger: more memory of this node's server for a node that was taken over.
+// Another node may have this many questions waiting at a time, or twice its number of ranks if that
+// is more, for each rank here. A server asks once for each of its own ranks that wants to know, and
+// again after a way was lost. If it were smaller, ranks would be told that there is no data. If it
+// were larger, a node that was taken over could take more memory of this node's server.
 constexpr std::size_t kLeastQuestions = 4;
-constexpr std::size_t kAround = 64;    // more than an answer has beside its data
+constexpr std::size_t kAround = 64;    // an answer has less beside its data
 constexpr std::size_t kMaxKey = 1024;  // libpmix's are half of that at most
 
 }  // namespace
@@ -67,7 +68,7 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
     return true;
   }
   const bool there = in.flag();
-  // Of nobody but the node that was asked.
+  // Only the node that was asked may answer.
   const auto at = wanted_.find(id);
   if (!in.ok() || at == wanted_.end() ||
       job_.map.node_of(from) != job_.map.node_of(at->second.rank)) {
@@ -80,7 +81,7 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
 
 void PmixData::wanted(const Visitor& visitor) {
   const std::uint32_t node = job_.map.node_of(visitor.asker).value_or(0);
-  // The same question again, after a way was lost.
+  // A question may come again after a way was lost.
   const auto same = [&](const Visitor& one) { return is_of(one, node, visitor.id); };
   if (std::ranges::any_of(early_, same) ||
       std::ranges::any_of(visitors_, same,
@@ -90,7 +91,7 @@ void PmixData::wanted(const Visitor& visitor) {
   const std::size_t most =
       own_.size() * std::max<std::size_t>(kLeastQuestions, 2 * job_.map.ranks_of(node).size());
   if (waiting_of_[node] >= most) return send(visitor, Status::not_found, {});
-  // Its world is on its way: somebody has started, and was faster.
+  // The rank's world is on its way here. The asker's node heard of it earlier.
   if (job_.world_of(visitor.rank) >= ready_worlds_) {
     ++waiting_of_[node];
     return early_.push_back(visitor);
@@ -116,7 +117,7 @@ bool PmixData::is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) co
   return visitor.id == id && job_.map.node_of(visitor.asker).value_or(0) == node;
 }
 
-// Nobody there waits for it any more.
+// No rank of that node waits for this answer any more.
 void PmixData::withdrawn(std::uint32_t node, pmix::Id id) {
   forget_visitors([&](const Visitor& visitor) { return is_of(visitor, node, id); });
 }
@@ -150,7 +151,7 @@ void PmixData::waits_no_more(const Visitor& visitor) {
 }
 
 void PmixData::send(const Visitor& visitor, Status status, std::string_view blob) {
-  // What no message carries is as good as not there, and the asker must not wait for it.
+  // Data that fits into no message counts as not found, because the asker must not wait for it.
   if (blob.size() + kAround > kMaxMessage) return send(visitor, Status::not_found, {});
   ByteWriter out;
   out.varint(visitor.id);
@@ -195,7 +196,7 @@ void PmixData::nodes_lost(const RankSet& nodes) {
   nodes.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
 }
 
-// Asked again: the answer to the first question, should it come too, is the same.
+// The question is asked again. If the answer to the first one comes too, it is equal.
 void PmixData::reconnected(const RankSet& ranks) {
   const bool inside = own_.intersects(ranks);
   for (const auto& [id, one] : wanted_) {
@@ -204,7 +205,7 @@ void PmixData::reconnected(const RankSet& ranks) {
   }
 }
 
-// Nobody will answer for these any more.
+// No server will answer for these ranks any more.
 void PmixData::forget_wanted(const RankSet& ranks) {
   for (auto at = wanted_.begin(); at != wanted_.end();) {
     if (ranks.contains(at->second.rank)) {

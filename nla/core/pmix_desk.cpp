@@ -12,11 +12,12 @@ namespace {
 
 using pmix::Status;
 
-// With room for what stands beside it in its message.
+// The most bytes of a fence's result. Its message has room for the other fields too.
 constexpr std::size_t kMaxFenced = pmix::kMaxBody - 64;
-// Fences of one set that wait for each other, and spawns of one rank.
+// At most this many fences of one set wait for each other, and a rank has at most this many open
+// spawns.
 constexpr std::size_t kMaxOpen = 64;
-// What Open MPI says when it has nothing to say.
+// Open MPI gives this text if it has no message.
 constexpr std::string_view kNoMessage = "N/A";
 
 NameRange range_of(pmix::Range range) {
@@ -33,7 +34,7 @@ NameRange range_of(pmix::Range range) {
   return NameRange::job;
 }
 
-// FNV-1a of set and name: the same at every node.
+// Returns the FNV-1a hash of set and name, which is equal at every node.
 std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
   ByteWriter out;
   out.ranks(ranks);
@@ -60,7 +61,8 @@ PmixWatch::Sides PmixDesk::watch_sides() {
   out.tell = [this](pmix::Message message) {
     if (ready_worlds_ > 0) sides_.tell(std::move(message));
   };
-  // In anybody's name, who may have ended: the node answers as long as its agent does.
+  // The sender is any rank of this node, even one that has ended: the node answers as long as its
+  // agent does.
   out.send = [this](std::uint32_t tag, Rank to, std::string bytes) {
     sides_.ask(own_.front(), next_++, ask::Send{to, tag, Chunk(std::move(bytes))});
   };
@@ -198,7 +200,7 @@ PmixDesk::Fences& PmixDesk::fences_of(const Gathering& gathering) {
   Fences& fences = at->second;
   const RankSet& ranks = gathering.ranks;
   fences.tag = tag_of(ranks, gathering.name);
-  // By the whole job's map: a set may have ranks of several worlds.
+  // This uses the whole job's map, because a set may have ranks of several worlds.
   RankSet led;  // nodes
   Rank first = 0;
   for (const RankMap::Block& block : job_.map.blocks()) {
@@ -235,7 +237,7 @@ void PmixDesk::enter(const Gathering& gathering, Fences& fences) {
   while (!fences.waiting.empty()) {
     const Fence fence = std::move(fences.waiting.front());
     fences.waiting.pop_front();
-    // The core knows that this one has ended, and tells the others.
+    // The core knows that the leader has ended, and tells the other nodes.
     if (ended_.contains(leader)) {
       answer(fence.id, Status::failed);
       continue;
@@ -288,7 +290,7 @@ pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& res
 
 bool PmixDesk::ask_name(Question question, ask::Name name) {
   const Rank rank = question.rank;
-  // Those of the node's that were refused never came, but a tool may speak in their name.
+  // Ranks of this node that were refused never came, but a tool may speak in their name.
   if (!own_.contains(rank) && !job_.map.ranks_of(node_).contains(rank)) return false;
   if (name.name.size() > kMaxName || name.port.size() > kMaxPublished) {
     answer(question.id, Status::too_large);
@@ -323,7 +325,7 @@ bool PmixDesk::take(pmix::msg::Unpublish& message) {
                   {NameAct::unpublish, std::move(message.name), {}, range_of(message.range)});
 }
 
-// The root says what has become of it: it may have been published in this moment.
+// The root says what has become of the look-up: the name may have been published at this moment.
 bool PmixDesk::take(pmix::msg::GiveUp& message) {
   if (data_.give_up(message.id)) return true;
   const auto at = std::ranges::find_if(asked_, [&](const auto& one) {
@@ -366,7 +368,7 @@ bool PmixDesk::take(pmix::msg::Spawn& message) {
   return true;
 }
 
-// What other nodes' servers have sent.
+// Takes a message of another node's agent.
 void PmixDesk::heard(const action::Reply& message) {
   const std::vector<Chunk>& parts = message.response.parts;
   if (parts.size() != 3) return;
@@ -387,7 +389,7 @@ void PmixDesk::peers_failed(const RankSet& ranks) {
 }
 
 void PmixDesk::nodes_lost(const RankSet& nodes) {
-  // Those that have ranks: whatever numbers are said, no others are looked at.
+  // Only nodes that have ranks count, whatever numbers the message has.
   RankSet known;
   for (const RankMap::Block& block : job_.map.blocks())
     known.add(RankSet::run(block.first_node, block.nodes));
@@ -431,7 +433,7 @@ void PmixDesk::reply(const action::Reply& reply) {
   go_on(*question.fence);
 }
 
-// What waits for the one that is over; nothing is kept of a gathering that nobody is at.
+// Begins a fence that waits for the one that is over. If none waits, the gathering is forgotten.
 void PmixDesk::go_on(const Gathering& gathering) {
   Fences& fences = fences_.at(gathering);
   fences.under_way = false;
@@ -444,7 +446,7 @@ void PmixDesk::note_end(const pmix::Process& process) {
   watch_.ended(process);
   if (process.state == ProcessState::not_started) rank_ended(process.rank);
   const bool is_fine = process.state == ProcessState::exited && process.code == 0;
-  // Else nobody will be left to wait for it.
+  // If the job ends because of this rank, no rank will be left to wait for it.
   if (!is_fine && job_.on_failure == OnFailure::kill) return;
   if (!known_.contains(process.rank)) absent_.add(process.rank);
   send_stand_ins();
@@ -457,12 +459,12 @@ void PmixDesk::send_stand_ins() {
 
 void PmixDesk::rank_ended(Rank rank) {
   connected_.remove(RankSet::single(rank));
-  // While the agent still listens to it.
+  // The agent still listens to the rank at this time.
   if (publishers_.contains(rank)) sides_.ask(rank, next_++, ask::Name{NameAct::withdraw, {}});
   publishers_.remove(RankSet::single(rank));
   ended_.add(rank);
   data_.rank_ended(rank);
-  // Nobody answers what was asked in its name.
+  // No agent answers what was asked in the rank's name any more.
   for (auto at = asked_.begin(); at != asked_.end();) {
     if (at->second.rank != rank) {
       ++at;

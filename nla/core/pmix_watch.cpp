@@ -14,7 +14,7 @@ using pmix::Process;
 using pmix::ProcessState;
 using pmix::Status;
 
-// Messages between agents; those before are the desk's.
+// The tags of messages between agents. The service tags below these belong to PmixData.
 constexpr std::uint32_t kAskTag = kServiceTags + 8;
 constexpr std::uint32_t kTableTag = kServiceTags + 9;
 constexpr std::uint32_t kEventTag = kServiceTags + 10;
@@ -27,7 +27,8 @@ constexpr std::int32_t kLastSignal = 64;
 PmixWatch::PmixWatch(const Job& job, const RankSet& own, Sides sides)
     : job_(job), own_(own), sides_(std::move(sides)) {}
 
-// The other nodes that have some of `ranks`.
+// Returns the other nodes that have some of `ranks`, without those that are lost. The rank of each
+// node is its lowest one that has not failed.
 PmixWatch::Nodes PmixWatch::others(const RankSet& ranks) const {
   Nodes nodes;
   for (const RankMap::Block& block : job_.map.blocks()) {
@@ -59,7 +60,8 @@ std::vector<Process> PmixWatch::here() const {
 }
 
 bool PmixWatch::receive(pmix::msg::TableWanted& message) {
-  // Of the oldest one what has come is told: who is gone says nothing.
+  // If too many tables wait, the oldest one is answered with what has come. An agent that is gone
+  // says nothing.
   if (tables_.size() >= kMaxTables) {
     Table oldest = std::move(tables_.begin()->second);
     tables_.erase(tables_.begin());
@@ -124,14 +126,14 @@ void PmixWatch::ended(const Process& process) {
   if (own_.contains(process.rank)) ended_.emplace(process.rank, process);
 }
 
-// A node all of whose ranks have failed may be gone, and says nothing then.
+// If all ranks of a node have failed, its agent may be gone and not answer.
 void PmixWatch::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   sides_.tell(pmix::msg::RanksFailed{ranks});
   finish_complete();
 }
 
-// Failures there were told of before: of its other ranks nobody has to say anything.
+// Failures on these nodes were reported before. So all other ranks there ended well.
 void PmixWatch::nodes_lost(const RankSet& nodes) {
   lost_.add(nodes);
   nodes.for_each(
@@ -149,7 +151,7 @@ void PmixWatch::reconnected(const RankSet& ranks) {
   }
 }
 
-// Tables that wait for nobody any more.
+// Answers the tables that wait for no node any more.
 void PmixWatch::finish_complete() {
   std::vector<Table> done;
   for (auto at = tables_.begin(); at != tables_.end();) {
@@ -174,7 +176,7 @@ void PmixWatch::finish_complete() {
 bool PmixWatch::receive(pmix::msg::Notify& message) {
   const RankSet all = RankSet::run(0, job_.map.size());
   if (!all.contains_all(message.targets)) return false;
-  if (message.blob.size() > kMaxEvent) return true;  // nobody would take it
+  if (message.blob.size() > kMaxEvent) return true;  // no agent would take it
   for (const auto& [node, rank] : others(message.targets.empty() ? all : message.targets))
     sides_.send(kEventTag, rank, message.blob);
   return true;

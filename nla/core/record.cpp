@@ -70,7 +70,7 @@ void read_field(FieldReader& in, World& world) {
   }
 }
 
-// One of several structs: its position plus one, its members.
+// Writes one of several structs: its position plus one, then its members.
 template <class... Struct>
 void write_one_of(FieldWriter& out, const std::variant<Struct...>& value) {
   static_assert(sizeof...(Struct) < 255);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kGreeting = "SCELA-NLA ";
 
-// Means itself between double quotes in any shell.
+// Returns true if the character means itself between double quotes in any shell.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("/._-+@%,:= ").find(c) != std::string_view::npos;
@@ -20,10 +20,11 @@ bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-// For /bin/sh. Looks for a place, asks for the agent, executes it. An empty file that may be
-// executed is run by the shell itself and succeeds; on a noexec mount it fails. The file is filled
-// once before it is asked for, so that a quota is met before any byte was sent that would then be
-// lost. What is cut off on its way is not executed: it could not remove itself.
+// This script is for /bin/sh. It looks for a place, asks for the agent and executes it. An empty
+// file that may be executed is run by the shell itself and succeeds; on a noexec mount it fails.
+// The file is filled once before the agent is asked for, so that a quota is met before any byte was
+// sent that would then be lost. A file that was cut off on its way is not executed: it could not
+// remove itself.
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
     "R=; "
@@ -62,7 +63,7 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
   }
   std::string installed;
   if (!agent.path.empty()) {
-    // Quoted, it is no alias, which csh has here too.
+    // The word is quoted, so that it is no alias. csh too expands aliases here.
     installed = cat("\"test\" -x \"", agent.path, "\" && exec \"", agent.path,
                     "\" --stdio --name \"", node, "\" --id ", agent.build, more, "; ");
   }
@@ -76,7 +77,7 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
   return cat(installed, "exec /bin/sh -c '", script, "'");
 }
 
-// Each begins with a newline: noise may have left an unfinished line.
+// Each line begins with a newline, because noise may have left an unfinished line.
 std::string ready_line(std::string_view build) {
   return cat("\n", kGreeting, "ready 1 ", build, "\n");
 }

@@ -1,4 +1,4 @@
-// replay() of record.h: the only part of it that needs the agent itself.
+// Defines replay() of record.h, the only part of it that needs the agent itself.
 #include "common/core/text.h"
 #include "nla/core/agent.h"
 #include "nla/core/record.h"

@@ -10,7 +10,8 @@ namespace scela::nla {
 
 namespace {
 
-// Of one request. It travels as one message; a program with more arguments can have them in a file.
+// The most bytes of one request, which travels as one message. A program with more arguments can
+// have them in a file.
 constexpr std::size_t kMaxRequest = kMaxPiece;
 constexpr char kRootCutOff[] = "the way to the root of the tree was lost";
 
@@ -64,7 +65,7 @@ bool Spawns::receive(const Child& from, const msg::SpawnAsked& message) {
 }
 
 bool Spawns::receive(const msg::SpawnAnswer& message) {
-  // Who has asked was told of the loss of its way.
+  // The asker was told that its way to the root was lost.
   if (!context_.subtree_ranks.contains(message.rank)) return context_.adopted;
   answer(message);
   return true;
@@ -72,7 +73,7 @@ bool Spawns::receive(const msg::SpawnAnswer& message) {
 
 void Spawns::answer(const msg::SpawnAnswer& message) {
   if (!context_.own_ranks.contains(message.rank)) {
-    // Else lost since: nobody is left to read it.
+    // If no child holds the rank, its agent was lost, and no rank waits for this.
     if (const Child* child = children_.holding(message.rank)) context_.send(child->link, message);
     return;
   }
@@ -168,7 +169,8 @@ void Spawns::conclude(std::size_t world, bool ended) {
       launch.why = "a node was lost, or a signal came, before all of them were started";
     told.ok = false;
     told.text = why = launch.why;
-    constexpr std::size_t kMaxCodes = 256;  // clients have room for no more, and a frame has a size
+    // Clients have no room for more codes, and the size of a frame is bounded.
+    constexpr std::size_t kMaxCodes = 256;
     if (ranks.size() <= kMaxCodes) {
       ranks.for_each([&](Rank rank) {
         if (!told.codes.empty()) told.codes += ',';

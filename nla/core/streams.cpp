@@ -7,15 +7,16 @@ namespace scela::nla {
 
 namespace {
 
-// Output of this node's own ranks that may wait here. A pipe holds 64 KiB; a few of them.
+// This many bytes of output of this node's own ranks may wait here: a few full pipes of 64 KiB.
 constexpr std::uint64_t kLocalWindow = std::uint64_t{256} * 1024;
-// Input the root may read ahead of the slowest target.
+// The root may read this many bytes of input ahead of the slowest target.
 constexpr std::uint64_t kInputWindow = std::uint64_t{256} * 1024;
 // Progress smaller than this is not worth a message of its own.
 constexpr std::uint64_t kInputStep = std::uint64_t{16} * 1024;
-// Bytes of one child that are counted together while they are on their way.
+// Parts of one child's output are counted together while they are on their way, until they have
+// this many bytes.
 constexpr std::uint64_t kTogether = std::uint64_t{2} * 1024;
-// Instead of a link: it was sent to a parent that was lost.
+// This stands for a link if the output was sent to a parent that was lost.
 constexpr LinkId kSentBefore = UINT32_MAX;
 
 }  // namespace
@@ -45,7 +46,7 @@ void OutputFlow::local_end(Rank rank, Stream stream) {
 
 bool OutputFlow::receive(const Child& child, const msg::Output& message, std::uint32_t window) {
   if (message.bytes.empty() && !message.end) return false;
-  // Ends cost no credit: more than one a stream would queue without bound.
+  // An end costs no credit, so more than one for each stream could queue without bound.
   RankSet& ended = ended_[static_cast<int>(message.stream)];
   if (ended.contains(message.rank)) return false;
   if (message.end) ended.add(message.rank);
@@ -54,7 +55,7 @@ bool OutputFlow::receive(const Child& child, const msg::Output& message, std::ui
   from.in_use += message.bytes.size();
   if (from.in_use > window) return false;
   held_ += message.bytes.size();
-  // Of a node below which there is none, nobody is left if it is lost.
+  // If a child without nodes below it is lost, there is no orphan that needs the counts.
   const bool counts = keeps() || (context_.adopts() && child.slice.size() > 1);
   const std::uint64_t offset =
       counts ? count(message.rank, message.stream, message.bytes.size()) : 0;
@@ -66,7 +67,7 @@ bool OutputFlow::receive(const Child& child, const msg::Output& message, std::ui
 void OutputFlow::credit(std::uint64_t bytes, std::uint64_t past) {
   credit_ += bytes;
   taken_ += bytes;
-  // What the root has nobody needs again: it is adopted by nobody.
+  // Bytes that the root has are not needed again, because no agent adopts the root's children.
   const std::uint64_t safe = context_.parent == kRootNode ? taken_ : past;
   while (!on_their_way_.empty() && on_their_way_.front().end <= safe) {
     from_children_[on_their_way_.front().from].past += on_their_way_.front().bytes;
@@ -121,7 +122,7 @@ void OutputFlow::sent(const Waiting& waiting, const msg::Output& output) {
   if (output.end) ends_sent_[static_cast<int>(output.stream)].add(output.rank);
   if (bytes == 0) return;
   if (waiting.from != kParentLink && waiting.from != kSentBefore) {
-    // Small ones together: an entry is larger than they are.
+    // Small parts are counted together, because an entry is larger than they are.
     OnItsWay* last = on_their_way_.empty() ? nullptr : &on_their_way_.back();
     if (last != nullptr && last->from == waiting.from && last->bytes < kTogether) {
       last->bytes += bytes;
@@ -140,8 +141,8 @@ void OutputFlow::forget() {
   kept_bytes_ = 0;
 }
 
-// Splits what is kept into what the new parent has, which goes on being kept until that parent has
-// passed anything on that is sent to it from now on, and what it lacks.
+// Splits the kept output into what the new parent has and what it lacks. The first part stays kept
+// until the new parent has passed on something that is sent to it from now on.
 void OutputFlow::send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& seen,
                             std::deque<Waiting>& again) {
   std::deque<Kept> kept = std::exchange(kept_, {});
@@ -254,11 +255,11 @@ void InputFlow::pass_on(const Chunk& bytes, bool end) {
     kept_from_ = received_;
   }
   for (const Child& child : children_.all()) {
-    if (child.state == ChildState::adopting) continue;  // it will say where it is
+    if (child.state == ChildState::adopting) continue;  // its Orphan says what it has
     if (takes(child)) context_.send(child.link, msg::Stdin{end, bytes});
   }
   if (local_takes()) context_.act(action::WriteStdin{bytes, end});
-  report();  // there may be nobody left to take it
+  report();  // perhaps no target is left
 }
 
 void InputFlow::receive(LinkId child, const msg::StdinTaken& message) {
@@ -305,7 +306,8 @@ void InputFlow::resume(const Child& orphan, const msg::Orphan& state) {
   FromChild& from = from_children_[orphan.link];
   from.taken = std::max(from.taken, state.input_taken);
   from.last = from.last || state.input_last;
-  // What nobody below may want any more is not kept.
+  // Input is not kept if no rank below may want it any more. An orphan that lacks such input takes
+  // no more.
   if (takes(orphan) && state.input_received < kept_from_) from.last = true;
   if (takes(orphan)) {
     std::uint64_t position = kept_from_;

@@ -8,7 +8,7 @@ namespace scela::nla {
 
 namespace {
 
-// With the length before it, and that of the set.
+// Returns the most bytes that an entry takes beside its topology: the set of nodes and the lengths.
 std::size_t cost(const RankSet& nodes) {
   return 10 * (nodes.ranges().size() + 1);
 }
@@ -59,7 +59,7 @@ TopologyList Topologies::list() const {
       need += bytes.size() + cost(nodes);
     needs.emplace_back(need, &kinds);
   }
-  // Who needs least first: what it leaves is shared by the others.
+  // The child that needs least comes first, and the others share what it leaves.
   std::ranges::stable_sort(needs, {}, [](const auto& one) { return one.first; });
   std::map<std::string, RankSet> kept;
   std::size_t left = kMostTopologyBytes;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/core/text.h"
+#include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
 
@@ -23,7 +24,6 @@ namespace scela::nla {
 namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
-using boost::asio::steady_timer;
 using boost::system::error_code;
 
 // Bytes that are written to a socket at once, and read from it: a few records.
@@ -212,9 +212,8 @@ class Connector final : public TlsAttempt {
   Connector(boost::asio::io_context& io, const Address& address, std::uint16_t port, SharedKey key,
             std::chrono::milliseconds limit, TlsDone done)
       : io_(io), key_(std::move(key)), done_(std::move(done)), timer_(io), watch_(io), port_(port) {
-    timer_.expires_after(limit);
-    timer_.async_wait([this, limit](const error_code& error) {
-      if (!error) end(tl::unexpected(cat("no answer within ", limit.count(), " ms")));
+    timer_.set(limit, [this, limit] {
+      end(tl::unexpected(cat("no answer within ", limit.count(), " ms")));
     });
     Address target = address;
     target.set_port(port);
@@ -260,7 +259,7 @@ class Connector final : public TlsAttempt {
   boost::asio::io_context& io_;
   const SharedKey key_;
   TlsDone done_;
-  steady_timer timer_;
+  Alarm timer_;
   Descriptor watch_;
   Fd socket_;
   std::unique_ptr<Handshake> handshake_;
@@ -281,9 +280,8 @@ class Acceptor final : public TlsAttempt {
         listener_(io, listening.release()),
         stranger_limit_(limit / kUnprovenShare),
         port_(port) {
-    timer_.expires_after(limit);
-    timer_.async_wait([this, limit](const error_code& error) {
-      if (!error) end(tl::unexpected(cat("nobody proved the key within ", limit.count(), " ms")));
+    timer_.set(limit, [this, limit] {
+      end(tl::unexpected(cat("nobody proved the key within ", limit.count(), " ms")));
     });
     wait();
   }
@@ -297,7 +295,7 @@ class Acceptor final : public TlsAttempt {
                     })),
           timer(io) {}
     Handshake handshake;
-    steady_timer timer;
+    Alarm timer;
     bool gone = false;  // forgotten, but a wait may still call
   };
 
@@ -317,10 +315,7 @@ class Acceptor final : public TlsAttempt {
     if (strangers_.size() >= kMaxUnproven) forget(strangers_.begin());
     strangers_.emplace_back(io_, std::move(socket), key_);
     const auto one = std::prev(strangers_.end());
-    one->timer.expires_after(stranger_limit_);
-    one->timer.async_wait([this, one](const error_code& error) {
-      if (!error) forget(one);
-    });
+    one->timer.set(stranger_limit_, [this, one] { forget(one); });
     one->handshake.begin([this, one](auto result) {
       if (!result) return forget(one);
       if (!one->gone) end(std::move(result));
@@ -353,7 +348,7 @@ class Acceptor final : public TlsAttempt {
   boost::asio::io_context& io_;
   const SharedKey key_;
   TlsDone done_;
-  steady_timer timer_;
+  Alarm timer_;
   Descriptor listener_;
   std::list<Stranger> strangers_, gone_;
   const std::chrono::milliseconds stranger_limit_;

@@ -158,7 +158,7 @@ class ProgramSession final : public Executor {
     spec.envp = environ;
     spec.descriptors = descriptors;
     spec.group = ChildGroup::own_session;  // not at a terminal: no ^C, no questions
-    spec.keeps_orphans = true;  // its connection sharing is no leftover
+    spec.keeps_orphans = true;             // its connection sharing is no leftover
     const tl::expected<pid_t, ChildError> pid = start_child(spec);
     if (!pid) return failed(text_of(pid.error(), *program));
     pid_ = *pid;

@@ -11,13 +11,12 @@
 #include "common/os/asio.h"
 #include "nla/core/remote_shell.h"
 #include "nla/spawn/error_tail.h"
-#include "nla/spawn/late_timer.h"
+#include "nla/spawn/phase_timer.h"
 
 namespace scela::nla {
 
 namespace {
 
-using boost::system::error_code;
 using Kind = RemoteAnswer::Kind;
 
 std::string new_token() {
@@ -74,11 +73,9 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void set_timer() {
-    timer_.timer.expires_after(settings_.limit);
-    timer_.timer.async_wait([weak = weak_from_this()](const error_code& error) {
+    timer_.begin(settings_.limit, [weak = weak_from_this()] {
       const auto self = weak.lock();
-      if (error || !self) return;
-      if (self->timer_.may_wait_again()) return self->set_timer();
+      if (!self) return;
       self->fail_with(cat(self->executor_.described(),
                           " has the command, but no agent answers within ",
                           self->settings_.limit.count(), " ms (--connect-timeout)", self->heard()));
@@ -129,14 +126,14 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   void ready(const std::string& build, std::string_view rest) {
     if (build != agent_.build()) return fail_with("the agent that answers is of another build");
     if (!rest.empty()) return fail_with("the agent speaks before it was spoken to");
-    timer_.timer.cancel();
+    timer_.end();
     end(std::move(stream_));
   }
 
   // An agent of another version is there, or the file there does not run. This process ships its
   // own.
   void again() {
-    timer_.timer.cancel();
+    timer_.end();
     stream_.reset();
     begin(false);
   }
@@ -201,7 +198,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void end(tl::expected<std::unique_ptr<Transport>, SpawnFailure> result) {
-    timer_.timer.cancel();
+    timer_.end();
     if (stream_) stream_->close();
     if (done_) std::exchange(done_, nullptr)(std::move(result));
   }
@@ -210,7 +207,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   AgentFile& agent_;
   const std::string node_;
   const RemoteStartSettings settings_;
-  LateTimer timer_;
+  PhaseTimer timer_;
   Executor::Done done_;
   std::unique_ptr<Transport> stream_;
   AnswerScanner scanner_;

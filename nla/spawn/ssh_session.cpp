@@ -15,7 +15,7 @@
 #include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
-#include "nla/spawn/late_timer.h"
+#include "nla/spawn/phase_timer.h"
 #include "nla/spawn/ssh_channel.h"
 #include "nla/spawn/ssh_host_key.h"
 #include "nla/spawn/ssh_login.h"
@@ -122,7 +122,6 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void open_channel();
   void request();
   void arm();
-  void wait_for_limit();
   void on_timer();
   void fail_with(StartPhase phase, std::string why, bool hand_back = false);
   std::string session_error() const {
@@ -146,7 +145,7 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   State state_ = State::idle;
   Fd socket_;         // until libssh has it
   Descriptor watch_;  // duplicate: libssh closes its own
-  LateTimer timer_;
+  PhaseTimer timer_;
   bool read_armed_ = false;
   bool write_armed_ = false;
   bool posted_ = false;
@@ -345,7 +344,7 @@ void SshSession::Impl::end(SshChannel& channel) {
 }
 
 void SshSession::Impl::disconnect() {
-  timer_.timer.cancel();
+  timer_.end();
   if (login_.let_go()) {
     ::shutdown(watch_.native_handle(), SHUT_RDWR);  // calls that wait for the host return
     session_ = nullptr;
@@ -382,21 +381,10 @@ StartPhase SshSession::Impl::phase() const {
 
 void SshSession::Impl::enter(State state) {
   state_ = state;
-  if (state == State::running || state == State::at_gate) {
-    timer_.timer.cancel();
-    return;
-  }
-  timer_.begin();
-  wait_for_limit();
-}
-
-void SshSession::Impl::wait_for_limit() {
-  timer_.timer.expires_after(limit_);
-  timer_.timer.async_wait([self = weak_from_this()](const error_code& error) {
-    const auto one = self.lock();
-    if (error || !one) return;
-    if (one->timer_.may_wait_again()) return one->wait_for_limit();
-    one->on_timer();
+  const bool has_limit = state != State::running && state != State::at_gate;
+  if (!has_limit) return timer_.end();
+  timer_.begin(limit_, [self = weak_from_this()] {
+    if (const auto one = self.lock()) one->on_timer();
   });
 }
 
@@ -435,7 +423,7 @@ void SshSession::Impl::on_timer() {
 void SshSession::Impl::fail_with(StartPhase phase, std::string why, bool hand_back) {
   if (state_ == State::failed) return;
   enter(State::failed);
-  timer_.timer.cancel();
+  timer_.end();
   login_.leave_gate();
   if (!done_) return;
   // The callback may destroy the session.

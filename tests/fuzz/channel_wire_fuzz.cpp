@@ -1,5 +1,5 @@
-// What comes from another process by shared memory or by verbs: read as the channel does, and
-// written again, which gives the same bytes.
+// Fuzzes what comes from another process by shared memory or by verbs. The bytes are read as the
+// channel does, and written again, which must give the same bytes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

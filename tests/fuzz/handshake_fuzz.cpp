@@ -1,9 +1,10 @@
-// Datagrams about connections: what is accepted has one form, and whatever a machine is told, it
-// keeps to what it has: no more links than nodes, and nothing that it cannot be asked to let go.
-// What has not the job's secret changes nothing at all.
+// Fuzzes datagrams about connections. A datagram that is accepted has one form. Whatever a machine
+// is told, it has no more links than nodes, and no link that it cannot be asked to let go. A
+// datagram without the job's secret changes nothing at all.
 //
-// The input is datagrams of 108 bytes; what is left over is one that is too short. Each is tried on
-// its own, and then given to a machine of each mode with a repaired head, so that more get through.
+// The input is datagrams of 108 bytes. If bytes are left over, they are a datagram that is too
+// short. Each datagram is tried on its own, and then given to a machine of each mode with a
+// repaired head, so that more get through.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -26,7 +27,7 @@ Card card_of(std::uint32_t rank) {
   return card;
 }
 
-// Answers what has an answer; every third queue pair cannot be made.
+// Answers each action that has an answer. Every third queue pair cannot be made.
 void carry_out(Machine& machine, Time now) {
   auto& actions = machine.actions();
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -47,7 +48,7 @@ void carry_out(Machine& machine, Time now) {
     } else if (const auto* drain = std::get_if<action::Drain>(&action)) {
       machine.handle(event::Drained{drain->peer}, now);
     } else if (const auto* send = std::get_if<action::SendDatagram>(&action)) {
-      if (!decode(send->bytes)) std::abort();  // it says nothing that others would not understand
+      if (!decode(send->bytes)) std::abort();  // others understand all that it says
     }
   }
   actions.clear();
@@ -59,7 +60,7 @@ std::string snapshot_of(const Machine& machine, Time now) {
   return out.take();
 }
 
-// Of somebody who has not the secret.
+// Checks that a datagram from a sender without the secret changes nothing.
 void must_not_hear(Machine& machine, std::string_view bytes, Time now) {
   const std::string before = snapshot_of(machine, now);
   const std::size_t peers = machine.peers().size();

@@ -1,9 +1,10 @@
-// A hostile process and a hostile node: whatever a process asks for and writes into what it shares,
-// and whatever frames come, the engine touches nothing that is not mapped and ends each of its
-// turns.
+// Fuzzes the engine with a hostile process and a hostile node. Whatever a process asks for and
+// writes into what it shares, and whatever frames come, the engine touches only what is mapped, and
+// ends each of its turns.
 //
-// The input is a list of actions; what it leaves out is zeros. The machine of the unit tests
-// refuses every access outside of what is mapped, and the sanitizer sees every other.
+// The input is a list of actions; where it is too short, it is continued with zeros. The machine of
+// the unit tests refuses every access outside of what is mapped, and the sanitizer sees every
+// other.
 #include <array>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +27,7 @@ class Input {
     --left_;
     return *data_++;
   }
-  // Small numbers mostly, and now and then all bits.
+  // Returns small numbers mostly, and now and then all bits.
   std::uint64_t number() {
     const std::uint8_t first = byte();
     if (first < 0xF0) return first;
@@ -48,7 +49,7 @@ class Input {
   std::size_t left_;
 };
 
-// Memory of both processes is not reached at once: orders are carried out between turns.
+// The memory of both processes is not reached at once: orders are carried out between turns.
 Fabric& prepare(Fabric& fabric, bool distant) {
   if (distant) fabric.machine.distant = {1, 2};
   fabric.lazy = true;
@@ -202,7 +203,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   world.a.leave();
   world.b.leave();
-  // Something is left of them.
+  // Both processes have left, so the machine must have nothing of them.
   if (world.fabric.machine.allocated != 0 || world.fabric.machine.orders_given() != 0) std::abort();
   return 0;
 }

@@ -1,8 +1,8 @@
-// What comes from another node: a greeting of whoever connects, and what follows one that was
-// proved, encrypted by the other end and changed on its way or not.
+// Fuzzes what comes from another node: a greeting from any peer that connects, and what follows a
+// proved greeting, encrypted by the other end and changed on its way or not.
 //
 // The first byte says what the rest is: a greeting's bytes to either role; frames as they come in
-// the clear; or what a node that is proved says, of which some bytes are changed on their way.
+// the clear; or what a proved node says, of which some bytes are changed on their way.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -46,7 +46,7 @@ std::size_t read_frames(std::span<const std::byte> bytes) {
   return count;
 }
 
-// Takes what comes in parts of so many bytes; returns what was heard.
+// Takes what comes in parts of `step` bytes. Returns what was heard.
 std::vector<std::byte> hear(TlsSession& session, std::span<const std::byte> bytes,
                             std::size_t step) {
   std::vector<std::byte> heard, room(std::size_t{1} << 16);
@@ -81,7 +81,8 @@ void say_and_hear(std::span<const std::byte> bytes) {
   if (changed) wire[change * 31 % wire.size()] ^= std::byte{0x20};
   const std::vector<std::byte> heard = hear(server, wire, 1 + change % 7 * 50);
   const bool equal = std::ranges::equal(heard, said);
-  // Of what was changed at most what came before it is heard, and never anything else.
+  // If bytes were changed, the session hears at most what came before them, and never anything
+  // else.
   if (!changed && !equal) std::abort();
   if (changed && (equal || !std::ranges::equal(heard, said.first(heard.size())))) std::abort();
   read_frames(heard);

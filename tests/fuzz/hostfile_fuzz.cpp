@@ -11,8 +11,8 @@
 
 namespace {
 
-// So that many inputs are tried: larger sets only repeat what small ones do, and take seconds. At
-// most two ranges, with ends of at most two digits.
+// Returns true if the text has more than two ranges, or an end of more than two digits. Larger sets
+// only repeat what small ones do, and take seconds, so they are left out.
 bool is_large(std::string_view text) {
   int ranges = 0, digits = 0;
   bool is_end = false;

@@ -34,8 +34,9 @@ void require(bool claim) {
 
 constexpr std::size_t kLongestKey = std::max(kMaxKey, kMaxPmi2Key);
 constexpr std::size_t kLongestValue = std::max(kMaxValue, kMaxPmi2Value);
-// What one connection may take: bytes that are not read, the lines of a spawn and what they become,
-// requests that wait with their threads, answers that nobody has taken; strings grow by doubling.
+// The memory that one connection may take: bytes that are not read, the lines of a spawn and what
+// they become, requests that wait with their threads, answers that are not taken yet. Strings grow
+// by doubling.
 constexpr std::size_t kMostMemory =
     2 * (kMaxBacklog + 2 * kMaxLine + kMaxSpawnBlock) + kMaxInFlight * 1024;
 
@@ -103,7 +104,7 @@ class Job final : public JobServices {
   void left(Rank, RequestId id, Rank) override { asked(id); }
   void segment(Rank, RequestId id) override { asked(id); }
   void ring(Rank, RequestId id) override { asked(id); }
-  void collective(Rank, RequestId, Collective) override { std::abort(); }  // PMGR's
+  void collective(Rank, RequestId, Collective) override { std::abort(); }  // only PMGR has it
   void abort(Rank, std::int32_t, std::string message) override {
     require(!ended_ && message.size() <= kMaxLine);
     ended_ = true;
@@ -155,7 +156,8 @@ class Job final : public JobServices {
   bool ended_ = false;
 };
 
-// Lines as long as the rank speaks PMI-1, messages once it has chosen PMI-2.
+// Checks that the output is lines as long as the rank speaks PMI-1, and messages once it has chosen
+// PMI-2.
 void check_output(std::string_view output, bool& messages) {
   while (!output.empty()) {
     std::size_t end = 0;

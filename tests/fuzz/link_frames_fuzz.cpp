@@ -1,4 +1,5 @@
-// Frames about a link: what is accepted has one meaning, and is written as it was read.
+// Fuzzes frames about a link: a frame that is accepted has one meaning, and is written as it was
+// read.
 //
 // The first byte of the input is the frame's kind.
 #include <cstdint>

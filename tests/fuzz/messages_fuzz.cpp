@@ -1,5 +1,5 @@
-// Agents' messages: whatever decodes can be forwarded, and arrives as it was. The first byte of the
-// input is the frame's kind.
+// Fuzzes agents' messages: each message that decodes can be forwarded, and arrives as it was. The
+// first byte of the input is the frame's kind.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

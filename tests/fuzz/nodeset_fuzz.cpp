@@ -14,8 +14,8 @@ namespace {
 
 using scela::NodeSet;
 
-// Small, so that many inputs are tried: longer texts and larger sets only repeat what short ones
-// do.
+// These are small, so that many inputs are tried: longer texts and larger sets only repeat what
+// short ones do.
 constexpr std::size_t kMaxText = 512;
 constexpr std::size_t kMaxNodes = 300;
 

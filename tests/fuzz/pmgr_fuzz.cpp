@@ -46,7 +46,8 @@ std::size_t parts_of(const Collective& call) {
   return 0;
 }
 
-// What all ranks would get if all had given the same; `wrong`: one part is shorter.
+// Returns what all ranks would get if all had given the same. If `wrong` is true, one part is
+// shorter.
 Collected result_of(const Collective& call, bool wrong) {
   Collected result;
   const bool one = call.operation == Operation::broadcast || call.operation == Operation::scatter;
@@ -58,7 +59,7 @@ Collected result_of(const Collective& call, bool wrong) {
   return result;
 }
 
-// Returns whether the session may still speak.
+// Returns true if the session may still speak.
 bool serve(PmgrSession& session, unsigned& answers) {
   while (auto request = session.next()) {
     const auto* call = std::get_if<Collective>(&*request);

@@ -35,13 +35,13 @@ void check_output(std::string_view output) {
   }
 }
 
-// What the job was asked and has not answered.
+// The requests that the job was asked and has not answered.
 struct Outstanding {
   RequestId asked = 0;
   std::vector<RequestId> barriers;
 };
 
-// Returns whether the session may still speak.
+// Returns true if the session may still speak.
 bool serve(Pmi1Session& session, Outstanding& outstanding) {
   while (auto request = session.next()) {
     if (std::holds_alternative<ask::Abort>(*request)) return false;

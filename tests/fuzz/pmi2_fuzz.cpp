@@ -58,7 +58,7 @@ void check_request(const Request& request) {
   }
 }
 
-// Returns whether the session may still speak.
+// Returns true if the session may still speak.
 bool serve(Pmi2Session& session, RequestId& asked, std::vector<RequestId>& waiting) {
   for (;;) {
     while (auto request = session.next()) {
@@ -72,7 +72,7 @@ bool serve(Pmi2Session& session, RequestId& asked, std::vector<RequestId>& waiti
       require(waiting.size() <= kMaxInFlight);
     }
     if (waiting.size() < 3) return true;
-    // The last first: out of order.
+    // The test answers the last request first, which is out of order.
     session.answer(waiting.back(),
                    {.found = true, .value = "v;", .parts = {scela::Chunk("1"), scela::Chunk("2")}});
     waiting.pop_back();

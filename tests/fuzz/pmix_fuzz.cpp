@@ -1,5 +1,5 @@
-// What a PMIx server says to its agent, and agents of processes: any bytes are messages or refused,
-// and messages are written and read to themselves.
+// Fuzzes what a PMIx server says to its agent, and what agents say of processes. Any bytes are
+// messages or are refused, and messages are written and read to themselves.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,5 +1,6 @@
-// What a login shell and a parent may say before there are frames: answers between noise, contacts.
-// Answers do not depend on how the text is cut; a contact that is read is written back the same.
+// Fuzzes what a login shell and a parent may say before there are frames: answers between noise,
+// and contacts. Answers do not depend on how the text is cut. A contact that is read is written
+// back the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

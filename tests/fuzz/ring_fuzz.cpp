@@ -26,7 +26,7 @@ struct Step {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // Of the exact size, so that the address sanitizer sees what lies beyond.
+  // The memory has the exact size, so that the address sanitizer sees accesses beyond it.
   std::vector<std::uint64_t> words(ring::kTotalBytes / 8);
   ring::ServerEnd server(ring::SharedMemory(words.data()), 1);
   std::string out(2 * ring::kCapacity, '\0');

@@ -33,7 +33,7 @@ void prove(unsigned char how, const std::vector<TaskList>& lists) {
   const auto good = check(shape, lists);
   const auto right = execute(shape, lists);
   const auto times = simulate(lists, {}, Machine{});
-  // Whoever has proved lists can run them.
+  // Lists that were proved can be run.
   if (good && !times) std::abort();
   if (right && right->messages > 0 && right->rounds == 0) std::abort();
 }

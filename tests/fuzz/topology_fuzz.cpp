@@ -1,5 +1,5 @@
-// Topologies that an agent tells of: whatever is read is written as it was, and ranks can be placed
-// on it.
+// Fuzzes topologies that an agent tells of: each topology that is read is written as it was, and
+// ranks can be placed on it.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

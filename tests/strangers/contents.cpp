@@ -12,16 +12,16 @@ using scela::ElementType;
 
 constexpr std::size_t kGuard = 32;
 constexpr std::byte kGuardByte{0xa5};
-constexpr std::byte kFreshByte{0x5a};  // what nothing was written to
+constexpr std::byte kFreshByte{0x5a};  // of memory that was not written
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 struct Properties {
   std::size_t bytes, alignment, value_bytes;
   bool is_signed, is_real;
-  std::size_t place_at;  // 0: it has none
+  std::size_t place_at;  // 0: there is no place
 };
 
-// x86-64 and AArch64, as C lays them out.
+// The layout of C on x86-64 and AArch64.
 Properties of(ElementType type) {
   using enum ElementType;
   constexpr std::size_t kLong = sizeof(long double);
@@ -75,7 +75,7 @@ void put(std::byte* to, Value value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// A small whole number, as a sign, an exponent and the mantissa's highest bits.
+// Returns a small whole number as a sign, an exponent and the mantissa's highest bits.
 std::uint16_t half(ElementType type, float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if (type == ElementType::bfloat16) return static_cast<std::uint16_t>(bits >> 16);
@@ -192,7 +192,7 @@ Elements::Value Elements::at(int rank, std::uint64_t index) const {
         static_cast<std::uint64_t>(static_cast<std::int64_t>(drawn % 17) - 8);  // also equal ones
   else if (reduction_ >= Reduction::logical_and && reduction_ <= Reduction::logical_xor)
     number = drawn % 3;
-  // As wide as the type, then as wide as the reference.
+  // The number is cut to the type's width, and then extended to the reference's.
   const unsigned spare = 64 - 8 * static_cast<unsigned>(std::min(about.value_bytes, kWord));
   if (!about.is_real)
     number = about.is_signed

@@ -1,5 +1,5 @@
-// What messages and elements are: functions of a key and a place, so that each byte is known to
-// all ranks without being sent. And buffers, of which no byte beside them may change.
+// Contents of messages and elements. They are functions of a key and a place, so that all ranks
+// know each byte without being sent it. Also buffers: no byte beside them may change.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ constexpr std::uint64_t mix(std::uint64_t first, std::uint64_t second, More... m
   return mix(mix(first) ^ (second + 0x632be59bd9b4e019), static_cast<std::uint64_t>(more)...);
 }
 
-// Bytes `offset` ... of a key's endless stream.
+// Writes the bytes of a key's endless stream from `offset` on.
 void fill(std::span<std::byte> bytes, std::uint64_t key, std::uint64_t offset = 0);
-// Of the first byte that differs from them: "byte 17 of 4096 is 3, not 250".
+// Describes the first byte that differs from them: "byte 17 of 4096 is 3, not 250".
 std::optional<std::string> difference(std::span<const std::byte> bytes, std::uint64_t key,
                                       std::uint64_t offset = 0);
 std::optional<std::string> difference(std::span<const std::byte> bytes,
@@ -36,7 +36,7 @@ std::optional<std::string> difference(std::span<const std::byte> bytes,
 
 std::size_t size_of(scela::ElementType type);
 std::size_t alignment_of(scela::ElementType type);
-// Which of its bytes have a meaning: from, up to.
+// A range of bytes of an element that have a meaning: from, up to.
 struct Extent {
   std::size_t from = 0, to = 0;
 };
@@ -50,9 +50,9 @@ class Elements {
   Elements(scela::ElementType type, Reduction reduction, std::uint64_t key)
       : type_(type), reduction_(reduction), key_(key), bytes_(size_of(type)) {}
 
-  // Those of one rank, beginning with the element `first`.
+  // Writes those of one rank, beginning with the element `first`.
   void write(std::span<std::byte> to, int rank, std::uint64_t first) const;
-  // Those of several ranks, reduced in their order.
+  // Writes those of several ranks, reduced in their order.
   void write_reduced(std::span<std::byte> to, std::span<const int> ranks,
                      std::uint64_t first) const;
 
@@ -71,10 +71,10 @@ class Elements {
   std::size_t bytes_;
 };
 
-// The program's own reductions.
+// Returns the program's own reductions.
 scela::Reducer reducer_of(Reduction reduction);
 
-// Memory between guards, which say whether somebody wrote there.
+// Memory between guards, which show if anything else wrote there.
 class Buffer {
  public:
   Buffer() = default;

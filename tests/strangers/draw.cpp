@@ -1,9 +1,8 @@
 // Every plan can be carried out without anything of the library's that is not promised:
 //
-// * A context has receives of such patterns only that each gets a message in whatever order
-// messages
+// * A context has receives of such patterns only that each gets a message in whatever order they
 //   come: exact ones; of any tag, or exact, by source; of any source, or exact, by tag; of any.
-// * Where a message may meet the receive of a later step (any source), its sender would wait for
+// * A message may meet the receive of a later step (any source). Its sender would then wait for
 //   that step. So such messages are short, and are not sent with issend.
 #include "tests/strangers/draw.h"
 
@@ -51,12 +50,12 @@ class Drawing {
   Wishes wishes_;
   std::uint64_t state_;
   Plan plan_;
-  std::vector<int> roots_, communicators_;  // that have all ranks; all
+  std::vector<int> roots_, communicators_;  // with all ranks; all of them
   std::vector<int> alive_;
   int operations_ = 0, next_communicator_ = 0;
 };
 
-// Around the limits at which messages go in another way, mostly short.
+// Draws a size around the limits at which messages go in another way, mostly a short one.
 std::uint64_t Drawing::size() {
   constexpr std::uint64_t kShort[] = {0, 1, 3, 8, 24, 25, 100, 700, 1500};
   constexpr std::uint64_t kLimits[] = {2048, 4096, 8192, 16384, 20000};
@@ -129,7 +128,7 @@ void Drawing::add_collective(int of) {
       step.type = among(ElementType::opaque);
       step.reduction = among(Reduction::own_affine);
     } while (!is_of(step.reduction, step.type));
-    // Of all that fit, the only one that does not commute.
+    // This is the only reduction that fits and does not commute.
     if (one_in(4)) {
       step.type = ElementType::opaque;
       step.reduction = Reduction::own_affine;

@@ -18,7 +18,7 @@ struct Wishes {
 
 Plan draw(const Wishes& wishes);
 
-// What by() takes for an operation.
+// Returns the algorithms that by() takes for an operation.
 std::vector<const char*> algorithms_of(Operation operation, bool commutes);
 
 }  // namespace strangers

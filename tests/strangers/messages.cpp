@@ -1,7 +1,7 @@
-// Messages: which receive has to get which, whatever the wildcards.
+// Messages: which receive has to get which message, whatever the wildcards.
 //
 // Receives are judged in the order in which their context got them. Each has the first of its
-// source's messages that it fits and no earlier receive got: if it had fitted an earlier one too,
+// source's messages that it fits and no earlier receive got. If it had fitted an earlier one too,
 // and a later receive got that, then that message would have met this receive, which was posted
 // first.
 #include <algorithm>
@@ -17,7 +17,7 @@ using scela::channel::kAnySource;
 using scela::channel::kAnyTag;
 using scela::channel::Status;
 
-// Contexts that belong to one step, and those of meetings.
+// Contexts that belong to one step, and contexts of meetings.
 constexpr Context kBursts = 1U << 24;
 constexpr Context kMeetings = 3U << 20;
 constexpr int kBurstTags = 3;
@@ -42,7 +42,7 @@ std::vector<Letter> letters_of(const Step& step, const std::vector<int>& ranks) 
   return letters;
 }
 
-// What a message's receive asks for: source, tag.
+// Returns the source and tag that a message's receive asks for.
 std::pair<int, int> asked(const Scene& scene) {
   const Pattern pattern = scene.pattern();
   const bool any_source = pattern == Pattern::any_source || pattern == Pattern::any;
@@ -206,7 +206,7 @@ void Rank::probe_and_receive(const Scene& scene, Context context, int source, in
     if (!found) move_all();
     if (std::chrono::steady_clock::now() > until) hangs("probes find nothing");
   }
-  // What has failed names no message.
+  // A probe that has failed names no message.
   const bool failed = static_cast<bool>(found->error);
   const int from = failed ? source : found->source, with = failed ? tag : found->tag;
   Posted& posted = post(scene, context, from, with, step.room);
@@ -235,7 +235,7 @@ void Rank::repeat_receives(const Scene& scene) {
   begun.judge = [this, context, buffer](Begun& over) {
     const Status status = over.message.wait(patience_);
     if (status.error.code == Code::timed_out) hangs("a persistent receive is not over");
-    // As it was posted last.
+    // The last receive that was posted has this buffer.
     auto& waiting = posted_[context];
     waiting.back().buffer = *buffer;
     received(context, waiting.back(), status);
@@ -300,13 +300,13 @@ void Rank::judge_receive(Context context, const Posted& posted) {
   expect(!damage, "a message: " + damage.value_or("") + about);
 }
 
-// Messages of a context that no other step has, so that all receives can have wildcards. Every
-// rank has begun all of its own before it waits for any.
+// Sends messages of a context that no other step has, so that all receives can have wildcards.
+// Every rank has begun all of its own before it waits for any.
 void Rank::burst(const Scene& scene) {
   const Step& step = *scene.step;
   const auto context = static_cast<Context>(kBursts + step.number);
   const std::vector<Letter> letters = letters_of(step, others());
-  // Exact receives first, then wildcards, so that each finds a message whatever comes first.
+  // Exact receives come first, then wildcards, so that each finds a message whatever comes first.
   const std::uint64_t drawn = mix(step.number, static_cast<std::uint64_t>(rank_), 6);
   std::vector<const Letter*> mine;
   for (std::size_t i = 0; i < letters.size(); ++i)
@@ -338,7 +338,7 @@ void Rank::burst(const Scene& scene) {
 void Rank::cancel(const Scene& scene) {
   Buffer buffer(64, 0);
   const auto context = static_cast<Context>(kBursts + scene.step->number);
-  // Of this rank itself: all others may have ended.
+  // The receive is from this rank itself, because all others may have ended.
   auto request = channel_->irecv(rank_, 1, buffer.bytes(), context);
   expect(!request.test(), "a receive is complete that no message meets");
   expect(!channel_->iprobe(rank_, kAnyTag, context), "a probe finds what was not sent");
@@ -349,7 +349,7 @@ void Rank::cancel(const Scene& scene) {
   expect(!buffer.damage(), "a receive that was withdrawn has written");
 }
 
-// The last of some contexts has messages to the next rank.
+// The last of the reserved contexts has messages to the next rank.
 void Rank::reserve(const Scene& scene) {
   const Step& step = *scene.step;
   const Context first = channel_->reserve_contexts(static_cast<Context>(step.count));
@@ -364,8 +364,8 @@ void Rank::reserve(const Scene& scene) {
   begin_send(scene, context, next, 0, key_of(step, rank_), 100, false);
 }
 
-// When it returns, all have finished what they had begun. They tell a rank that is not about to
-// end: what a process has sent may be lost with it.
+// Returns when all ranks have finished what they had begun. They tell a rank that is not about to
+// end: the messages of a process may be lost with it.
 void Rank::meet() {
   finish_all();
   const std::vector<int> ranks = others();

@@ -1,4 +1,4 @@
-// Communicators and their operations, and how ranks end and others go on.
+// Communicators and their operations, and the ends of ranks that others survive.
 #include <unistd.h>
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void Rank::agree(const Scene& scene) {
       all = all && says((*group)[place]);
   const scela::Agreed agreed = member.communicator.agree(says(rank_));
   expect(static_cast<bool>(agreed), "agree() failed: " + agreed.error.text());
-  // One that is about to end may have done so after it had said its word.
+  // A rank that is about to end may have done so after it had said its word.
   const bool exact = agreed.ended == ended && agreed.all == all;
   std::string found;
   for (const int each : agreed.ended)

@@ -87,7 +87,7 @@ Names names(scela::ElementType) {
   return kTypes;
 }
 
-// All that a step of its kind has, by name.
+// Visits all fields that a step of its kind has, by name.
 template <class AnyStep, class Visit>
 void fields(AnyStep& step, const Visit& visit) {
   switch (step.kind) {

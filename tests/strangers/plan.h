@@ -1,14 +1,17 @@
-// What all ranks of a job do, as plain data: every rank reads the same plan and carries out its own
-// part. A plan has a text form, one step a line, which is parsed back.
+// The work of all ranks of a job, as plain data: every rank reads the same plan and carries out its
+// own part. A plan has a text form, one step a line, which is parsed back.
 //
 //   plan seed 7 ranks 3
 //   1 over as 0 by polled check 0
 //   2 message from 0 to 2 tag 5 context 0 bytes 4097 room 4097 times 1 sending isend receiving
-//   probe pattern exact 3 collective of 0 operation bcast type uint8 reduction sum count 70000 root
-//   1 in_place 0 calling start times 1 algorithm - 4 wait order random some 1
+//     probe pattern exact
+//   3 collective of 0 operation bcast type uint8 reduction sum count 70000 root 1 in_place 0
+//     calling start times 1 algorithm -
+//   4 wait order random some 1
 //
-// Any line but the first may be removed, and what is left is a plan: a step that needs a
-// communicator that there is not is passed over by all ranks alike (scenes.h).
+// (Here long steps are broken into two lines.) Any line but the first may be removed, and what is
+// left is a plan: a step that needs a communicator that does not exist is passed over by all ranks
+// alike (scenes.h).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,7 @@ enum class Kind : std::uint8_t {
   reserve,  // contexts, in one of which messages go round
   agree,
   end,      // a rank ends before the step numbered `at`
-  recover,  // the others finish, and free what the dead rank was of
+  recover,  // the others free what the dead was in
 };
 
 enum class Sending : std::uint8_t { send, isend, issend, persistent };
@@ -87,7 +90,7 @@ struct Step {
   std::uint64_t number = 0;  // ascending; what the step moves depends on it, not on other steps
   Kind kind = Kind::wait;
 
-  int of = 0, as = 0;  // communicators: whose, and what is made
+  int of = 0, as = 0;  // communicators: the used and the made one
   scela::RunBy by = scela::RunBy::polled;
   bool check = false;
   std::vector<int> list, keys;  // colors, or ranks; keys of a split
@@ -127,7 +130,7 @@ struct Plan {
 
 std::string text_of(const Step& step);
 std::string text_of(const Plan& plan);
-// Nothing: `wrong` says which line cannot be read.
+// Returns nothing if a line cannot be read; `wrong` then says which.
 std::optional<Plan> parse(std::string_view text, std::string& wrong);
 
 bool makes_communicator(Kind kind);

@@ -1,4 +1,4 @@
-// Plans, what they are about, and what ranks have to get: without a job.
+// Plans, their scenes, and what ranks have to get: without a job.
 #include <algorithm>
 #include <cstring>
 #include <map>

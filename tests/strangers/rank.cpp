@@ -15,7 +15,7 @@ namespace {
 using scela::Waitable;
 using scela::channel::Channel;
 
-// What a rank that is asked by SIGUSR1 says.
+// On SIGUSR1 a rank writes its number and its step.
 std::atomic<int> rank_of_this{0};
 std::atomic<std::uint64_t> step_of_this{0};
 
@@ -53,14 +53,14 @@ void Rank::wrong(const std::string& what) const {
   std::_Exit(3);
 }
 
-// The others are looked at before this process ends.
+// Looks at the others before this process ends.
 void Rank::hangs(const std::string& what) const {
   std::string ended;
   for (int rank = 0; rank < plan_.ranks; ++rank)
     if (channel_->ended(rank)) ended += " " + std::to_string(rank);
   std::fprintf(stderr, "strangers: HANGS: rank %d: %s; ended, as it knows:%s; channel: %s\n", rank_,
                what.c_str(), ended.c_str(), channel_->describe().c_str());
-  // Also beyond the signal that asks for the step.
+  // Stays until after the signal that asks for the step.
   std::this_thread::sleep_until(std::chrono::steady_clock::now() + patience_);
   wrong(what);
 }
@@ -184,7 +184,7 @@ void Rank::forget_done() {
   std::erase_if(begun_, [](const auto& each) { return each->done; });
 }
 
-// One look at everything, as a program that polls takes it.
+// Looks at everything once, as a program that polls does.
 void Rank::move_all() {
   for (const auto& each : begun_)
     if (!each->over && !each->done && each->needs_calls) each->over = each->operation.test();

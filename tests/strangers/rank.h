@@ -27,7 +27,7 @@
 
 namespace strangers {
 
-// What this rank has begun, a message or an operation.
+// A message or an operation that this rank has begun.
 struct Begun {
   const Scene* scene = nullptr;
   scela::channel::Request message;
@@ -37,7 +37,7 @@ struct Begun {
   int family = 0;            // of communicators: one executor moves their operations
   bool over = false;         // has been seen to be
   bool done = false;         // has been waited for, and judged
-  // Judges what came of it.
+  // Judges the result.
   std::function<void(Begun&)> judge;
 };
 
@@ -61,8 +61,8 @@ class Rank {
  public:
   Rank(std::unique_ptr<scela::channel::Channel> channel, const Plan& plan,
        std::chrono::seconds patience);
-  // The exit status, of a rank that has come to the plan's end or leaves before it. One that finds
-  // something wrong says what, and ends the process.
+  // Returns the exit status of a rank that has come to the plan's end or leaves before it. A rank
+  // that finds something wrong says what, and ends the process.
   int play();
 
  private:
@@ -81,9 +81,9 @@ class Rank {
   }
   std::vector<int> others() const;  // ranks that take part in steps of all, this one included
 
-  // Waits (rank.cpp).
+  // Waits (rank.cpp). The function others_need_calls() leaves out `family`; -1: it leaves out none.
   Begun& begin(const Scene& scene);
-  bool others_need_calls(int family) const;  // than those of this family; -1: of any
+  bool others_need_calls(int family) const;
   void finish(Begun& begun);
   void finish_all();
   void finish_other_families(int family);

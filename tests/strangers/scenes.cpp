@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kFragileContexts = 1 << 20;
 
-// What holds as the plan goes on.
+// The state as the plan goes on.
 struct World {
   std::vector<int> nodes;
   std::map<int, Groups> communicators;
@@ -164,7 +164,8 @@ bool takes_place(const World& world, const Step& step, const Groups* groups, boo
   return false;
 }
 
-// Those that have ended by now are behind the others, with all communicators that they are of.
+// Lets the others recover from the ranks that have ended by now. Removes all communicators that
+// those are in, and returns them.
 std::vector<int> recover(World& world, std::uint64_t number) {
   std::vector<int> freed;
   for (const auto& [id, groups] : world.communicators)

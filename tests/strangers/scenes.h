@@ -1,4 +1,4 @@
-// What a plan's steps are about, found out before anything runs: which ranks each communicator has,
+// The facts of a plan's steps, found out before anything runs: which ranks each communicator has,
 // which ranks have ended by then, and which steps are passed over. All ranks find the same.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace strangers {
 
-// A communicator: ranks of the job, in their order there. What split() or node() makes is several,
-// of which no two have a rank in common.
+// A communicator: ranks of the job, in their order there. The functions split() and node() make
+// several, of which no two have a rank in common.
 using Group = std::vector<int>;
 using Groups = std::vector<Group>;
-// Null: the rank is of none.
+// Returns null if the rank is in none.
 const Group* group_of(const Groups& groups, int rank);
 int place_in(const Group& group, int rank);  // -1: it is not there
 
-// Ranks that an `end` is about.
+// A rank that an `end` step names.
 struct Leaver {
   int rank = 0;
   Ending ending = Ending::kill;
@@ -29,8 +29,8 @@ struct Leaver {
 struct Scene {
   const Step* step = nullptr;
   bool takes_place = false;
-  // A rank is about to end, or has ended and the others have not recovered: what it is concerned in
-  // may fail, with its name.
+  // A rank is about to end, or has ended and the others have not recovered. What that rank takes
+  // part in may fail, with its name.
   bool fragile = false;
   Groups groups;           // of the communicator that it is about
   Groups makes;            // the communicator that it makes
@@ -38,7 +38,7 @@ struct Scene {
   std::vector<Leaver> leavers;
 
   bool has_ended(int rank) const;
-  // An operation or a message with this rank may fail.
+  // Returns true if an operation or a message with this rank may fail.
   bool endangers(int rank) const;
   bool endangers(const Group& group) const;
   // Messages of fragile scenes have contexts of their own, where no receive has a wildcard.
@@ -46,10 +46,10 @@ struct Scene {
   Pattern pattern() const { return fragile ? Pattern::exact : step->pattern; }
 };
 
-// By the node of each rank.
+// `nodes`: the node of each rank.
 std::vector<Scene> scenes_of(const Plan& plan, const std::vector<int>& nodes);
 
-// How many ranks of the plan end before it does.
+// Returns how many ranks of the plan end before it does.
 int ends_of(const std::vector<Scene>& scenes);
 
 }  // namespace strangers

@@ -12,7 +12,7 @@ using scela::ConstView;
 using scela::Part;
 using scela::View;
 
-// Algorithms that go by nodes, of which there must be several.
+// Returns true for algorithms that go by nodes, of which there must be several.
 bool goes_by_nodes(const std::string& algorithm) {
   return algorithm.starts_with("hierarchical") || algorithm.starts_with("multi");
 }
@@ -58,7 +58,7 @@ std::size_t Share::most(int from, int to) const {
   return drawn % 4 == 0 ? 0 : static_cast<std::size_t>((drawn >> 8) % (step_.count + 1));
 }
 
-// In any order, with gaps or without.
+// Places the parts in any order, with gaps or without.
 Share::Spread Share::spread(const std::vector<std::size_t>& counts, std::uint64_t key) const {
   std::vector<std::size_t> order(counts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -117,7 +117,7 @@ void Share::shape() {
   }
   checked_elements_ = gives_output_ ? output_elements_ : 0;
   if (step_.operation == Operation::reduce_scatter_block) checked_elements_ = block;
-  // What stands there afterwards is not said.
+  // The contents of the output afterwards are not specified.
   if (step_.operation == Operation::exscan && place_ == 0) checked_elements_ = 0;
 }
 

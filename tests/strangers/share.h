@@ -1,4 +1,4 @@
-// One rank's part of a collective operation: what it gives, and what it has to get.
+// One rank's part of a collective operation: its input, and the output that it has to get.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ class Share {
  public:
   Share(const Step& step, const Group& group, int rank, int ranks_of_nodes);
 
-  // The buffers as the operation finds them, in its n-th round.
+  // Writes the buffers as the operation finds them, in its n-th round.
   void fill(int round);
-  // The operation on them, which stay where they are from round to round.
+  // Returns the operation on the buffers, which stay where they are from round to round.
   scela::Collective collective();
-  // What is wrong with what came out of it.
+  // Returns what is wrong with the result, or nothing.
   std::optional<std::string> wrong() const;
 
-  // Of the last round.
+  // The contents of the last round.
   std::span<const std::byte> given() const { return given_; }
   std::span<const std::byte> expected() const { return after_; }
   Buffer& input() { return input_; }

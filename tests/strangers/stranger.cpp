@@ -1,4 +1,4 @@
-// A program that knows of ScELA what it exports, as those of strangers do (docs/testing.md).
+// A program that knows only what ScELA exports, as a stranger's program does (docs/testing.md).
 //
 //   stranger draw SEED RANKS OPERATIONS ENDS EXECUTOR...   prints a plan
 //   stranger play PLAN PATIENCE                            a rank's part of it, under any launcher

@@ -110,7 +110,7 @@ void Rank::wait_all() {
     conclude(*each);
 }
 
-// By the channel's own wait, which moves no operations.
+// Waits by the channel's own wait, which moves no operations.
 void Rank::wait_messages(const std::vector<Begun*>& chosen) {
   std::vector<scela::channel::Request*> requests;
   std::vector<Begun*> messages;
@@ -129,7 +129,7 @@ void Rank::wait_messages(const std::vector<Begun*>& chosen) {
   }
 }
 
-// All of them, by communicators' own wait. They stand side by side meanwhile.
+// Waits for all of them by the communicators' own wait. They stand side by side meanwhile.
 void Rank::wait_operations(const std::vector<Begun*>& chosen) {
   for (Begun* each : chosen)
     if (!each->is_operation) finish(*each);

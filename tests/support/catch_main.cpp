@@ -1,5 +1,5 @@
-// Catch2's main(), by which a test case that checks nothing has failed, and so has a name of no
-// test case.
+// Catch2's main(), with two additions: a test case that checks nothing fails, and so does a name
+// that no test case has.
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 #include <iostream>
@@ -8,7 +8,7 @@ namespace {
 
 int checked_nothing = 0;
 
-// Catch2's own warning, NoAssertions, is of each section too, and does not see what is checked
+// Catch2's own warning, NoAssertions, is about each section too, and does not see what is checked
 // behind a section.
 struct Census : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;

@@ -32,7 +32,7 @@ bool is_by_rank(Operation operation) {
          operation == Operation::allgather || operation == Operation::reduce_scatter;
 }
 
-// Sums of 32 bits.
+// Adds numbers of 32 bits.
 void add(const void*, const std::byte* left, const std::byte* right, std::byte* result,
          std::size_t elements) {
   for (std::size_t i = 0; i < elements * kElement; i += kElement) {
@@ -45,7 +45,7 @@ void add(const void*, const std::byte* left, const std::byte* right, std::byte* 
   }
 }
 
-// Products of matrices of 2 x 2 numbers modulo 256: any bracket is right, any other order is not.
+// Multiplies matrices of 2 x 2 numbers modulo 256. Any bracket is right, any other order is not.
 void multiply(const void*, const std::byte* left, const std::byte* right, std::byte* result,
               std::size_t elements) {
   for (std::size_t i = 0; i < elements * kElement; i += kElement) {
@@ -67,8 +67,8 @@ Reduction reduction_of(const Shape& shape) {
   return {add, nullptr, kElement, Calculation{Calculation::Op::sum, Calculation::Type::uint32}};
 }
 
-// What rank `rank` contributes, at byte `at`. Matrices are odd on the diagonal and even beside it,
-// so that no product is nothing.
+// Returns what rank `rank` contributes, at byte `at`. Matrices are odd on the diagonal and even
+// beside it, so that no product is zero.
 std::byte content(std::uint64_t seed, int rank, std::uint64_t at) {
   const std::uint64_t mixed =
       (seed + static_cast<std::uint64_t>(rank) * 0x9e37u + at * 0x85ebca6bu) * 0xc2b2ae3d27d4eb4fu;
@@ -175,7 +175,7 @@ Member::Member(const Case& one, int rank, std::uint64_t seed)
   expect();
 }
 
-// Bytes of rank `rank`'s contribution.
+// Returns bytes of the contribution of rank `rank`.
 static Bytes contribution(std::uint64_t seed, int rank, std::uint64_t begin, std::uint64_t bytes) {
   Bytes out(bytes);
   for (std::uint64_t i = 0; i < bytes; ++i)
@@ -206,7 +206,7 @@ void Member::give() {
   }
 }
 
-// x0 op ... op x(last), of these bytes of the contributions.
+// Returns x0 op ... op x(last), for these bytes of the contributions.
 Bytes Member::folded(int last, std::uint64_t begin, std::uint64_t bytes) const {
   Bytes out = contribution(seed_, 0, begin, bytes);
   const Reduction reduction = reduction_of(case_.shape);
@@ -284,7 +284,7 @@ std::string Member::wrong() const {
 
 namespace {
 
-// The index-th kind of sizes.
+// Returns the index-th kind of sizes.
 std::vector<std::uint64_t> sizes_of(const Shape& shape, std::uint64_t index) {
   const std::uint64_t unit = reduces(shape.operation) ? kElement : 1;
   constexpr std::uint64_t kEqual[] = {0, 1, 6, 13, 500};
@@ -293,7 +293,8 @@ std::vector<std::uint64_t> sizes_of(const Shape& shape, std::uint64_t index) {
                             : is_by_rank(shape.operation)          ? ranks
                                                                    : 1;
   if (index < std::size(kEqual)) return std::vector<std::uint64_t>(count, kEqual[index] * unit);
-  // Unequal, some empty. What two ranks exchange in place is of one size.
+  // The sizes are unequal, and some are empty. Blocks that two ranks exchange in place have one
+  // size.
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t from = i / ranks;
@@ -310,7 +311,8 @@ bool may_be_unequal(const Algorithm& algorithm, const Shape& shape) {
   return shape.operation != Operation::reduce_scatter || !shape.in_place;
 }
 
-// Ranks on up to four nodes, of any sizes, that need not follow each other.
+// Returns ranks on up to four nodes. The nodes have any sizes, and their ranks need not follow each
+// other.
 std::shared_ptr<const NodeMap> nodes_of(int ranks, std::uint64_t random) {
   std::vector<int> nodes;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -358,7 +360,7 @@ class Chooser {
     for (int i = 0; i < 2; ++i)
       cases_.push_back({&algorithm, shape, sizes_of(shape, next() % kinds), next() % 3 == 0});
   }
-  // Another for each place and turn.
+  // Returns another number for each place and turn.
   std::uint64_t next() {
     state_ = (state_ + turn_ * 0x2545f491u + 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
     return state_ >> 35;
@@ -392,7 +394,7 @@ std::vector<Case> long_cases(int ranks, std::uint32_t segments) {
       if (root != 0 && !has_root(algorithm.operation)) continue;
       shape.root = root;
       if (algorithm.fits != nullptr && !algorithm.fits(shape)) continue;
-      // A few bytes each segment, and an odd rest.
+      // Each segment has a few bytes, and there is an odd rest.
       const std::uint64_t bytes = (segments * 3 + 2) * kElement;
       std::vector<std::uint64_t> sizes = sizes_of(shape, 0);
       std::ranges::fill(sizes, bytes);

@@ -6,7 +6,7 @@
 
 namespace scela::test {
 
-// Since the process began; of all threads.
+// The number of allocations of all threads since the process began.
 extern std::atomic<std::size_t> allocations;
 
 }  // namespace scela::test

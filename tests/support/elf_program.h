@@ -1,4 +1,5 @@
-// A program's file as the loader reads it, for tests of who reads what it is linked to.
+// Makes a program's file as the loader reads it, for tests of code that reads what a program is
+// linked to.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ inline void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, s
   out.u64(8);
 }
 
-// A program with one loaded segment: header, segments, dynamic section, strings.
+// Returns a program with one loaded segment: header, segments, dynamic section, strings.
 inline std::string program(const ProgramSample& sample) {
   const std::uint64_t dynamic_at = 64 + 2 * 56;
   const std::uint64_t dynamic_size = (sample.libraries.size() + 4) * 16;

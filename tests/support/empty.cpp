@@ -1,1 +1,1 @@
-// Nothing: the object library of the precompiled test header needs a source.
+// This file is empty: the object library of the precompiled test header needs a source.

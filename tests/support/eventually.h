@@ -1,4 +1,4 @@
-// Waiting for what another process does: the condition is polled, the deadline only ends a failed
+// Waits for what another process does. The condition is polled, and the deadline only ends a failed
 // test.
 #pragma once
 

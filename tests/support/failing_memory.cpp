@@ -13,7 +13,7 @@ thread_local long until_failure = kNever;
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 thread_local std::size_t largest = kAny;
 
-// Whether this allocation is the one that fails.
+// Returns true if this allocation is the one that fails.
 bool fails() {
   if (until_failure <= 0 || --until_failure != 0) return false;
   until_failure = kFailed;

@@ -38,7 +38,7 @@ class SparedMemory {
   long kept_;
 };
 
-// Counts as an allocation, and fails as one.
+// Counts as an allocation, and fails as an allocation does.
 void allocate_nothing();
 
 }  // namespace scela::test

@@ -1,5 +1,6 @@
-// Topologies as hwloc has them: made up from a text ("pack:2 core:4 pu:2"), or read by it from a
-// machine or from a copy of a machine's files. What this project reads itself is judged by that.
+// Topologies as hwloc has them: made up from a text ("pack:2 core:4 pu:2"), or read by hwloc from a
+// machine or from a copy of a machine's files. Tests compare with them what this project reads
+// itself.
 #pragma once
 
 #include <hwloc.h>
@@ -18,11 +19,11 @@ class HwlocTopology {
   HwlocTopology(const HwlocTopology&) = delete;
   HwlocTopology& operator=(const HwlocTopology&) = delete;
 
-  // False: hwloc does not understand it.
+  // Returns false if hwloc does not understand the text.
   bool load(const std::string& synthetic = {}) {
     ::hwloc_topology_set_flags(topology_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    // The kernel's files alone, as this project reads them: some virtual machines show their caches
-    // to the processor's own instruction (CPUID) only.
+    // hwloc reads the kernel's files alone, as this project does. Some virtual machines show their
+    // caches only to the processor's own instruction (CPUID).
     ::hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (!synthetic.empty() && ::hwloc_topology_set_synthetic(topology_, synthetic.c_str()) != 0) {
       return false;
@@ -30,7 +31,7 @@ class HwlocTopology {
     return ::hwloc_topology_load(topology_) == 0;
   }
 
-  // With hwloc's own numbers.
+  // Returns the processors with hwloc's own numbers.
   std::vector<Processor> processors() const {
     std::vector<Processor> out;
     hwloc_obj_t pu = nullptr;

@@ -33,7 +33,7 @@ struct Thread {
   bool can_go_on() const { return life == Life::running && (!until || until()); }
 };
 
-// What is chosen at a point of an execution.
+// What is chosen at a point of an execution: one action of a thread or of the machine.
 struct Choice {
   enum class Kind { run, flush, kill };
   Kind kind = Kind::run;

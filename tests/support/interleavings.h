@@ -1,11 +1,11 @@
-// Runs a few threads in every order of their steps, up to a bound: each step is one access to what
-// they share. So that what is wrong in one order of a million is found each time.
+// Runs a few threads in every order of their steps, up to a bound. Each step is one access to what
+// they share. So an error that only one order of a million has is found each time.
 //
-// The threads are fibers of one thread: every execution is the same again, and so is one that
-// fails. An execution begins anew with `setup`, which makes what the threads share (Explored) and
-// the threads.
+// The threads are fibers of one thread, so every execution can be repeated, also one that fails. An
+// execution begins anew with `setup`, which makes what the threads share (Explored) and the
+// threads.
 //
-// Memory is as x86 has it: a store that is not sequentially consistent waits in a buffer of its
+// Memory is as x86 has it. A store that is not sequentially consistent waits in a buffer of its
 // thread, in which others do not see it, for as long as it likes, or until that thread does
 // something sequentially consistent. Loads and stores are otherwise seen in their order.
 #pragma once
@@ -18,8 +18,8 @@
 
 namespace scela::test {
 
-// Each switch from a thread that could go on is a preemption; all executions with at most so many
-// are run.
+// Each switch from a thread that could go on is a preemption. All executions with at most
+// `preemptions` of them are run.
 struct Bounds {
   int preemptions = 3;
   std::uint64_t executions = 3'000'000;
@@ -36,13 +36,14 @@ class Interleavings {
   using Body = std::function<void()>;
   static Found explore(const Bounds& bounds, const std::function<void(Interleavings&)>& setup);
 
-  // What every execution comes to: a thread that waits when nobody else can do anything fails it.
+  // Every execution runs this thread to its end. An execution fails if the thread waits when no
+  // other thread can do anything.
   void thread(std::string name, Body body);
-  // May wait for ever.
+  // A thread that may wait for ever.
   void daemon(std::string name, Body body);
-  // May be killed at any of its steps; `after` is what its system does then.
+  // A thread that may be killed at any of its steps. `after` is what its system does then.
   void mortal(std::string name, Body body, Body after);
-  // Looked at when an execution has ended well.
+  // Runs the check when an execution has ended well.
   void at_end(Body body);
 
   Interleavings(const Interleavings&) = delete;
@@ -55,11 +56,12 @@ class Interleavings {
   Run& run_;
 };
 
-// For the threads. A step: others may run before what follows.
+// The threads call these. At a step, other threads may run before what follows.
 void step();
-// Sleeps until it holds. What it looks at is what everybody sees.
+// Sleeps until the condition holds. The condition must read what all threads see (seen()).
 void wait_until(std::function<bool()> holds);
-// For who looks again and again: pass() returns once others have taken a step since this was made.
+// A thread that looks again and again uses this: pass() returns once others have taken a step since
+// the object was made.
 class Turn {
  public:
   Turn();
@@ -68,12 +70,12 @@ class Turn {
  private:
   std::uint64_t seen_;
 };
-// As membarrier: what any thread has stored until now is seen by all.
+// Makes what any thread has stored until now visible to all threads, as membarrier does.
 void everybody_sees();
-// Ends the execution if it does not hold.
+// Ends the execution if the condition does not hold.
 void expect(bool holds, const char* what);
 
-// As the accesses below do: `cell` is what everybody sees.
+// The accesses below use these. `cell` has the value that all threads see.
 namespace explored {
 using Cell = std::uint64_t;
 Cell load(const Cell& cell);
@@ -113,9 +115,10 @@ class Explored {
     expected = change([=](T old) { return old == wanted ? value : old; });
     return expected == wanted;
   }
-  // Without a step, and what everybody sees: for the conditions of wait_until, and afterwards.
+  // Returns the value that all threads see, without a step. The conditions of wait_until use it,
+  // and code that runs afterwards.
   T seen() const { return static_cast<T>(cell_); }
-  // Without a step, at once: for what a system does by itself.
+  // Sets the value at once, without a step, for what a system does by itself.
   void set(T value) { cell_ = static_cast<explored::Cell>(value); }
 
  private:
@@ -128,7 +131,7 @@ class Explored {
   explored::Cell cell_;
 };
 
-// As a futex: sleeps if the word is still what was seen.
+// Works as a futex: a thread sleeps if the word is still what it has seen.
 class Futexes {
  public:
   template <class T>
@@ -147,7 +150,7 @@ class Futexes {
   std::uint64_t wakes_ = 0;
 };
 
-// As std::shared_mutex, of readers who may pass a writer that waits.
+// Works as std::shared_mutex. Readers may pass a writer that waits.
 class ExploredLock {
  public:
   void lock() {

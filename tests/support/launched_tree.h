@@ -1,4 +1,5 @@
-// A tree of agent cores with one rank on each host, launched, whose questions are answered at once.
+// A launched tree of agent cores with one rank on each host. Questions of ranks are answered at
+// once.
 #pragma once
 
 #include <catch2/catch.hpp>

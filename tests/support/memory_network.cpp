@@ -22,7 +22,7 @@ class MemoryTransport final : public Transport {
     const std::lock_guard lock(network_.mutex_);
     return keep(network_.begin({peer, rank_, route.context, route.tag}, false, {}, bytes));
   }
-  // Never waits: it takes what was sent.
+  // Takes what was sent, and never waits.
   Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
     const std::lock_guard lock(network_.mutex_);
     const MemoryNetwork::Key key{peer, rank_, route.context, route.tag};
@@ -164,7 +164,7 @@ bool MemoryNetwork::was_sent(const Key& key) const {
 MemoryNetwork::End* MemoryNetwork::begin(Key key, bool is_send, std::span<const std::byte> from,
                                          std::span<std::byte> to) {
   ++begun_;
-  auto* const end_of = new End;  // its transport's
+  auto* const end_of = new End;  // its transport owns it
   const int asker = is_send ? key.from : key.to;
   int& left = messages_left_[static_cast<std::size_t>(asker)];
   if (left != 0 && --left == 0) kill_now(asker);
@@ -228,7 +228,7 @@ bool MemoryNetwork::deliver_one() {
   return true;
 }
 
-// An end of it was cancelled. What its other end waits for does not come.
+// One end of the message was cancelled. Its other end waits for something that does not come.
 void MemoryNetwork::drop(Message& message) {
   std::erase_if(met_, [&](const std::unique_ptr<Message>& one) {
     if (one.get() != &message) return false;
@@ -302,7 +302,7 @@ void MemoryNetwork::kill_now(int rank) {
     hears_of(other, rank) ? end_all(rank, other) : end_own(rank, other);
 }
 
-// What the dead rank has begun is there no more, and what it has sent is.
+// The operations that the dead rank has begun are gone, but what it has sent is still there.
 void MemoryNetwork::end_own(int rank, int other) {
   const auto leave = [&](Message& message) {
     const std::shared_ptr<const Fault> fault = fault_of(rank, message.key);
@@ -328,7 +328,7 @@ bool MemoryNetwork::is_between(const Message& message, int one, int other) {
   return (key.from == one && key.to == other) || (key.from == other && key.to == one);
 }
 
-// All messages of the dead rank with the other one.
+// Ends all messages of the dead rank with the other one.
 void MemoryNetwork::end_all(int rank, int other) {
   const auto ends = [&](Message& message) {
     if (!is_between(message, rank, other)) return false;

@@ -1,7 +1,8 @@
-// Messages in memory, between ranks that are objects of one process: as unkind as a network may be.
+// Messages in memory, between ranks that are objects of one process. The network is as unkind as a
+// real one may be.
 //
-// Nothing says when or in which order messages arrive but the seed; a receive's buffer is scribbled
-// on as soon as it is given away; what is sent is read when it arrives, or at once, by turns.
+// Only the seed says when and in which order messages arrive. A receive's buffer is scribbled on as
+// soon as it is given away. What is sent is read when it arrives, or at once, by turns.
 #pragma once
 
 #include <condition_variable>
@@ -27,23 +28,23 @@ class MemoryNetwork {
 
   // A rank may have several.
   std::unique_ptr<Transport> transport(int rank);
-  // Lets one message arrive. False: none can.
+  // Lets one message arrive. Returns false if none can.
   bool deliver();
-  // The rank is dead: messages with it fail, and nothing touches its buffers.
+  // Kills the rank: messages with it fail, and nothing touches its buffers.
   void kill(int rank);
-  // It has ended, and what it has sent arrives yet.
+  // Ends the rank. What it has sent arrives yet.
   void leave(int rank);
-  // The same, and these others hear nothing of that until their transports lose it, or they are
-  // told.
+  // Ends the rank as leave() does, but the ranks `by` hear nothing of that until their transports
+  // lose it, or tell() tells them.
   void leave_unheard(int rank, std::span<const int> by);
   void tell(int rank, int of_dead);
-  // It dies when it begins the n-th message from now.
+  // Kills the rank when it begins the n-th message from now.
   void kill_after(int rank, int messages);
   // The next message that this rank begins, and its other end, fail with this.
   void fail_next(int rank, FaultCode code);
-  // Messages that were begun and are neither over nor cancelled.
+  // Returns the number of messages that were begun and are neither over nor cancelled.
   std::size_t under_way();
-  // Since the beginning: sends and receives.
+  // Returns the number of sends and receives since the beginning.
   std::uint64_t begun();
   // Threads that block let messages arrive themselves; without it, only deliver() does.
   void deliver_in_waits() { delivers_ = true; }
@@ -96,14 +97,15 @@ class MemoryNetwork {
   std::uint64_t begun_ = 0;
   std::condition_variable changed_;
   Random random_;
-  std::map<Key, std::deque<std::unique_ptr<Message>>> waiting_;  // for the other end
+  // messages that wait for their other end
+  std::map<Key, std::deque<std::unique_ptr<Message>>> waiting_;
   std::vector<std::unique_ptr<Message>> met_;
   std::vector<bool> dead_;
   std::vector<int> messages_left_;  // by rank; 0: any number
   std::vector<std::shared_ptr<const Fault>> next_fault_;
   std::vector<std::vector<GivenUp>> given_up_;   // to be told, by rank
   std::set<std::pair<int, ContextId>> dropped_;  // rank and context
-  std::set<std::pair<int, int>> unheard_;        // the first does not hear that the second died
+  std::set<std::pair<int, int>> unheard_;        // the first hears no death of the second
   bool delivers_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What a command prints.
+// Returns what a command prints.
 #pragma once
 
 #include <catch2/catch.hpp>

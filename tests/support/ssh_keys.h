@@ -1,5 +1,5 @@
-// Host keys for tests of known_hosts files: well-formed, made of nothing, and two real ones with
-// the lines in which ssh-keygen -H hides their hosts.
+// Host keys for tests of known_hosts files: well-formed keys that are made up, and two real ones
+// with the lines in which ssh-keygen -H hides their hosts.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ inline std::string base64(std::string_view bytes) {
   return out;
 }
 
-// The base64 text of a key of that type; `body` tells keys apart.
+// Returns the base64 text of a key of that type. `body` tells keys apart.
 inline std::string key_blob(std::string_view type, std::string_view body) {
   const auto length = static_cast<char>(type.size());
   return base64(std::string(3, '\0') + length + std::string(type) + std::string(body));
 }
 
-// "node7" and "[node8]:2222".
+// The keys of "node7" and "[node8]:2222".
 inline constexpr std::string_view kKey7 =
     "AAAAC3NzaC1lZDI1NTE5AAAAIPCQgLZO9RFMPVpLMjQ400PGTcFfh1JMeEcHA9YDG42t";
 inline constexpr std::string_view kDigest7 =

@@ -1,4 +1,4 @@
-// Stopping another process, a child of this one: it runs no more when stop() returns.
+// Stops a child process. The child runs no more when stop() returns.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 // A whole tree of agent cores in one thread, without time: events are handled in order of arrival.
 //
-// For unit tests of nla/core that want to see one thing happen. The simulator (tests/sim) is the
-// place for delays, faults drawn from seeds and invariants.
+// Unit tests of nla/core use it to see one thing happen. The simulator (tests/sim) is the place for
+// delays, faults drawn from seeds and invariants.
 #pragma once
 
 #include <deque>
@@ -34,7 +34,7 @@ class TreeHarness {
     bool awaiting = false;  // to be adopted
     std::vector<WindowSize> windows;
     RankSet failed;            // as ranks of this node are told
-    std::vector<Action> news;  // that who serves its ranks is told, in order
+    std::vector<Action> news;  // what its ranks' server is told, in order
   };
   struct Answered {
     Rank rank;
@@ -55,7 +55,7 @@ class TreeHarness {
   bool ranks_obey_signals = true;
   std::uint32_t adopt_ms = 0;
   bool show = true;          // what is shown is written at once
-  bool hold_attach = false;  // nobody reaches an agent that is to be adopted
+  bool hold_attach = false;  // no attempt to adopt an agent arrives
   bool hold_ranks = false;   // no rank starts until start_held()
 
   std::vector<Answered> answers;
@@ -133,7 +133,7 @@ class TreeHarness {
     }
     run();
   }
-  // The agent of a host dies with its node's ranks; everything of it is gone.
+  // Kills the agent of a host with its node's ranks. Everything of it is gone.
   void crash(std::uint32_t host) {
     const int at_of = agent_of(host);
     Node& node = at(at_of);
@@ -175,7 +175,7 @@ class TreeHarness {
       begin_agent(from, start);
     run();
   }
-  // Once, before so many events have been handled from now on.
+  // Calls `what` once, before this number of events have been handled from now on.
   void interrupt_after(std::uint64_t events, std::function<void()> what) {
     events_until_ = events;
     interrupt_ = std::move(what);
@@ -275,7 +275,7 @@ class TreeHarness {
       post(from, event::ChildFailed{link, StartPhase::connect, "nobody is there", false});
       return;
     }
-    // Whoever is to be adopted may hear of its loss later.
+    // An orphan may hear of its loss later.
     if (!at(orphan).awaiting || hold_attach) {
       attaching_[orphan] = {from, link};
     } else {
@@ -375,7 +375,8 @@ class TreeHarness {
   }
   void carry_out(int from, action::NodesLost& lost) { at(from).news.emplace_back(lost); }
   void carry_out(int from, action::Reconnected& again) { at(from).news.emplace_back(again); }
-  // Round the hosts that have an agent, as far as the root was told, from the first.
+  // Places the ranks round the hosts that have an agent, as far as the root was told, from the
+  // first.
   void carry_out(int, action::Spawn& spawn) {
     event::Planned planned{spawn.rank, spawn.id, {}, {}};
     planned.world.first = size_;
@@ -423,7 +424,7 @@ class TreeHarness {
   std::vector<std::pair<int, RankSet>> held_;
   std::uint32_t later_ = 0;                          // hosts that were added
   Rank size_ = 0;                                    // ranks that the job has by now
-  std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
+  std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: its adopter and the link
   std::vector<std::pair<int, action::StartChild>> starting_;
   std::map<std::pair<int, LinkId>, std::vector<Message>> unsent_;
   event::Begin begin_;

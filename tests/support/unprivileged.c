@@ -1,10 +1,10 @@
-// Runs a program as an unprivileged user, and, if wanted, where the kernel refuses process_vm_readv
-// and process_vm_writev as a container's filter does.
+// Runs a program as an unprivileged user and, if wanted, under a filter with which the kernel
+// refuses process_vm_readv and process_vm_writev, as a container's filter does.
 //
 // usage: unprivileged [--refuse-transfers] COMMAND...
 //
-// Started by root it becomes "nobody"; else it stays who it is. The command is killed when the
-// process that started this ends.
+// If root starts it, it changes to the user kNobody; else it keeps its user. The command is killed
+// when the process that started this ends.
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
@@ -34,7 +34,7 @@ static int refuse_transfers(void) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
 }
 
-// A filter that lets it pass would prove nothing.
+// Returns true if the kernel refuses the calls: a filter that lets them pass would prove nothing.
 static int are_refused(void) {
   char from = 1, to = 0;
   const struct iovec here = {&to, 1}, there = {&from, 1};
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     perror("unprivileged: become nobody");
     return 125;
   }
-  // Whatever ends the starter ends this. Becoming another user would take the request back.
+  // Whatever ends the starter ends this process. A change of the user would take the request back.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
     perror("unprivileged: end with who started it");
     return 125;

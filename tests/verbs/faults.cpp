@@ -1,5 +1,5 @@
-// A device with one fault, to be loaded in front of libibverbs (LD_PRELOAD): FAULT names it. Each
-// fault must be seen by a case of verbs-semantics: tests/rxe says which.
+// A device with one fault, to be loaded in front of libibverbs (LD_PRELOAD). FAULT names the fault.
+// A case of verbs-semantics must see each fault: tests/rxe says which case.
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
 
@@ -36,7 +36,8 @@ void spoil(ibv_wc& wc) {
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wcs) {
   static ibv_wc held;
   static bool is_held = false;
-  if (is_on("out-of-order")) {  // each second completion comes before the first
+  // Each second completion comes before the first.
+  if (is_on("out-of-order")) {
     if (is_held) {
       is_held = false;
       wcs[0] = held;
@@ -111,7 +112,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
   return is_on("any-step") ? 0 : error;
 }
 
-#undef ibv_reg_mr  // a macro that adds a fourth argument's check
+#undef ibv_reg_mr  // a macro that checks another argument
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
   if (is_on("all-rights")) access = 15;
   if (is_on("wide-region")) length += 64;

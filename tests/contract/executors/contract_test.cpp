@@ -1,4 +1,4 @@
-// What every executor promises, over messages of any kind.
+// Tests what every executor promises, over messages of any kind.
 #include <sched.h>
 
 #include <array>
@@ -29,7 +29,7 @@ void each_job(int ranks, const std::function<void(Job&, ExecutorKind)>& act) {
     }
 }
 
-// An operation of a rank's, from its start to its end.
+// An operation of one rank, from its start to its end.
 struct Started {
   Started(const Case& one, int rank, std::uint32_t tag, Executor& executor)
       : member(one, rank, tag) {
@@ -68,7 +68,7 @@ TEST_CASE("contract of executors: every algorithm gives every rank its definitio
   }
 }
 
-// As many as no queue of an adapter holds, both ways.
+// The operations have more messages, both ways, than a queue of an adapter holds.
 TEST_CASE("contract of executors: every algorithm comes to its end with many messages a peer") {
   const std::vector<Case> every = long_cases(3, 300);
   each_job(3, [&](Job& job, ExecutorKind) {
@@ -87,11 +87,11 @@ TEST_CASE("contract of executors: every algorithm comes to its end with many mes
   });
 }
 
-// Each rank waits for them in an order of its own.
+// Each rank waits for its operations in an order of its own.
 TEST_CASE("contract of executors: operations under way at once come to their ends, in any order") {
   const std::vector<Case> every = cases(3, 4);
   each_job(3, [&](Job& job, ExecutorKind kind) {
-    if (kind == ExecutorKind::at_once) return;  // has one at a time
+    if (kind == ExecutorKind::at_once) return;  // it has one operation at a time
     const std::string wrong = job.run([&](int rank, Executor& executor) -> std::string {
       constexpr std::size_t kAtOnce = 9;
       for (std::size_t first = 0; first < every.size(); first += kAtOnce) {
@@ -136,7 +136,7 @@ Case barrier_of(int ranks) {
 
 TEST_CASE("contract of executors: a wait's limit leaves the operation as it was") {
   each_job(2, [&](Job& job, ExecutorKind kind) {
-    if (kind == ExecutorKind::at_once) return;  // is over when it has begun
+    if (kind == ExecutorKind::at_once) return;  // an operation is over when it has begun
     std::atomic<bool> looked{false};
     const std::string wrong = job.run([&](int rank, Executor& executor) -> std::string {
       if (rank == 1)
@@ -186,7 +186,7 @@ TEST_CASE("contract of executors: waits for nothing, and for what is over, retur
 
 TEST_CASE("contract of executors: an operation that is cancelled is over, and the next one works") {
   each_job(2, [&](Job& job, ExecutorKind kind) {
-    if (kind == ExecutorKind::at_once) return;  // is over when it has begun
+    if (kind == ExecutorKind::at_once) return;  // an operation is over when it has begun
     const std::string wrong = job.run([&](int rank, Executor& executor) -> std::string {
       if (rank == 0) {
         Started alone(barrier_of(2), 0, 0, executor);
@@ -206,7 +206,7 @@ TEST_CASE("contract of executors: an operation that is cancelled is over, and th
   });
 }
 
-// Blocking calls of one rank while another waits for an earlier one that does not block.
+// One rank makes blocking calls while another waits for an earlier call that does not block.
 TEST_CASE("contract of executors: a call that blocks lets the polled ones get on") {
   for (const Messages messages : kMessages) {
     Job job(ExecutorKind::polled, messages, 2);
@@ -228,7 +228,7 @@ TEST_CASE("contract of executors: a call that blocks lets the polled ones get on
   }
 }
 
-// The processors of this process's progress thread; empty: it has none.
+// Returns the processors of this process's progress thread; the set is empty if it has none.
 CpuSet cpus_of_thread() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;

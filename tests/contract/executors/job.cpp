@@ -68,7 +68,7 @@ Job::~Job() {
   executors_.clear();
   polled_.clear();
   if (!channels_) return;
-  // Each waits for what others still take from it.
+  // Each channel waits for what others still take from it.
   std::vector<std::thread> threads;
   for (auto& channel : channels_->all)
     threads.emplace_back([&channel] { channel.reset(); });

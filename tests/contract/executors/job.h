@@ -20,12 +20,12 @@ class Job {
   Job(ExecutorKind kind, Messages messages, int ranks);
   ~Job();
 
-  // Each rank calls it in a thread of its own; what it says is what went wrong, and the first of
-  // that comes back.
+  // Each rank calls the body in a thread of its own. A body returns what went wrong, and run()
+  // returns the first of these texts.
   using Body = std::function<std::string(int rank, Executor& executor)>;
   std::string run(const Body& body);
   int ranks() const { return ranks_; }
-  // As if the rank's process had been killed. Its executor does nothing any more.
+  // kill() treats the rank as if its process had been killed. Its executor does nothing any more.
   bool can_kill() const { return network_ != nullptr; }
   void kill(int rank) { network_->kill(rank); }
 

@@ -1,5 +1,5 @@
-// Nothing outlives the job (decision D7): whoever of agent and guardian dies or stops, whatever the
-// ranks are doing, no process and no directory of the job is left.
+// The job leaves nothing behind (decision D7). If the agent or the guardian dies or stops, whatever
+// the ranks are doing, no process and no directory of the job is left.
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,7 +33,7 @@ constexpr const char* kUnruly =
 
 constexpr const char* kQuiet = "echo up; exec sleep 1000";
 
-// Until `lines` ranks or children of theirs have said that they run.
+// Waits until the ranks and their children have said `lines` times that they run.
 bool running(FakeParent& parent, std::size_t lines) {
   std::size_t heard = 0;
   while (heard < lines) {
@@ -163,7 +163,7 @@ TEST_CASE("an agent whose parent is gone before the job came ends") {
 }
 
 TEST_CASE("an agent that is stuck when its parent goes is ended by its guardian") {
-  // It waits for a reader of its record, and hears of nothing meanwhile.
+  // The agent waits for a reader of its record, and reads no messages meanwhile.
   const std::string record = cat(temporary_base(), "/scela-stuck-test-", ::getpid());
   const std::string pipe = record + ".0";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -257,7 +257,8 @@ TEST_CASE("an inner agent whose guardian is killed loses its own ranks and serve
   CHECK(endings[1] == nla::Ending::lost);
   CHECK(endings[2] == nla::Ending::signaled);
   parent.send(msg::Shutdown{});
-  // Ending its leftovers, the first node spares the second's agent, which is busy with its own.
+  // While it ends its leftovers, the first node spares the second node's agent, which is busy with
+  // its own.
   const auto done = parent.expect<msg::Done>();
   REQUIRE(done);
   CHECK(done->stats.agents == 3);

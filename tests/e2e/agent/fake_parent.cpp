@@ -63,7 +63,7 @@ FakeParent::FakeParent(Parentage parentage, std::uint32_t grace_ms)
   environment.push_back(nullptr);
   std::vector<std::string> words = {SCELA_AGENT_PATH, "--link-fd", "3", "--name", "node0"};
   if (!is_child_) {
-    // The shell in the middle is gone before the agent runs.
+    // The shell in the middle ends before the agent runs.
     words = {"/bin/sh", "-c", "setsid \"$0\" --link-fd 3 --name node0 & exit 0", SCELA_AGENT_PATH};
   }
   std::vector<char*> argv;
@@ -185,7 +185,7 @@ std::optional<nla::Message> FakeParent::take(
 std::optional<Frame> FakeParent::expect_link_frame(nla::LinkFrame kind) {
   const std::uint64_t deadline = monotonic_ns() + kFailureGuardMs * 1'000'000;
   for (;;) {
-    // Messages on the way are kept for whoever asks.
+    // Other messages that arrive meanwhile are kept for later calls.
     while (link_frames_.empty()) {
       Result<std::optional<Frame>> frame = decoder_.next();
       if (!frame || (!*frame && !read_more(deadline))) return std::nullopt;
@@ -205,7 +205,7 @@ std::optional<Frame> FakeParent::expect_link_frame(nla::LinkFrame kind) {
 
 bool FakeParent::bring_up(std::uint32_t nodes, const std::string& settings) {
   nodes_ = nodes;
-  // Who has sent another before is not heard again.
+  // If the test has already sent another introduction, the agent does not read this one.
   send_raw(nla::encode(nla::Introduction{true, 0, 0, job_id_,
                                          nla::NodeKeys::all(std::string(32, 'k')).encode(),
                                          std::string(nla::kCommonKeyBytes, 'c')}));

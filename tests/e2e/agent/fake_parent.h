@@ -43,7 +43,7 @@ class FakeParent {
   void send_raw(std::string_view bytes);
   void close_link() { link_.reset(); }
 
-  // The next message of this kind, also if it came before others that were asked for.
+  // Returns the next message of this kind, also if it came before others that were asked for.
   template <class M>
   std::optional<M> expect() {
     const std::optional<nla::Message> found =
@@ -51,33 +51,36 @@ class FakeParent {
     return found ? std::optional<M>(std::get<M>(*found)) : std::nullopt;
   }
   bool saw(std::string_view name) const;  // a message of this name, ever
-  // The next frame about the link itself, if it is of this kind (nla/core/link_frames.h).
+  // Returns the next frame about the link itself, if it is of this kind (nla/core/link_frames.h).
   std::optional<Frame> expect_link_frame(nla::LinkFrame kind);
 
-  // Start, SliceHosts, until Ready: a tree of `nodes` nodes below this one, itself included.
+  // Sends Start and SliceHosts, and waits for Ready: a tree of `nodes` nodes below this one, itself
+  // included.
   bool bring_up(std::uint32_t nodes = 1, const std::string& settings = {});
-  // Runs `script` with /bin/sh as `per_node` ranks on every node; until Launched.
+  // Runs `script` with /bin/sh as `per_node` ranks on every node, and waits for Launched.
   bool launch(const std::string& script, std::uint32_t per_node = 1);
   nla::Job job_of(std::vector<std::string> argv, std::uint32_t per_node) const;
   bool launch(const nla::Job& job);
-  // Everything that ranks wrote to standard output until both streams of all of them ended.
+  // Returns everything that ranks wrote to standard output until both streams of all of them ended.
   std::string output_of_all();
 
-  // The link's incoming side has ended. Reads on until it has, or until the guard is over.
+  // Returns true if the link's incoming side has ended. Reads on until it has, or until the guard
+  // is over.
   bool sees_end();
-  // Nobody holds the other end of the link.
+  // Returns true if no process holds the other end of the link.
   bool sees_close();
 
-  // Processes of the job: ranks and what they started (by their environment), agents and guardians.
+  // Lists the processes of the job: ranks and what they started (by their environment), agents and
+  // guardians.
   std::vector<pid_t> processes() const;
   std::vector<std::string> directories() const;
-  // Waits until none of either is left.
+  // Waits until no such process and no such directory is left.
   bool nothing_left() const;
-  // The exit status of the guardian, for Parentage::child; as waitpid.
+  // Returns the exit status of the guardian as waitpid() gives it, for Parentage::child.
   int guardian_status();
 
  private:
-  // The first message that `wanted` likes, old or new.
+  // Returns the first message that `wanted` accepts, old or new.
   std::optional<nla::Message> take(const std::function<bool(const nla::Message&)>& wanted);
   bool read_more(std::uint64_t deadline_ns);
 
@@ -91,7 +94,7 @@ class FakeParent {
   FrameDecoder decoder_;
   std::deque<Frame> link_frames_;
   bool ended_ = false;
-  std::deque<nla::Message> inbox_;  // came, but nobody asked for it yet
+  std::deque<nla::Message> inbox_;  // came, but was not asked for yet
   std::vector<std::string> seen_;
 };
 

@@ -1,4 +1,4 @@
-// What a real agent does on its link's own account: its port for a direct connection, and the key.
+// A real agent's handling of its own link: its port for a direct connection, and the key.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ std::string contents(const std::string& path) {
   return out.str();
 }
 
-// A parent whose agent was started as if by sshd, and knows the key.
+// A parent and its agent, which was started as if by sshd. The parent knows the key.
 struct Remote {
   Remote() {
     ::setenv("SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22", 1);

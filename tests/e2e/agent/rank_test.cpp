@@ -1,4 +1,4 @@
-// What a rank begins with, and what an agent says of one that cannot begin.
+// The state in which a rank begins, and the agent's report of a rank that cannot begin.
 #include <signal.h>
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ std::set<std::string> environment_of(pid_t pid) {
   return variables;
 }
 
-// What the job's only rank is reported to have ended as.
+// Returns the outcome that the agent reports for the job's only rank.
 nla::Outcome outcome_of(const nla::Job& job, FakeParent& parent) {
   parent.send(msg::JobBytes{true, Chunk(nla::encode(job))});
   const auto verdicts = parent.expect<msg::Verdicts>();
@@ -51,7 +51,7 @@ TEST_CASE("a rank has descriptors 0 to 3 and no other") {
   REQUIRE(ranks.size() == 4);
   const std::set<std::string> expected = {"0", "1", "2", "3"};
   for (const pid_t rank : ranks) {
-    // The program's loader opens files for a moment; what leaked would stay.
+    // The program's loader opens files for a moment; a descriptor that leaked would stay open.
     CHECK(eventually([&] { return names_in(cat("/proc/", rank, "/fd")) == expected; }));
   }
 }
@@ -267,7 +267,7 @@ TEST_CASE("a rank that closes its input and runs on is told of, and is sent no m
   job.stdin_ranks = RankSet::single(0);
   REQUIRE(parent.launch(job));
   bool told = false;
-  for (int i = 0; i < 4 && !told; ++i) {  // the second piece does not fit a pipe that nobody reads
+  for (int i = 0; i < 4 && !told; ++i) {  // the second piece does not fit the pipe
     parent.send(msg::Stdin{false, Chunk(std::string(60000, 'i'))});
     const auto message = parent.expect<msg::StdinTaken>();
     REQUIRE(message);

@@ -134,7 +134,7 @@ TEST_CASE("channel verbs: an engine of another version is not viable, and said t
   REQUIRE(::bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
   REQUIRE(::listen(listening.get(), 8) == 0);
   std::thread engine([&] {
-    // Whoever asks is refused, as an engine refuses an ask of another version.
+    // The fake engine refuses each client, as an engine refuses an ask of another version.
     for (int fd; (fd = ::accept(listening.get(), nullptr, nullptr)) >= 0;) {
       const scela::Fd connection(fd);
       scela::hca::Ask ask;

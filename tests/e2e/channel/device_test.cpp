@@ -1,4 +1,4 @@
-// The way to other nodes where the device shows late what has come, or has no more queue pairs.
+// Links to other nodes if the device shows late what has come, or has no more queue pairs.
 #include <cerrno>
 #include <deque>
 
@@ -8,7 +8,7 @@ namespace links_test {
 
 namespace {
 
-// The device of one rank, whose functions find it here.
+// The device of one rank. Its replaced functions find their settings here.
 struct Device {
   bool holds = false;  // receives of connections are not shown, and no event is told
   int refuses = 0;     // so many of the next queue pairs for connections cannot be made
@@ -99,7 +99,7 @@ TEST_CASE(
 }
 
 TEST_CASE("channel links without XRC: a queue pair that cannot be made is an error of its peer") {
-  // Of the rank that asks, and of the one that is asked.
+  // The queue pair fails first on the rank that asks for the link, then on the rank that is asked.
   for (const int rank : {0, 1}) {
     DeviceJob few(rank);
     Job& job = few.job;
@@ -109,13 +109,13 @@ TEST_CASE("channel links without XRC: a queue pair that cannot be made is an err
     job.poll_until({0, 1}, is_lost);
     INFO(job[0].gone.at(1));
     CHECK(few.own.refuses == 0);
-    // The other waits, and would wait for what never comes: it is told, and so is why, where that
-    // is known.
+    // The other rank waits for a link that never comes. It is told so, with the reason if that is
+    // known.
     job.poll_until({0, 1}, [&] { return job[1].gone.contains(0); });
     const std::string& why = rank == 0 ? job[0].gone.at(1) : job[1].gone.at(0);
     CHECK(why.find("create an RC queue pair on scela_hca0: ") != std::string::npos);
     CHECK(job[1].gone.at(0).find("it has given this rank up") == 0);
-    // Others are reached nevertheless.
+    // The other ranks are still reached.
     job.send(0, 2, 2);
     job.send(2, 0, 3);
   }

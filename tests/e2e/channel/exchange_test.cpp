@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::size_t kBytes = 4096;
 
-// What a process tells the other.
+// The addresses that one process sends to the other.
 struct Card {
   Target sender;            // the queue pair that it sends by
-  Target receiver;          // that it receives by; the same, of RC
+  Target receiver;          // it receives by this one; RC: the same
   std::uint32_t queue = 0;  // XRC
 };
 
-// Of both processes: REQUIRE is the parent's only, so what is wrong is returned.
+// An error of either process, which is thrown. REQUIRE works in the parent only.
 struct Wrong {
   std::string what;
 };
@@ -42,12 +42,13 @@ T must(scela::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// The adapter, unless hardware is to be tried (docs/channel.md).
+// Returns the library of the adapter, unless hardware is to be tried (docs/channel.md).
 std::string library() {
   return std::getenv("SCELA_CHANNEL_VERBS") == nullptr ? "scela" : "";
 }
 
-// node: this process is one of two nodes, and says so itself; -1: of one.
+// `node`: the number of this process's node, of two; the process then names the job itself. -1:
+// both processes are on one node.
 Device opened(int node) {
   if (node < 0) return must(open_device({.library = library(), .device = {}}));
   const Symbols& symbols = *must(choose_library("scela"));
@@ -100,7 +101,7 @@ class Side {
     meet();
   }
 
-  // What was made first goes first.
+  // Destroys first the objects that were made first.
   void end_in_the_wrong_order() {
     device_.context.reset();
     pd_.reset();

@@ -1,5 +1,5 @@
-// Ranks with the way to other nodes by the software adapter, in one process and without a launcher:
-// the end of a rank is told by the test, or not at all. For the tests of this folder.
+// Ranks with links to other nodes over the software adapter, in one process and without a launcher.
+// Only the test reports the end of a rank, if at all. The tests of this folder use it.
 #pragma once
 
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 inline constexpr std::chrono::seconds kUnreachableAfter{1};
 inline constexpr connect::Watchword kWord{0x1234567, 0x89abcdef01234567};
 
-// Of the device that a rank has opened, before it is used.
+// Called with the device that a rank has opened, before the rank uses it.
 using ChangeDevice = std::function<void(int rank, verbs::Device&)>;
 
 // Three ranks on two nodes: 0, and 1 beside 2.
@@ -72,7 +72,7 @@ struct Rank final : NetworkUser {
   std::unique_ptr<NetworkLink> link;
   std::map<int, std::vector<int>> came;
   std::map<int, std::string> gone;
-  std::optional<Outcome> told;  // of what was moved
+  std::optional<Outcome> told;  // the outcome of what was moved
 };
 
 struct Job {
@@ -95,7 +95,7 @@ struct Job {
     for (const std::size_t rank : those)
       if (ranks[rank]) ranks[rank]->link->poll(*ranks[rank]);
   }
-  // A rank that is lost is sent nothing more.
+  // Fails the test if rank `from` has lost rank `to`: nothing more is sent to a lost rank.
   void must_reach(std::size_t from, int to) const {
     const auto lost = ranks[from]->gone.find(to);
     if (lost != ranks[from]->gone.end())
@@ -106,12 +106,12 @@ struct Job {
     if (!poll_for(30 * kUnreachableAfter, those, holds))
       FAIL("what was to come has not, though it was looked for so long");
   }
-  // Until a rank that was doubted before would have been given up.
+  // Polls until a rank that was doubted before would have been given up.
   void poll_on(const std::vector<std::size_t>& those) {
     poll_for(kUnreachableAfter + kUnreachableAfter / 2, those, [] { return false; });
   }
-  // By the time of those that look: one that waits for a processor does not count. Returns whether
-  // it held.
+  // Polls until `holds` returns true, or for `time`. Only the time in which the ranks poll counts,
+  // not the time in which they wait for a processor. Returns true if it held.
   template <class Holds>
   bool poll_for(Clock::duration time, const std::vector<std::size_t>& those, Holds holds) {
     constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
@@ -132,7 +132,8 @@ struct Job {
     must_reach(static_cast<std::size_t>(from), to);
     return (*this)[static_cast<std::size_t>(from)].link->send(to, header, {});
   }
-  // Or something that went before it has come back already.
+  // Polls until the message is given to the device, or until an earlier message has already come
+  // back.
   void begin(int from, int to, int tag) {
     const auto one = static_cast<std::size_t>(from), other = static_cast<std::size_t>(to);
     poll_until({one, other},

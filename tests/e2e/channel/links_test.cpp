@@ -1,4 +1,4 @@
-// The way to other nodes, mostly where the adapter has no XRC.
+// Links to other nodes, mostly over an adapter that has no XRC.
 #include <array>
 #include <cstring>
 #include <thread>
@@ -9,7 +9,7 @@ namespace links_test {
 
 namespace {
 
-// Bytes of rank 0 for memory that rank 1 has not.
+// A transfer of rank 0 to memory that rank 1 does not have.
 class Stray {
  public:
   explicit Stray(Job& job) : job_(job), bytes_(100'000) {
@@ -30,7 +30,7 @@ class Stray {
   Operation operation_;
 };
 
-// Somebody else's process that reaches the port of a rank, and knows all that its card says.
+// A foreign process that reaches the port of a rank, and knows everything on that rank's card.
 class Intruder {
  public:
   Intruder() {
@@ -39,7 +39,8 @@ class Intruder {
     cq_ = must(verbs::create_cq(*device_.symbols, device_.context, 8, {}));
     memory_ = must(verbs::reg_mr(*device_.symbols, pd_, bytes_.data(), bytes_.size(), 0));
   }
-  // In the name of rank 1, which has started anew: what it had before would be given up.
+  // Returns a handshake in the name of rank 1, as if that rank had started anew. A rank that
+  // believes it gives up all that it had with rank 1 before.
   connect::Handshake words(const std::string& card_of_1, const connect::Card& to) {
     connect::Handshake words;
     words.mode = connect::Mode::pairs;
@@ -169,7 +170,7 @@ TEST_CASE("channel links: who refuses bytes and says nothing more may have ended
   job.send(0, 1, 1);
   const std::uint64_t repeats = job[0].accounts().handshake_repeats;
   Stray stray(job);
-  // It was refused: the way to it is to be made anew.
+  // Rank 1 refused the bytes, so rank 0 must connect to it anew.
   job.poll_until({0}, [&] { return job[0].told || job[0].accounts().handshake_repeats > repeats; });
   CHECK_FALSE(job[0].told);
   SECTION("as the launcher tells") {
@@ -197,8 +198,8 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   const auto is_heard_as_nobody = [&](std::uint64_t times) {
     job.poll_until({0, 1}, [&] { return job[0].accounts().handshake_unheard == times; });
   };
-  // What has the key, and not the secret, is thrown away by the rank; without the key a device
-  // throws it away, which is seen by what comes behind it.
+  // The rank drops a datagram with the right key and a wrong secret. The device drops a datagram
+  // with a wrong key, which a datagram that comes behind it shows.
   words.secret = kWord.secret ^ 1;
   intruder.say(words, kWord.key, to);
   is_heard_as_nobody(1);
@@ -212,7 +213,7 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   CHECK(job[0].accounts().resent == 0);
   CHECK(job[0].accounts().queue_pairs_most == 1);
   CHECK(job[0].gone.empty());
-  // Who has both is believed: that is what would be lost.
+  // The rank believes a datagram with both, and then loses rank 1.
   words.secret = kWord.secret;
   intruder.say(words, kWord.key, to);
   job.poll_until({0}, [&] { return job[0].gone.count(1) != 0; });

@@ -1,4 +1,4 @@
-// A management queue releases a send that was held, whoever executes tasks.
+// A management queue releases a held send, if the engine or a thread executes its tasks.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -62,7 +62,7 @@ void released(Executor by) {
   send.send_flags = IBV_SEND_SIGNALED;
   ibv_send_wr* bad_send = nullptr;
   REQUIRE(ibv_post_send(qp->get(), &send, &bad_send) == 0);
-  // The queue says that the message has come, after it has let it go.
+  // The queue releases the message first, and then says that it has come.
   scela_task tasks[2]{};
   tasks[0].opcode = SCELA_TASK_SEND_ENABLE;
   tasks[0].u.enable.qp = qp->get();
@@ -81,7 +81,7 @@ void released(Executor by) {
   CHECK(next_of(*came).status == IBV_WC_SUCCESS);
   CHECK(next_of(*sent).status == IBV_WC_SUCCESS);
   CHECK(bytes[1][63] == 5);
-  // A list with a wrong task is posted up to it.
+  // A list is posted up to its first wrong task.
   tasks[0].u.enable.qp = nullptr;
   const auto refused = queue->post(tasks);
   REQUIRE_FALSE(refused);

@@ -1,5 +1,5 @@
-// Lists of more messages than the adapter's queues hold, in all directions at once: all come to
-// their ends, with the same bytes, and what was not posted whole is told.
+// Operation lists of more messages than the adapter's queues hold, in all directions at once. All
+// come to their ends with the right bytes, and the counters tell which were not posted whole.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace scela::collectives::test::depths_test {
 namespace {
 
-// What does not end within this is held up.
+// An operation that takes longer than this is taken for a hang.
 constexpr std::chrono::seconds kLimit(30);
 
 std::string run_all(const std::vector<Case>& every, const Rank& here) {
@@ -32,7 +32,7 @@ std::string run_all(const std::vector<Case>& every, const Rank& here) {
   return {};
 }
 
-// One message a peer each way, and hardly a task.
+// One message to each peer in each direction, and hardly a task.
 QueueDepths small() {
   return {.messages = 1, .announcements = 8, .tasks = 6, .copies = 2};
 }
@@ -69,7 +69,7 @@ TEST_CASE("engine: where a thread of each process executes tasks, no list is hel
   ::unsetenv("SCELA_TASKS");
 }
 
-// Several behind each other: those behind one that does not fit wait with it.
+// Several operations are under way. Those behind one that does not fit wait with it.
 TEST_CASE("engine: operations under way at once come to their ends by queues of any depth") {
   const std::vector<Case> every = cases(3, 4);
   for (const QueueDepths& depths :
@@ -111,7 +111,8 @@ class InTurn {
   }
   ~InTurn() { ::unsetenv("SCELA_CHANNEL_VERBS"); }
 
-  // So many at once. Empty: all have come to their ends, and bytes are right.
+  // Runs `at_once` operations at the same time. Returns an empty string if all have come to their
+  // ends with the right bytes.
   std::string run(const Case& one, int at_once = 1) {
     const auto until = std::chrono::steady_clock::now() + kLimit;
     std::vector<std::vector<std::unique_ptr<Started>>> started(engines_.size());
@@ -174,17 +175,17 @@ TEST_CASE("engine: operations that were not posted whole are counted, and those 
     const PostedRuns posted = job.posted(0);
     return cat(posted.all, " ", posted.connecting, " ", posted.in_parts);
   };
-  // Rank 0 starts when nothing is known of its peer.
+  // Rank 0 starts while it knows nothing of its peer.
   CHECK(job.run(barrier, 2) == "");
   CHECK(counted() == "2 2 0");
   CHECK(job.run(barrier) == "");
   CHECK(counted() == "3 2 0");
-  // As many sends as there is room for, and one more.
+  // The first operation has as many sends as there is room for, the second has one more.
   CHECK(job.run(allgather_of("ring", 2, 128)) == "");
   CHECK(counted() == "4 2 0");
   CHECK(job.run(allgather_of("ring", 2, 129)) == "");
   CHECK(counted() == "5 2 1");
-  // More tasks than there is room for: of barriers behind each other, the last ones.
+  // The last barriers of a long row need more tasks than there is room for.
   CHECK(job.run(barrier, 8) == "");
   CHECK(counted() == "13 2 1");
   CHECK(job.run(barrier, 200) == "");

@@ -1,5 +1,5 @@
-// Ranks whose operations an adapter's engine runs: threads of the test, each with a device of its
-// own.
+// Ranks with operations that an adapter's engine runs: threads of the test, each with a device of
+// its own.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace scela::collectives::test {
 
-// Whose operations the engine has not taken.
+// Runs the operations that the engine has not taken, and counts them.
 class Others final : public Executor {
  public:
   explicit Others(std::unique_ptr<Executor> polled) : polled_(std::move(polled)) {}
@@ -75,7 +75,8 @@ class EngineJob {
   }
   ~EngineJob() { ::unsetenv("SCELA_CHANNEL_VERBS"); }
 
-  // What a rank says is what went wrong, and the first of that comes back.
+  // Runs `body` on all ranks. It returns what went wrong on its rank. Returns the first such text,
+  // or an empty one.
   std::string run(const std::function<std::string(Rank&)>& body) {
     std::mutex mutex;
     std::string wrong;
@@ -94,7 +95,7 @@ class EngineJob {
               counted});
         }
         std::string said = adapter ? body(*here) : cat("no engine: ", adapter.error().text());
-        // Queues stay until all have done with them.
+        // A rank keeps its queues until all ranks are done with them.
         ++there;
         while (there < ranks_)
           std::this_thread::yield();

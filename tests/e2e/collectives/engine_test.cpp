@@ -1,4 +1,4 @@
-// Lists that the adapter's engine runs: the same bytes as of any executor.
+// Operation lists that the adapter's engine runs give the same bytes as those of any executor.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ void run_every_algorithm(std::initializer_list<int> several) {
         if (!said.empty()) return said;
         if (!one.shape.commutes) ++in_order;
       }
-      // The adapter has no products of matrices: those alone went another way.
+      // The adapter does not multiply matrices: those operations alone went another way.
       return here.others.started == in_order ? "" : cat(here.others.started, " by others");
     }) == "");
   }
@@ -50,7 +50,7 @@ TEST_CASE("engine: every algorithm gives every rank its definition's bytes") {
   run_every_algorithm({1, 2, 3, 5});
 }
 
-// As on a device that knows no tasks.
+// Makes a thread of each process execute tasks, as on a device that knows no tasks.
 struct ByThread {
   ByThread() { ::setenv("SCELA_TASKS", "thread", 1); }
   ~ByThread() { ::unsetenv("SCELA_TASKS"); }
@@ -152,7 +152,7 @@ void fail_by_the_dead() {
       here.engine->wait(started.run);
       if (started.run.error() == nullptr) return "it has no error";
       if (started.run.error()->fault.rank != 2) return started.run.error()->text();
-      // It stays so.
+      // The next operation fails in the same way.
       Started again(one, here.rank, 2, *here.engine);
       here.engine->wait(again.run);
       if (again.run.error() == nullptr) return "the next one has no error";
@@ -170,8 +170,9 @@ TEST_CASE("engine: where a thread of each process executes tasks, the dead are n
   fail_by_the_dead();
 }
 
-// Its queue pairs are gone, so that what is sent to it fails; nobody says that it is dead. Rank 3
-// speaks with it first, and then with rank 1: what it has not got it does not pass on.
+// The queue pairs of rank 2 are gone, so that sends to it fail, but no process says that it is
+// dead. Rank 3 exchanges with it first, and then with rank 1. Rank 3 does not pass on data that it
+// has not got.
 TEST_CASE("engine: who waits for somebody whose queues are gone passes nothing on") {
   constexpr int kRanks = 4;
   EngineJob job(kRanks);
@@ -204,7 +205,7 @@ TEST_CASE("engine: a message of another size than expected fails the operation, 
       const Case one = of(Operation::bcast, "flat", 2, {here.rank == 0 ? wrong : 4000});
       Started started(one, here.rank, 1, *here.engine);
       here.engine->wait(started.run);
-      // To the sender of a shorter one all is well.
+      // The sender of a shorter message sees no error.
       if (here.rank == 0 && wrong < 4000 && started.run.error() == nullptr) return {};
       if (started.run.error() == nullptr) return "it has no error";
       const Fault& fault = started.run.error()->fault;
@@ -259,7 +260,8 @@ TEST_CASE("engine: an adapter's engine that dies fails the operation everywhere"
   ::unsetenv("SCELA_HCA_FAULTS");
 }
 
-// The list is the same; more sizes than are remembered, and back to the first.
+// The list is the same each time. The sizes are more than are remembered, and then the first ones
+// again.
 TEST_CASE("engine: a list that was posted before is posted with the sizes of each call") {
   constexpr int kRanks = 2;
   EngineJob job(kRanks);
@@ -298,12 +300,12 @@ TEST_CASE("engine: communicators whose operations it runs") {
       if (const auto error = again.wait()) return error.text();
       if (sum != std::vector<double>(1000, 8)) return "another sum";
     }
-    // What the adapter cannot compute goes by the caller.
+    // An operation that the adapter cannot compute is run by the process itself.
     std::vector<double> product(1000);
     if (const auto error = world.run(Collective::allreduce(mine, product, ReduceOp::product)))
       return error.text();
     if (product != std::vector<double>(1000, 0.5 * 1.5 * 2.5 * 3.5)) return "another product";
-    // Several communicators at once, one of which is freed under way.
+    // Several communicators are in use at once, and one of them is freed meanwhile.
     Communicator half = world.split(here.rank % 2, 0);
     if (!half) return half.error().text();
     std::vector<int> all(2);
@@ -314,7 +316,7 @@ TEST_CASE("engine: communicators whose operations it runs") {
     if (const auto error = second.wait()) return error.text();
     if (const auto error = first.wait()) return error.text();
     if (all != std::vector<int>{here.rank % 2, here.rank % 2 + 2}) return "others' numbers";
-    // Who goes on with one that a rank has freed is told its name.
+    // A rank that goes on with a communicator is told which rank has freed it.
     Communicator copy = world.dup();
     if (here.rank == 3) {
       copy.free();

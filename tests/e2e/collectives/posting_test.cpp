@@ -1,5 +1,6 @@
-// What an operation by the engine costs who posts it: no memory if its like was posted before; and
-// from then on nothing at all until it is over (O16).
+// The cost of an operation by the engine for the process that posts it. A post allocates no memory
+// if an operation like it was posted before. After the post the process makes no call until the
+// operation is over (O16).
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -63,8 +64,8 @@ namespace {
 
 // ---- posting ----
 
-// One rank's part of an operation on numbers, in pages of its own: memory is watched, so that it
-// stays registered, by pages, and by one device alone.
+// One rank's part of an operation on numbers, in pages of its own. Memory that stays registered is
+// watched by whole pages, and by one device alone.
 class Part {
  public:
   static constexpr std::uint64_t kNumbers = 8;  // of each block
@@ -104,7 +105,7 @@ class Part {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }  // NOLINT: of aligned_alloc
   };
-  // The engine computes by itself.
+  // The engine computes by itself, so this is never called.
   static void combine(const void*, const std::byte*, const std::byte*, std::byte*, std::size_t) {
     std::abort();
   }
@@ -131,9 +132,9 @@ class InTurn {
     }
   }
   ~InTurn() { ::unsetenv("SCELA_CHANNEL_VERBS"); }
-  // What was allocated to bind and post it, by all ranks together. If it moves bytes, only by those
-  // to whom the kernel tells what becomes of their memory; the others register it each time, and
-  // of so many in one process there are some.
+  // Returns the number of allocations of all ranks to bind and post the operation. If the operation
+  // moves bytes, a rank counts only if the kernel tells it of changes to its memory. The others
+  // register the memory each time, and with so many devices in one process there are some of them.
   std::size_t run(const std::vector<std::unique_ptr<Part>>& parts, std::uint32_t tag,
                   bool moves_bytes) {
     std::vector<Run*> runs;
@@ -174,7 +175,7 @@ TEST_CASE("engine: posting an operation of 64 ranks whose like was posted before
   constexpr int kRanks = 64;
   InTurn job(kRanks);
   std::uint32_t tag = 0;
-  // They stay: what was given back may be watched no more.
+  // The parts stay allocated, because memory that was given back may no longer be watched.
   std::vector<std::vector<std::unique_ptr<Part>>> all;
   for (const Case& one : {of(Operation::barrier, "recursive-doubling", kRanks, {}),
                           of(Operation::allreduce, "recursive-doubling", kRanks, {}),
@@ -186,7 +187,7 @@ TEST_CASE("engine: posting an operation of 64 ranks whose like was posted before
     for (int turn = 0; turn < 4; ++turn) {
       const std::size_t allocated =
           job.run(parts, tag++, one.shape.operation != Operation::barrier);
-      // The first is planned, connects, and is posted later.
+      // The first operation is planned, connects its queues, and is posted later.
       if (turn > 1) CHECK(allocated == 0);
     }
     for (const auto& part : parts) {
@@ -272,7 +273,8 @@ std::vector<Case> cases_to_trace(int ranks) {
           of(Operation::allreduce, "ring", ranks, {400'000})};
 }
 
-// Rank 1 posts, and then calls nothing until its result is there: the others begin only then.
+// Rank 1 posts, and then calls nothing until its result is there. The others begin only after its
+// post.
 TEST_CASE("engine: from the post of an operation to its end its process calls nothing") {
   constexpr int kRanks = 4;
   constexpr int kTraced = 1;

@@ -2,18 +2,23 @@
 //
 //   killed_rank VICTIM SECONDS turns|at_once
 //
-// With "turns" each two ranks first exchange a word, one pair after the other: so rank 2 is the
+// With "turns" each two ranks first exchange a word, one pair after the other. So rank 2 is the
 // first of its node that rank 0 connects to, and rank 3 joins. Then all ranks exchange messages of
-// several sizes, at once; then a last word, by which a rank knows whether the victim lives; then,
-// with those that live, messages of all sizes again.
+// several sizes at once, and a last word. By that word a rank knows if the victim lives. Then all
+// ranks that live exchange messages of all sizes again.
 //
-// After SECONDS a wait is a hang. A rank says, as "rank R: ": "waits in exchange N for rank P",
-// again and again as long as it does, for the victim when it waits for no other; "all have come to
-// the end", of those of which it knows nothing else; the first error that names the victim, as
-// "rank V has ended: "; each other error, as "error: "; and at the end "all is well", if there was
-// none of these. The victim says that it "comes to the end" before others can know. A rank exits
-// with 0 if all is well, else with 3, and with 4 when it waits for too long or has got other bytes
-// than were sent.
+// A wait of more than SECONDS is a hang. A rank writes these lines behind "rank R: ":
+//
+//   waits in exchange N for rank P   again and again as long as it does; for the victim only
+//                                    when it waits for no other rank
+//   all have come to the end         after the last word, if no error has named the victim
+//   rank V has ended: ...            the first error that names the victim
+//   error: ...                       each other error
+//   all is well                      at the end, if there was no such error
+//   comes to the end                 the victim, before others can know
+//
+// A rank exits with 0 if all is well, and else with 3. It exits with 4 if it waits for too long or
+// has got other bytes than were sent.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -59,7 +64,7 @@ class Rank {
       exchange(size);
   }
 
-  // Who says nothing more has ended.
+  // A rank that sends no last word has ended.
   void last_word() {
     if (self_ == victim_) say("comes to the end");
     exchange(1);
@@ -118,7 +123,8 @@ class Rank {
     if (is_good(wait(one.receive, one.peer), one.peer)) check(one.got, one.peer);
   }
 
-  // The victim may have stopped, until it is known that the others wait for it.
+  // Waits, and reports again and again that it does: the test lets a stopped victim go on only when
+  // it knows that the others wait.
   Status wait(Request& request, int peer) const {
     constexpr auto kLook = std::chrono::milliseconds(100);
     const auto begin = std::chrono::steady_clock::now();
@@ -173,7 +179,7 @@ class Rank {
   std::set<std::string> errors_;
 };
 
-// The library with the verbs that end the process is told that connecting begins.
+// Tells the library with the verbs that end the process that connecting begins.
 void tell_opened() {
   const char* const name = std::getenv("SCELA_CHANNEL_VERBS");
   void* const library = name != nullptr ? ::dlopen(name, RTLD_NOW | RTLD_NOLOAD) : nullptr;

@@ -1,12 +1,12 @@
-// Ranks that go on while their adapter fails: all send each other messages of several sizes, and
-// none ends before it has what it waits for, or an error. What fails for want of memory is tried
-// again, by both sides, and a rank for which that does not help ends.
+// Ranks that go on while their adapter fails. All send each other messages of several sizes, and
+// none ends before it has what it waits for, or an error. Both sides try again what fails for want
+// of memory, and a rank for which that does not help ends.
 //
 //   failing_rank SECONDS   after which a wait is a hang
 //
-// A rank for which all went right ends with 0 and says "rank R: all is well". One that was told of
-// errors says each of them once, as "rank R: error: ", and ends with 3. One that waits for too
-// long, or has got other bytes than were sent, says so and ends with 4.
+// A rank for which all went right ends with 0 and says "rank R: all is well". A rank that was told
+// of errors says each of them once, as "rank R: error: ", and ends with 3. A rank that waits for
+// too long, or has got other bytes than were sent, says so and ends with 4.
 #include <unistd.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ class Rank {
  public:
   Rank(Channel& channel, std::chrono::seconds limit) : channel_(channel), limit_(limit) {}
 
-  // False: it cannot go on.
+  // Returns false if the rank cannot go on.
   bool exchange(std::size_t size) {
     ++tag_;
     bool goes_on = true;

@@ -1,4 +1,5 @@
-// Processes that are killed while they post, hold buffers and are sent to: nobody waits for them.
+// Processes that are killed while they post, hold buffers and are sent to: no other process waits
+// for them.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -86,7 +87,7 @@ TEST_CASE("hca deaths: who is killed while it posts and holds buffers is missed 
       while (shared->child_qpn.load() == 0)
         futex_wait(reinterpret_cast<const std::uint32_t*>(&shared->child_qpn), 0, nullptr);
       verbs.connect(qp, shared->child_qpn.load());
-      // At a moment that is drawn: in the middle of a burst, of a message, or of nothing.
+      // The kill comes at a random moment: in the middle of a burst, of a message, or of nothing.
       const auto moment = std::chrono::microseconds(drawn() % 5000);
       std::thread killer([&] {
         std::this_thread::sleep_for(moment);
@@ -101,7 +102,7 @@ TEST_CASE("hca deaths: who is killed while it posts and holds buffers is missed 
       int status = 0;
       REQUIRE(::waitpid(child, &status, 0) == child);
       CHECK(WIFSIGNALED(status));
-      // The latter if it ended while this message filled its buffer.
+      // IBV_WC_REM_OP_ERR comes if the child ended while this message filled its buffer.
       CHECK((completion.status == IBV_WC_RETRY_EXC_ERR || completion.status == IBV_WC_REM_OP_ERR));
       // The others go on.
       post_recv(own, part(8192));

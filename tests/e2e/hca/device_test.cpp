@@ -1,4 +1,4 @@
-// What programs find where they look for more than one port, or for a device of a vendor's.
+// The results of programs that look for more than one port, or for a vendor's device.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace scela::test;
 
 namespace {
 
-// One of another library's functions, or null.
+// Returns a function of another library, or null.
 template <class Function>
 Function function_of(void* library, const char* name) {
   return reinterpret_cast<Function>(::dlsym(library, name));
@@ -62,7 +62,8 @@ TEST_CASE(
   CHECK(std::string(words[3]) == "right");
 }
 
-// They read pointers of theirs behind the public structures (perftest asks libmlx5 and libefa).
+// Vendors' libraries read pointers of their own behind the public structures (perftest asks libmlx5
+// and libefa).
 TEST_CASE("hca device: vendors' libraries find that it is none of theirs") {
   const Place place;
   int count = 0;

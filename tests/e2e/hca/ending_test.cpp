@@ -1,4 +1,4 @@
-// How engines begin and end: one at a time at one place, and nothing is left of them.
+// Engines begin and end: one at a time at one place, and nothing is left of them.
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -93,7 +93,7 @@ TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
     Client first(engine.socket());
     first.hello();
   }
-  // It cannot have removed its socket: it is not its turn.
+  // The engine cannot have removed its socket, because the test holds the lock.
   Client second(engine.socket());
   REQUIRE(second.connected());
   second.hello();

@@ -9,28 +9,29 @@
 
 namespace scela::test {
 
-// An engine of a directory of its own; ended and removed with this.
+// An engine in a directory of its own. The destructor ends it and removes the directory.
 class EngineProcess {
  public:
-  // `told`: what it is told of its job, by --fabric-fd; empty: nothing.
+  // `told`: the text that the engine is given of its job, by --fabric-fd. Empty: it is told
+  // nothing.
   explicit EngineProcess(std::vector<std::string> options = {}, std::string told = {});
   ~EngineProcess();
   EngineProcess(const EngineProcess&) = delete;
   EngineProcess& operator=(const EngineProcess&) = delete;
 
-  // Another one at the same place, once the last has ended.
+  // Starts another engine at the same place, once the last has ended.
   void start();
   void signal(int signo) const;
-  // Its wait status.
+  // Waits until the engine has ended, and returns its wait status.
   int wait();
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 
   const std::string& directory() const { return directory_; }
   std::string socket() const { return directory_ + "/socket"; }
-  // What it wrote to its standard error so far.
+  // Returns what the engine has written to its standard error so far.
   std::string said() const;
-  // Of its directory: "lock" alone is left of an engine that ended well.
+  // Lists the files of its directory. An engine that ended well leaves "lock" alone.
   std::vector<std::string> files() const;
 
  private:
@@ -41,7 +42,7 @@ class EngineProcess {
   pid_t pid_ = 0;
 };
 
-// What a process gets with an answer.
+// The engine's answer to a process, with the descriptors that came with it.
 struct Reply {
   bool came = false;  // false: the engine has closed the connection
   hca::Answer answer;
@@ -51,7 +52,7 @@ struct Reply {
 class Client {
  public:
   explicit Client(const std::string& socket);
-  // Empty: nobody listens there.
+  // Returns false if no engine listens at the place.
   bool connected() const { return connection_.valid(); }
 
   bool send(const void* bytes, std::size_t count) const;
@@ -59,7 +60,7 @@ class Client {
   Reply ask(const hca::Ask& ask) const;
   Reply ask(hca::Operation operation) const;
 
-  // hello, and all that comes with it is mapped.
+  // Says hello, and maps all that comes with the answer.
   void hello();
   // Maps the new chunks of an answer; `first`: how many other descriptors come before them.
   void take_chunks(Reply& reply, std::size_t first);
@@ -81,7 +82,8 @@ class Client {
   std::vector<SealedMemory> chunks_;
 };
 
-// End of file, now or within the time that a failing test may take.
+// Returns true if the descriptor is at its end, now or within the time that a failing test may
+// take.
 bool sees_end(const Fd& descriptor);
 
 }  // namespace scela::test

@@ -13,7 +13,7 @@ using namespace scela::test;
 
 namespace {
 
-// For the engine that the next program starts.
+// Sets the faults of the engine that the next program starts.
 struct Faults {
   explicit Faults(const char* words) { ::setenv("SCELA_HCA_FAULTS", words, 1); }
   ~Faults() { ::unsetenv("SCELA_HCA_FAULTS"); }
@@ -59,7 +59,7 @@ struct Datagrams {
   Datagrams(const Datagrams&) = delete;
   Datagrams& operator=(const Datagrams&) = delete;
 
-  // Their sender is told of success, whatever becomes of them.
+  // The sender is told of success even if a datagram is lost.
   void send_all() {
     for (std::uint32_t i = 0; i < kDatagrams; ++i) {
       ibv_sge piece{reinterpret_cast<std::uintptr_t>(memory + 48), 8, mr->lkey};
@@ -151,7 +151,7 @@ TEST_CASE(
   const Faults faults(not_ready ? "not-ready=1000" : "unanswered=1000");
   const Loop loop(1);
   loop.send(2);
-  // What was sent behind it, and all that was to be received, is flushed.
+  // Everything that was sent behind it, and all receives, are flushed.
   const ibv_wc_status wanted = not_ready ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_RETRY_EXC_ERR;
   std::vector<ibv_wc_status> found;
   for (int i = 0; i < 4; ++i)
@@ -179,7 +179,7 @@ TEST_CASE("hca faults: a slow engine takes at least its time, and loses nothing"
   loop.send(50);
   for (int i = 0; i < 100; ++i)
     REQUIRE(next(loop.cq).status == IBV_WC_SUCCESS);
-  // No limit that a machine could miss by being slow: it may only take longer.
+  // The test has no upper limit, because a slow machine may take longer.
   CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(49 * 2));
 }
 

@@ -44,7 +44,8 @@ Json status_of(const EngineProcess& engine) {
   return Json::parse(output_of(cat(SCELA_HCA_PATH, " --status --json --socket ", engine.socket())));
 }
 
-// What the engine says, to a process that goes on, or is refused and dropped.
+// Returns the engine's answer to a process that tells it of a job. The process then goes on, or is
+// refused and dropped.
 int told(const Client& client, const std::string& text) {
   const JoinAsk ask = joining(text);
   REQUIRE(client.send(&ask, sizeof ask));
@@ -104,7 +105,7 @@ TEST_CASE("what no job can be is refused, and the engine goes on") {
   CHECK(told_by_another(engine, record(4)) == EINVAL);
   CHECK(engine.said().find("node 4 of 4 cannot be") != std::string::npos);
   CHECK(engine.said().find("aaaa") == std::string::npos);
-  // 192.0.2.0/24 is for documents: nobody has it.
+  // 192.0.2.0/24 is reserved for documents, so no machine has this address.
   std::string elsewhere = record();
   elsewhere.replace(elsewhere.find("127.0.0.1"), 9, "192.0.2.1");
   CHECK(told_by_another(engine, elsewhere) == EADDRNOTAVAIL);
@@ -129,7 +130,8 @@ TEST_CASE("an engine that was told of its job when it began takes every program'
   const EngineProcess engine({}, record(3));
   Client user(engine.socket());
   user.hello();
-  // Another job, key and number: what one program says under all launchers.
+  // The engine accepts another job, key and number, because one program says the same under all
+  // launchers.
   CHECK(told_by_another(engine, record(1, 'b', encrypt ? "yes" : "no")) == 0);
   CHECK(told_by_another(engine, record()) == 0);
   CHECK(told_by_another(engine, "nonsense") == EINVAL);
@@ -157,7 +159,7 @@ TEST_CASE("engines without a job have LIDs of their own, drawn within those of o
               .find(cat("no job; LIDs ", lid, " and ", lid + 1, ", drawn at random")) !=
           std::string::npos);
   }
-  // All four the same: once in ten million million runs.
+  // All four are the same once in ten million million runs.
   CHECK(seen.size() > 1);
 }
 
@@ -191,7 +193,7 @@ TEST_CASE("what is asked of no engine in particular is told of the only one, or 
   ::unsetenv("SCELA_HCA_SOCKET");
   const EngineProcess first({}, record(3));
   const EngineProcess second;
-  // Others of this user may run on the machine.
+  // Other engines of this user may run on the machine.
   const Json all = Json::parse(output_of(SCELA_HCA_PATH " --status --json"));
   std::map<int, Json> found;
   for (const Json& one : all["engines"])

@@ -77,7 +77,7 @@ struct Sharer {
   Ask ask;
 };
 
-// Of the engine, of files of that name.
+// Counts the engine's mappings of files of that name.
 int mapped_by(const EngineProcess& engine) {
   std::ifstream maps(cat("/proc/", engine.pid(), "/maps"));
   int count = 0;

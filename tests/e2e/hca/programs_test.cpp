@@ -1,4 +1,4 @@
-// What programs may do to themselves, and what becomes of what they have.
+// Programs that replace, split or end parts of themselves, and the fate of their objects.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ bool main_thread_has_ended() {
   return line.find(") Z") != line.npos;
 }
 
-// Of this process, shared with the engine.
+// Counts the mappings of this process that it shares with the engine.
 int mappings() {
   int count = 0;
   std::ifstream maps("/proc/self/maps");
@@ -43,7 +43,7 @@ int mappings() {
   return count;
 }
 
-// That the engine serves.
+// Returns the number of processes that the engine serves.
 std::size_t processes() {
   FILE* const pipe = ::popen(cat(engine_program(), " --status --json").c_str(), "r");
   REQUIRE(pipe != nullptr);
@@ -58,7 +58,7 @@ std::string program_of(pid_t pid) {
   return name;
 }
 
-// What a process tells another.
+// Values that one process passes to another.
 struct Shared {
   std::atomic<std::uint32_t> step{0};
   std::uint32_t number = 0, partner = 0;  // queue pairs
@@ -83,7 +83,7 @@ struct Shared {
   ::_exit(3);
 }
 
-// What a process sends itself; true: it came.
+// Sends a message to this process itself. Returns true if it came.
 bool sends_itself() {
   Verbs verbs;
   char words[2][8] = {"message", ""};
@@ -100,7 +100,7 @@ bool sends_itself() {
          std::string(words[1]) == "message";
 }
 
-// The exit status of a child that does this.
+// Runs `does` in a child process, and returns the child's exit status.
 template <class Does>
 int child(Does does) {
   const pid_t pid = ::fork();
@@ -124,7 +124,8 @@ TEST_CASE("hca programs: one whose main thread has ended sends and receives as b
         ::sched_yield();
       ::_exit(sends_itself() ? 0 : 1);
     }).detach();
-    // As pthread_exit ends it, but for this test's own stack, which is the child's as well.
+    // Ends the thread as pthread_exit() would, but does not unwind this test's own stack, which the
+    // child has as well.
     ::syscall(SYS_exit, 0);
   });
   CHECK(status == 0);
@@ -156,7 +157,7 @@ TEST_CASE("hca programs: memory of large queues goes with them") {
     CHECK(ibv_destroy_cq(cq) == 0);
     CHECK(mappings() == before);
   }
-  // What is small stands in chunks that stay, and whatever is made then works.
+  // Small objects are in chunks that stay, and objects that are made afterwards work.
   CHECK(sends_itself());
 }
 
@@ -222,7 +223,7 @@ TEST_CASE("hca programs: an adapter without XRC shows none, and has none") {
     if (lacks) CHECK(errno == EOPNOTSUPP);
     if (qp != nullptr) CHECK(ibv_destroy_qp(qp) == 0);
   }
-  // RC it has.
+  // RC still works.
   CHECK(sends_itself());
   ::unsetenv("SCELA_HCA_NO_XRC");
 }

@@ -1,5 +1,5 @@
-// What the library does with an engine that is none, or one of another version: it says so, and
-// maps and follows nothing of it.
+// The library meets an engine that is none, or one of another version. It says so, and maps and
+// follows nothing of it.
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ using namespace scela::test;
 
 namespace {
 
-// What an engine answers to a hello.
+// The fake engine's answer to a hello.
 struct Greeting {
   Answer answer;
   std::uint32_t engine_version = kLayoutVersion;
@@ -80,7 +80,8 @@ void greet(int connection, const Greeting& greeting) {
   static_cast<void>(::sendmsg(connection, &message, MSG_NOSIGNAL));
 }
 
-// As an engine that reaches its parent's memory: the complement of the number there, behind it.
+// Acts as an engine that reaches its parent's memory: writes the complement of the number there,
+// behind it.
 void show_reach(const Ask& hello) {
   std::uint64_t complement = ~hello.cookie;
   const iovec from{&complement, sizeof complement};
@@ -88,10 +89,10 @@ void show_reach(const Ask& hello) {
   static_cast<void>(::process_vm_writev(::getppid(), &from, 1, &to, 1, 0));
 }
 
-// Somebody who listens at the place, as a process of its own.
+// A process of its own that listens at the place in the engine's stead.
 class FakeEngine {
  public:
-  // `user`: whose process listens; the socket was bound before.
+  // `user`: the user of the process that listens. The socket was bound before.
   FakeEngine(const Place& place, const std::function<void(int, const Ask&)>& serve,
              uid_t user = ::geteuid()) {
     sockaddr_un address{};
@@ -163,7 +164,7 @@ Opened open_device() {
 }  // namespace
 
 TEST_CASE("hca refusals: an engine, or memory, of another version is refused, and said to be") {
-  const Place place(false);  // as what listens there
+  const Place place(false);  // not strict, like the fake engine
   Greeting greeting;
   std::string word = "of another version";
   bool shows_reach = true;
@@ -215,7 +216,7 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
 }
 
 TEST_CASE("hca refusals: who meets an engine that is being killed is served by the next") {
-  const Place place(false);  // as what listens there
+  const Place place(false);  // not strict, like the fake engine
   const FakeEngine dying(place, [](int, const Ask&) { ::_exit(1); });
   const Opened opened = open_device();
   CHECK(opened.said.empty());
@@ -224,7 +225,7 @@ TEST_CASE("hca refusals: who meets an engine that is being killed is served by t
 }
 
 TEST_CASE("hca refusals: what is refused would be an engine, were it not for what is wrong") {
-  const Place place(false);  // as what listens there
+  const Place place(false);  // not strict, like the fake engine
   const FakeEngine fake(place, [](int connection, const Ask& hello) {
     show_reach(hello);
     greet(connection, {});
@@ -237,7 +238,7 @@ TEST_CASE("hca refusals: what is refused would be an engine, were it not for wha
 
 TEST_CASE("hca refusals: another user's process that listens at the socket gets no word") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
-  const Place place(false);   // as what listens there
+  const Place place(false);   // not strict, like the fake engine
   const FakeEngine fake(
       place, [](int connection, const Ask&) { greet(connection, {}); }, 65534);
   const Opened opened = open_device();

@@ -1,5 +1,5 @@
-// An engine that was told of a job dies: its processes, and those that come, have one of the same
-// job again.
+// An engine that was told of a job dies. Its processes, and those that come, have an engine of the
+// same job again.
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ ibv_context* open_device() {
   return context;
 }
 
-// By its GID (docs/hca.md): the last bytes are twice the node's number.
+// Checks the GID (docs/hca.md): its last bytes are twice the node's number.
 bool is_of_the_job(ibv_context* context) {
   ibv_gid gid{};
   return context != nullptr && ibv_query_gid(context, 1, 0, &gid) == 0 && gid.raw[0] == 0xfd &&
@@ -56,8 +56,8 @@ bool kill_engine(ibv_context* context) {
   return ::poll(&end, 1, -1) == 1;
 }
 
-// What a process names it names for good: each has one of its own. It ends with 0, or with the
-// number of the step that went wrong.
+// A process names its job for good, so each test has a process of its own. It ends with 0, or with
+// the number of the step that went wrong.
 template <class Run>
 pid_t begin(Run&& run) {
   const pid_t child = ::fork();
@@ -71,7 +71,7 @@ int end(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
 }
 
-// How far two processes are.
+// The steps that two processes have reached.
 struct Turns {
   std::atomic<std::uint32_t> first{0}, second{0};
 };
@@ -98,7 +98,7 @@ TEST_CASE("hca joining: who opens the device when the job's engine has died has 
           if (join() != 0) return 6;
           if (join('x') != EEXIST) return 7;
           if (!kill_engine(second)) return 8;
-          // The dead one is still open: that is no use of the device.
+          // The context of the dead engine is still open. That is no use of the device.
           if (join() != 0) return 9;
           ibv_context* const third = open_device();
           if (!is_of_the_job(third)) return 10;
@@ -145,20 +145,20 @@ TEST_CASE("hca joining: who opens the next engine's device without the job keeps
     if (first == nullptr || !kill_engine(first)) return 2;
     tell(turns.first, 1);
     until(turns.second, 1);
-    // Not an engine of no job, whose addresses lead nowhere.
+    // The process gets no engine without a job, because its addresses would lead nowhere.
     const int error = join();
     ibv_context* const second = open_device();
     tell(turns.first, 2);
     if (error != EBUSY || second != nullptr) return 3;
     until(turns.second, 2);
-    // Once it has gone there is one of the job.
+    // Once that engine has gone there is one of the job.
     ibv_context* const third = open_device();
     if (!is_of_the_job(third)) return 4;
     return ibv_close_device(first) == 0 && ibv_close_device(third) == 0 ? 0 : 5;
   });
   const pid_t stranger = begin([&] {
     until(turns.first, 1);
-    // The first time it may meet the engine that is dying.
+    // The first call may meet the engine that is dying.
     ibv_context* const met = open_device();
     ibv_context* const device = met != nullptr ? met : open_device();
     const bool good = device != nullptr && !is_of_the_job(device);

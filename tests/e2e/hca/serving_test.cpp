@@ -1,4 +1,4 @@
-// What a process is given, and who is refused.
+// The objects that the engine gives to a process, and the processes that it refuses.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ using namespace scela::test;
 
 namespace {
 
-// Open files of a process.
+// Counts the open files of a process.
 std::size_t descriptors_of(pid_t pid) {
   return static_cast<std::size_t>(
       std::distance(std::filesystem::directory_iterator(cat("/proc/", pid, "/fd")),
@@ -207,7 +207,7 @@ TEST_CASE("a process that does not read its answers loses the connection, and no
 TEST_CASE("a process of another user is refused, and the engine says who it was") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
   EngineProcess engine;
-  // Somebody opened the way to the socket; still nobody else may use it.
+  // The way to the socket is open to all, but no other user may use it.
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
   REQUIRE(::chmod(engine.socket().c_str(), 0666) == 0);
   const pid_t child = ::fork();
@@ -243,7 +243,7 @@ TEST_CASE(
       const Client one(engine.socket()), other(engine.socket());
       static_cast<void>(one.send(&hello, sizeof hello));
       static_cast<void>(other.send(noise.data(), noise.size()));
-      // Nobody answers, nor hands anything over.
+      // The engine does not answer, and hands nothing over.
       if (one.connected() && one.receive().came) ::_exit(2);
     }
   }

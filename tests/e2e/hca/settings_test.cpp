@@ -1,5 +1,5 @@
-// What programs are told of their environment, of an engine that does not begin, and where engines
-// run and listen.
+// Messages to programs about their environment, and about an engine that does not begin. Also the
+// places where engines run and listen.
 #include <arpa/inet.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -24,8 +24,8 @@ namespace {
 
 using Variables = std::vector<std::pair<const char*, const char*>>;
 
-// What a process of this environment writes to its standard error while it does that, and behind it
-// "ok" if it has found what it looked for.
+// Runs `act` in a process with these variables. Returns what it writes to its standard error, and
+// behind that "ok" if `act` returned true.
 std::string said_by(const Variables& variables, const std::function<bool()>& act) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
@@ -75,7 +75,7 @@ std::string line_of(const std::string& file, std::string_view name) {
   return {};
 }
 
-// Of the process at the other end.
+// Returns the process at the other end of the context's connection.
 pid_t engine_of(ibv_context* context) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
@@ -141,7 +141,7 @@ TEST_CASE("hca settings: who starts an engine that does not begin is told why") 
     CHECK(said.find(why) != std::string::npos);
     CHECK(said.ends_with("\nok"));
   }
-  // What others have said before is not the reason.
+  // Messages of earlier engines are not given as the reason.
   CHECK(said_by({{"SCELA_HCA", "/bin/false"}}, fails).find("maybe") == std::string::npos);
 }
 

@@ -98,7 +98,7 @@ TEST_CASE("hca pools: messages and writes go between pools, and between one and 
   CHECK(next(came).status == IBV_WC_SUCCESS);
   CHECK(std::memcmp(here.at(), there.at(), kBytes) == 0);
 
-  // Its end is the end.
+  // A write one byte beyond the end of the memory fails.
   CHECK(write_to(from, done, here.all(), there.address() + 1, there.mr->rkey) ==
         IBV_WC_REM_ACCESS_ERR);
 }
@@ -121,7 +121,7 @@ TEST_CASE("hca pools: memory that a program gives up goes on being written in it
   const Memory source(verbs, true, kBytes);
   std::memset(source.at(), 7, kBytes);
 
-  // Something else stands there then.
+  // Another mapping is at that address then.
   REQUIRE(::munmap(mapped, kBytes) == 0);
   void* const instead = ::mmap(mapped, kBytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -130,7 +130,7 @@ TEST_CASE("hca pools: memory that a program gives up goes on being written in it
   CHECK(file.bytes() == std::vector<unsigned char>(kBytes, 7));
   CHECK(static_cast<unsigned char*>(instead)[0] == 0);
 
-  // And pages that it takes away are there again.
+  // Pages that are punched out of the file are there again.
   REQUIRE(::fallocate(file.fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kBytes) == 0);
   CHECK(write_to(from, done, source.all(), address, mr->rkey) == IBV_WC_SUCCESS);
   CHECK(file.bytes() == std::vector<unsigned char>(kBytes, 7));
@@ -174,12 +174,12 @@ TEST_CASE("hca pools: what cannot be one says why") {
   CHECK(share(0, kBytes, shrinks.get()) == EINVAL);
   CHECK(error_of(scela_hca_alloc_mr(verbs.pd, 0, kRights)) == EINVAL);
   CHECK(error_of(scela_hca_alloc_mr(verbs.pd, SIZE_MAX, kRights)) == EINVAL);
-  // The connection has not suffered.
+  // The connection to the engine still works.
   CHECK(ibv_dereg_mr(scela_hca_alloc_mr(verbs.pd, 1, kRights)) == 0);
 }
 
-// Each link waits for numbers, adds others to them and sends the sums on. Also where the kernel
-// does not let the engine at a program's memory, since all of the poster's is in a pool.
+// Each link waits for numbers, adds others to them and sends the sums on. All memory of the poster
+// is in a pool, so this works even if the kernel does not let the engine reach a program's memory.
 TEST_CASE("hca pools: chains receive, compute and send while their poster is stopped") {
   const Place place;
   constexpr std::uint32_t kLinks = 20, kNumbers = 1000;

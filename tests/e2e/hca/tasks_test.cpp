@@ -20,9 +20,9 @@ namespace tasks_test {
 
 using namespace scela::test;
 
-// "Offloading collective communication", Table 2.2: a barrier among 2^m by recursive doubling. For
-// each peer a receive and a held send; on the management queue, in turn, the release of a send and
-// the wait for its peer's.
+// "Offloading collective communication", Table 2.2: a barrier among 2^m ranks by recursive
+// doubling. For each peer a rank posts a receive and a held send. Its management queue in turn
+// releases a send and waits for the peer's.
 TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its ranks, and holds who is early") {
   const Place place;
   Verbs verbs;
@@ -58,7 +58,8 @@ TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its ranks, and holds
            wait(rank.arrivals[i], 1, true, is_last ? unsigned{IBV_SEND_SIGNALED} : 0U, id));
     }
   };
-  // Twice, with another rank late: nobody is through before it, and all are after it.
+  // The barrier runs twice, each time with another late rank. No rank is through before that one,
+  // and all are after it.
   for (const std::uint64_t barrier : {1U, 2U}) {
     const std::uint32_t late = barrier == 1 ? 5 : 2;
     for (std::uint32_t r = 0; r < kRanks; ++r)
@@ -100,7 +101,7 @@ TEST_CASE("hca tasks: waits claim completions one after the other, also those th
   CHECK(next(done).wr_id == 1);
   post(second, wait(arrivals, 1, true, IBV_SEND_SIGNALED, 2));
   CHECK(next(done).wr_id == 2);
-  // From here on the first completion counts no more.
+  // From here on the first completion no longer counts.
   post(first, wait(arrivals, 2, true, IBV_SEND_SIGNALED, 3));
   post(second, wait(arrivals, 1, true, IBV_SEND_SIGNALED, 4));
   post_send(from, {}, IBV_SEND_SIGNALED);
@@ -144,8 +145,8 @@ TEST_CASE("hca tasks: the adapter computes, and refuses what it cannot") {
   CHECK(next(done).status == IBV_WC_LOC_LEN_ERR);
 }
 
-// 1,000 chains of 100 tasks, each a relay of its own: what comes from elsewhere is waited for, and
-// a held send released. The poster is a process that is stopped for all that time.
+// 1,000 chains of 100 tasks. Each chain is a relay of its own: it waits for a message from
+// elsewhere, and releases a held send. The poster is a process that is stopped for all that time.
 TEST_CASE("hca tasks: a thousand chains of a hundred tasks run while their poster is stopped") {
   const Place place;
   constexpr std::uint32_t kChains = 1000, kLinks = 33;  // a link: WAIT, ENABLE, SEND

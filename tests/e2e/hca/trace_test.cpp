@@ -1,4 +1,4 @@
-// What the engine tells of itself: a trace of what it executes, and its accounts.
+// The engine's reports: a trace of the tasks that it executes, and its counters.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::uint32_t kLinks = 50;
 
-// What two processes tell each other.
+// Values that two processes exchange.
 struct Shared {
   std::atomic<std::uint32_t> ready{0};
   std::uint32_t numbers[2] = {};  // of the poster's queue pairs
@@ -61,7 +61,7 @@ void post_chain(Shared* shared) {
     post(manager, wait(arrivals, 1, true));
     post(manager, enable(out, 1));
   }
-  // Comes after them: once it is executed they have been seen.
+  // This task comes after the others: once it is executed, the engine has seen them.
   scela_task seen = enable(verbs.rc(sent, sent, SCELA_QP_MANAGED_SEND), 1);
   seen.send_flags = IBV_SEND_SIGNALED;
   post(last, seen);
@@ -71,7 +71,7 @@ void post_chain(Shared* shared) {
     ::pause();
 }
 
-// Of one process, those that ended within a time (microseconds).
+// Counts the events of one process that ended within a time (microseconds).
 std::map<std::string, std::uint32_t> ended_within(const Json& events, pid_t pid, double from,
                                                   double to) {
   std::map<std::string, std::uint32_t> counts;
@@ -118,7 +118,8 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
       post_send(out, {});
     for (std::uint32_t i = 0; i < kLinks; ++i)
       CHECK(next(came).status == IBV_WC_SUCCESS);
-    // Its receiver is told of a message before its sender is done; when the engine answers it is.
+    // The receiver is told of a message before the engine is done with its sender. When the engine
+    // answers, it is done.
     static_cast<void>(verbs.cq());
     to = static_cast<double>(monotonic_ns()) / 1e3;
     int status = 0;
@@ -128,7 +129,7 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
   ::unsetenv("SCELA_HCA_TRACE");
   ::munmap(memory, sizeof(Shared));
 
-  // Whole once the engine has seen its last process go.
+  // The trace is whole once the engine has seen its last process go.
   Json events;
   const bool whole = eventually([&] {
     std::ifstream in(file);

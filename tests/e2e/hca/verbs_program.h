@@ -20,7 +20,7 @@
 
 namespace scela::test {
 
-// Words in memory that two processes share.
+// Sets and awaits words in memory that two processes share.
 inline void tell(std::atomic<std::uint32_t>& word, std::uint32_t value) {
   word.store(value);
   futex_wake(reinterpret_cast<const std::uint32_t*>(&word));
@@ -136,7 +136,7 @@ struct Verbs {
   std::vector<ibv_qp*> qps;
 };
 
-// Returns once one has come; a test that fails waits for the harness's limit.
+// Returns the next completion. If none comes, the test waits for the harness's limit.
 inline ibv_wc next(ibv_cq* cq) {
   ibv_wc completion{};
   int count = 0;

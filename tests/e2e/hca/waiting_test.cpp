@@ -1,4 +1,4 @@
-// What the library and the engine do while there is nothing to do yet: who looks in vain, and where
+// The library and the engine while there is nothing to do yet: which of them polls in vain, and if
 // the engine has a processor of its own.
 #include <sched.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// Of this process: bytes that the library has moved between its memory and another's.
+// Bytes that the library has moved between this process's memory and another's.
 std::atomic<std::uint64_t> moved{0};
 
 ssize_t count(long number, pid_t process, const iovec* here, unsigned long heres,
@@ -53,7 +53,7 @@ namespace {
 
 constexpr std::uint32_t kBytes = 4 << 20;
 
-// Long messages to another end, whose completions this one polls for without a pause.
+// Moves long messages to another end, and polls for their completions without a pause.
 std::uint64_t moved_while_polling(Verbs& verbs, ibv_cq* done) {
   Verbs other;  // to the engine another process
   std::vector<char> from(kBytes, 'f'), to(kBytes);
@@ -92,8 +92,8 @@ void put_on(const std::vector<int>& cpus, pid_t process) {
 TEST_CASE("hca waiting: who polls a queue of tasks in vain moves no bytes for the engine") {
   const Place place(false);
   Verbs verbs;
-  // The ordinary one shows that this would see it. A single time it may come too late for each
-  // part.
+  // The ordinary queue shows that the test would see such a move. One attempt may poll too late for
+  // each part.
   ibv_cq* plain = verbs.cq();
   CHECK(eventually([&] { return moved_while_polling(verbs, plain) > 0; }));
   ibv_cq* tasks = scela_create_cq(verbs.context, 64, nullptr, nullptr, 0);

@@ -3,8 +3,8 @@
 //
 //   taken_over_node MODE BUILD      its link is standard input and output, as behind a remote shell
 //
-// When it has said all that its mode says it writes MODE into the fifo $E2E_READY and stays, as an
-// agent whose rank runs on; SIGTERM ends it.
+// When it has said all that its mode says it writes MODE into the fifo $E2E_READY. Then it stays,
+// as an agent does while its rank runs on. SIGTERM ends it.
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -70,20 +70,20 @@ class Node {
     (this->*attacks.at(mode_))();
   }
 
-  // To a rank that receives nothing, with ever new tags.
+  // Sends parcels with ever new tags to a rank that receives nothing.
   void parcels() {
     const Chunk body(std::string(64 * 1024, 'x'));
     for (std::uint32_t i = 0; i < 5000; ++i)  // 312 MiB
       send(msg::Parcel{kOwn, kVictim, i % 1000, body.size(), 0, body});
   }
-  // Messages that never end, to what serves ranks of the other node.
+  // Sends messages that never end to the services of the other node's ranks.
   void pieces() {
     const Chunk body(std::string(64 * 1024, 'x'));
     for (std::uint32_t i = 0; i < 5000; ++i)
       send(msg::Parcel{kOwn, kVictim, kServiceTags + i % 16, 32u << 20,
                        (i / 16) * body.size() % (32u << 20), body});
   }
-  // What PMIx's servers ask each other, and wait for.
+  // Sends questions of the kind that PMIx servers ask each other, and wait for.
   void questions() {
     for (std::uint32_t i = 0; i < 300'000; ++i) {
       ByteWriter id;
@@ -167,11 +167,11 @@ class Node {
       send(msg::Get{cat(i, std::string(1000, 'k')), true});
   }
 
-  // As a parent does.
+  // Introduces this process as a parent does.
   void introduce() {
     write_all(encode(Introduction{true, 0, 1, "job", "", std::string(kCommonKeyBytes, 'k')}));
   }
-  // It asks for what is refused, and reads none of the answers.
+  // Asks for things that are refused, and reads none of the answers.
   void deaf() {
     msg::SpawnAsked asked;
     asked.rank = kOwn;
@@ -186,7 +186,7 @@ class Node {
   }
   void stay() {}  // it does not end when it is told to
 
-  // At the end of the job, as a part of the trace: that end comes first.
+  // Sends the text at the end of the job, as a part of the trace. Its rank's end is reported first.
   void report(const std::string& text) {
     send(msg::Verdicts{{{Outcome{}, RankSet::single(kOwn)}}});
     while (!shutdown_)
@@ -213,7 +213,7 @@ class Node {
     }
   }
 
-  // All that has come; at least one piece, if it is to wait.
+  // Handles all messages that have come. If `wait` is set, it waits for at least one piece.
   void hear(bool wait) {
     for (bool waits = wait;;) {
       pollfd asked{STDIN_FILENO, POLLIN, 0};

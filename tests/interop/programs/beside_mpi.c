@@ -1,5 +1,5 @@
-/* MPI: rounds of computing and of waiting for all others, as most programs have them.
- * beside ROUNDS: rank 0 says how long they took. */
+/* An MPI program with rounds of computing and of waiting for all others, as most programs have.
+ * beside ROUNDS: rank 0 says how long the rounds took. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

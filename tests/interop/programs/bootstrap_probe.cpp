@@ -1,9 +1,10 @@
-// Ranks that find each other by comm-channel/bootstrap, whoever has started them.
+// Ranks that find each other by comm-channel/bootstrap, under any launcher.
 //
-//   bootstrap_probe               values of 0 to 10,000 bytes, twice, and who is where; rank 0
-//   prints one line bootstrap_probe absent        what nobody has put is an error that names it
-//   bootstrap_probe abort         rank 1 ends the job
-//   bootstrap_probe die           rank 1 is killed between join and fence
+//   bootstrap_probe          values of 0 to 10,000 bytes, twice, and each rank's node; rank 0
+//                            prints one line
+//   bootstrap_probe absent   a value that no rank has put is an error that names it
+//   bootstrap_probe abort    rank 1 ends the job
+//   bootstrap_probe die      rank 1 is killed between join and fence
 #include <unistd.h>
 
 #include <csignal>
@@ -32,7 +33,7 @@ T must(scela::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// All bytes there are, and others for each rank, round and size.
+// Returns bytes of all values, which differ with rank, round and size.
 std::string bytes_of(int rank, int round, std::size_t size) {
   std::string bytes(size, '\0');
   for (std::size_t i = 0; i < size; ++i)
@@ -57,7 +58,7 @@ void exchange_all(Bootstrap& job, int round) {
   }
 }
 
-// All ranks say the same of who is where.
+// Returns each rank's node as a text, which must be the same on all ranks.
 std::string map_of(Bootstrap& job) {
   const World& world = job.world();
   std::string map = cat(world.size, " ranks on ", world.nodes, " nodes:");

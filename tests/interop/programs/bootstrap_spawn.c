@@ -1,5 +1,5 @@
-/* Rank 0 spawns a program twice, N ranks each, by PMI: bootstrap_spawn PROGRAM N [WORD...]. Prints
- * a line for each. */
+/* Rank 0 spawns a program twice, N ranks each, by PMI: bootstrap_spawn PROGRAM N [WORD...]. It
+ * prints a line for each. */
 #include <pmi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -53,9 +53,9 @@ void check_messages(const Channel& channel) {
   equal(channel.accounts(-1).received, 0, "bytes received from nobody");
 }
 
-// A connection for each other node, however many ranks are there; nothing of that on one node.
-// Those who leave first close what others have to them, so what there is now may be less than there
-// was.
+// Checks that there is a connection for each other node, however many ranks it has, and none on one
+// node. A rank that leaves first closes what others have to it, so there may be fewer now than
+// before.
 void check_resources(const Channel& channel) {
   const Accounts all = channel.accounts();
   const auto others = static_cast<std::uint64_t>(channel.nodes() - 1);

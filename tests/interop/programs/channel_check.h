@@ -1,5 +1,5 @@
-// What the probes of the channel share: a probe that finds something wrong says what, and ends with
-// status 3.
+// Common parts of the probes of the channel. A probe that finds something wrong says what, and ends
+// with status 3.
 #pragma once
 
 #include <cstdio>

@@ -1,14 +1,14 @@
-// What outlives what: ranks others who never wait, requests their channel, a child its parent's
-// channel; and messages that are longer than one request of an adapter.
+// Objects and processes that outlive others: ranks others that never wait, requests their channel,
+// a child its parent's channel. Also messages that are longer than one request of an adapter.
 //
 //   channel_lives polled      the last rank is killed while the others look, and never wait
 //   channel_lives solitude    all others are killed while rank 0 receives from any source
 //   channel_lives requests    requests and a probed message are destroyed after their channel
 //   channel_lives child       a child process ends as its parent would
 //   channel_lives second      a process opens two channels
-//   channel_lives wrong       questions about ranks that there are not, and limits beyond all
+//   channel_lives wrong       questions about ranks that do not exist, and limits beyond all
 //   channel_lives gone        rank 0 sends first when all others have ended well
-//   channel_lives parted      the same, but they had spoken before
+//   channel_lives parted      as gone, but they had spoken before
 //   channel_lives moved       the last two are killed while bytes move to and from them
 //   channel_lives huge        1 GiB and a page
 #include <fcntl.h>
@@ -92,7 +92,7 @@ void solitude(Opened& opened) {
   const Status status = channel.recv(kAnySource, kTag, byte);
   must(status.error.code == Code::peer_ended, "nobody is left, and a receive ends otherwise");
   must(channel.probe(kAnySource, kTag).error.code == Code::peer_ended, "a probe ends otherwise");
-  // What a rank sends itself needs nobody else.
+  // A message of a rank to itself needs no other rank.
   Request own = channel.irecv(kAnySource, kTag, byte);
   must(channel.send(0, kTag, byte));
   must(own.wait());
@@ -129,10 +129,10 @@ void parted(Opened& opened) {
   if (opened.channel->rank() == 0) send_to_the_gone(*opened.channel, false);
 }
 
-// So that who looks for the first of them sees it while the others are under way.
+// Large enough that a rank that sees the first byte sees it while the others are under way.
 constexpr std::size_t kMoved = std::size_t{32} << 20;
 
-// How often a whole message may come without that.
+// So many times a whole message may come before the rank sees its first byte.
 constexpr int kTries = 20;
 
 bool has_begun(const Data& bytes) {
@@ -140,15 +140,15 @@ bool has_begun(const Data& bytes) {
   return first != std::byte{0};
 }
 
-// What takes the system some time to take away, so that the memory is gone for a while before the
-// process is.
+// Returns memory that the system takes some time to free, so that the memory is gone for a while
+// before the process is.
 Data much() {
   must(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0, "memory in small pages");
   return Data(std::size_t{256} << 20, std::byte{1});
 }
 
-// The last one receives, and is killed when the first bytes have come; the one before it sends, and
-// is killed by who has got the first.
+// The last rank receives, and is killed when the first bytes have come. The one before it sends,
+// and is killed by the rank that has got the first bytes.
 void moved(Opened& opened) {
   Channel& channel = *opened.channel;
   const int rank = channel.rank(), last = channel.size() - 1;

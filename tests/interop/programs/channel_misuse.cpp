@@ -1,11 +1,11 @@
-// Ranks that use the channel wrongly. The first and the last do, and each must be told what is
-// wrong, with whom and what to do, and go on.
+// Ranks that use the channel wrongly. The first and the last do. Each must be told what is wrong,
+// with which rank and what to do, and go on.
 //
 //   channel_misuse truncated   messages that are longer than their receives
 //   channel_misuse contexts    a receive of another context than the message's
-//   channel_misuse buffers     buffers that are not there
-//   channel_misuse pieces      the same, where messages go in pieces: also freed on their way
-//   channel_misuse huge        of messages of more than 4 GiB, a few bytes
+//   channel_misuse buffers     buffers that do not exist
+//   channel_misuse pieces      as buffers, but messages go in pieces: also freed on their way
+//   channel_misuse huge        a few bytes of messages of more than 4 GiB
 //   channel_misuse locked      messages of more than may be locked
 #include <sys/mman.h>
 
@@ -35,7 +35,7 @@ void must_say(const Status& status, int peer, const std::string& words) {
        cat("'", status.error.text(), "' does not say '", words, "'"));
 }
 
-// What was wrong has harmed nothing else.
+// The error has harmed nothing else.
 void still_works(Channel& channel) {
   const int peer = channel.rank() == 0 ? channel.size() - 1 : 0;
   for (const std::size_t size : {std::size_t{100}, std::size_t{50'000}}) {
@@ -84,7 +84,7 @@ void contexts(Channel& channel) {
   must(channel.recv(last, kTag, got, 7));
 }
 
-// Was memory, and is none any more.
+// Returns a buffer that was memory and is none any more.
 std::span<std::byte> nothing() {
   void* const gone =
       ::mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -92,8 +92,8 @@ std::span<std::byte> nothing() {
   return {static_cast<std::byte*>(gone), kLarge};
 }
 
-// The side whose buffer is gone is told so, as an argument that cannot be; the other one that it
-// has failed. Where the sender itself finds out, nothing was sent.
+// The rank without a buffer is told of an argument error, the other rank of a failure. If the
+// sender itself finds out, nothing was sent.
 void buffers(Channel& channel) {
   const int last = channel.size() - 1;
   const bool one_node = channel.nodes() == 1;
@@ -128,7 +128,7 @@ std::span<std::byte> memory(std::size_t bytes) {
   return {static_cast<std::byte*>(made), bytes};
 }
 
-// Each side copies by itself, whenever there is room: who finds on the way that the rest of his
+// Each side copies by itself, if there is room. A rank that finds on the way that the rest of its
 // buffer is gone is told so, and goes on.
 void pieces(Channel& channel) {
   const int peer = channel.rank() == 0 ? channel.size() - 1 : 0;
@@ -144,7 +144,7 @@ void pieces(Channel& channel) {
     must_say(gone, peer, freed ? "a buffer was freed" : "buffer");
     must(!freed || gone.error.code == Code::argument, "a freed buffer is another error");
   }
-  // To oneself, one side or the other.
+  // A rank sends to itself, and frees the buffer of one side or the other.
   Data good(kLarge);
   for (const bool sender_frees : {true, false}) {
     const int self = channel.rank();
@@ -155,7 +155,7 @@ void pieces(Channel& channel) {
   }
 }
 
-// Its length is told in full, though nobody has so much memory.
+// The length is told in full, though no machine has so much memory.
 void huge(Channel& channel) {
   constexpr std::size_t kHuge = (std::size_t{5} << 30) + 3;
   const int last = channel.size() - 1;
@@ -172,7 +172,7 @@ void huge(Channel& channel) {
   must(got == Data(100, std::byte{5}), "its first bytes are others");
 }
 
-// More than the limit; what it says to do would help.
+// The message is larger than the limit. The advice in the error would help.
 void locked(Channel& channel) {
   const int peer = channel.rank() == 0 ? 1 : 0;
   const Data large(16 * kLarge);

@@ -1,21 +1,21 @@
-// Ranks that send each other messages by the channel, whoever has started them. Rank 0 prints one
-// line if all is well.
+// Ranks that send each other messages by the channel, under any launcher. Rank 0 prints one line if
+// all is well.
 //
 //   channel_probe all         every rank to every rank, every size, every kind of call
 //   channel_probe threads     three threads of each rank at once
 //   channel_probe ring        a token goes round, a thousand times
-//   channel_probe woken       a token goes round, and who sleeps meanwhile is woken by it
+//   channel_probe woken       a token goes round, and it wakes the ranks that sleep meanwhile
 //   channel_probe limits      waits that end before anything comes
 //   channel_probe order       many messages of every pair at once, each one's in their order
-//   channel_probe broken      the same, and connections have broken meanwhile (SCELA_HCA_FAULTS)
+//   channel_probe broken      as order, and connections have broken meanwhile (SCELA_HCA_FAULTS)
 //   channel_probe few         all with all by one connection (SCELA_CHANNEL_MOST_LINKS=1)
 //   channel_probe links       all with all, and no connection more than that takes
 //   channel_probe killed      rank 1 is killed while the others wait for it
-//   channel_probe polled      the same, and they never wait: they ask again and again
+//   channel_probe polled      as killed, but the others never wait: they ask again and again
 //   channel_probe engine      the adapter's engine of the last node is killed
 //   channel_probe node        the agent of the last node is killed
-//   channel_probe arguments   what cannot be
-//   channel_probe described   what carries messages
+//   channel_probe arguments   arguments that cannot be
+//   channel_probe described   the description of what carries messages
 #include <unistd.h>
 
 #include <array>
@@ -59,7 +59,7 @@ Data data_of(int from, int to, std::size_t size) {
 
 constexpr std::array<std::size_t, 8> kSizes{0, 1, 8, 100, 4096, 4097, 70'000, 1'000'003};
 
-// Nobody waits for anybody: all is begun, then all is waited for.
+// No rank waits for another: all messages are begun, then all are waited for.
 void every_pair(Channel& channel, std::size_t size) {
   const int ranks = channel.size(), self = channel.rank();
   std::vector<Data> sent, got(static_cast<std::size_t>(ranks), Data(size));
@@ -176,9 +176,10 @@ void ring(Channel& channel) {
   }
 }
 
-// Several to a node, and the first of each gets the token from another node. Who sleeps ends his
-// sleep because it comes, and not because the longest sleep is over: so often that it is no chance,
-// in as many rounds as that takes. On a busy machine the longest sleep may be over first.
+// Several ranks share a node, and the first of each gets the token from another node. A rank that
+// sleeps must wake because the token comes, and not because its longest sleep is over. That must
+// happen so often that it is no chance, in as many rounds as that takes. On a busy machine the
+// longest sleep may be over first.
 struct Token {
   int wanting = 0;  // how many have not been woken often enough
   bool last = false;
@@ -217,7 +218,7 @@ void limits(Channel& channel) {
     must(receive.cancel(), "a receive of nothing cannot be cancelled");
     must(receive.wait().error.code == Code::cancelled, "a cancelled receive ends otherwise");
   }
-  // None of these is there to take this.
+  // No receive from above is left that could take these messages.
   every_pair(channel, 8);
 }
 
@@ -261,13 +262,13 @@ void broken(Channel& channel) {
   must(channel.accounts().rnr_events > 0, "no connection has broken");
 }
 
-// Where the adapter has no XRC: a connection for each two ranks, and not for a rank and a node.
+// Returns true if the adapter has no XRC: each two ranks have a connection, not each rank and node.
 bool of_ranks(const Channel& channel) {
   return channel.describe().find("RC with a shared receive queue") != std::string::npos;
 }
 
 void few(Channel& channel) {
-  // RC serves both ways: who is asked accepts, and makes room then.
+  // RC serves both ways: the rank that is asked accepts, and makes room then.
   const auto are_few = [&channel, most = of_ranks(channel) ? channel.size() - 1 : 1] {
     must(channel.accounts().connections <= static_cast<std::uint64_t>(most),
          "there are more connections than there may be");
@@ -295,7 +296,7 @@ void links(Channel& channel) {
   must(!pairs || accounts.receive_queue_pairs == 0, "RC has queue pairs that only receive");
 }
 
-// Whoever is to be killed knows that all have what was sent before.
+// The rank that is to be killed first learns that all others have what was sent before.
 void all_tell(Channel& channel, int whom) {
   Data word(1);
   for (int peer = 0; peer < channel.size() && channel.rank() == whom; ++peer)
@@ -321,8 +322,8 @@ void killed(Channel& channel) {
   must(channel.ended(1), "a killed rank has not ended");
 }
 
-// By each call that does not wait, alone: whoever asks that way only is told as well. Others have
-// died before, so that nobody who waits finds out for the rest.
+// Each call that does not wait is used alone, by another rank: a rank that asks only in that way is
+// told as well. No rank waits, so none finds out for the others.
 void polled(Channel& channel) {
   every_pair(channel, 8);
   all_tell(channel, 1);
@@ -357,7 +358,7 @@ void polled(Channel& channel) {
   must_name(status, 1);
 }
 
-// A process of the agent that has started this rank.
+// Returns a process of that name that the agent of this rank has started.
 pid_t sibling(std::string_view name) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string stat = scela::read_small_file((entry.path() / "stat").c_str());
@@ -372,8 +373,9 @@ pid_t sibling(std::string_view name) {
   failed(cat("there is no ", name, " here"));
 }
 
-// Those of the last node, which is as large as the first, lose what they reach the others by, and
-// the others do not reach them: all who wait are told, by name, and nobody else is.
+// The ranks of the last node, which is as large as the first, lose their links to the others, and
+// the others lose theirs to them. Each rank that waits is told of it by name, and no other rank is
+// told.
 void lost_to_each_other(Channel& channel) {
   const int last = channel.nodes() - 1;
   Data got(8);

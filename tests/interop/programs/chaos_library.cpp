@@ -1,6 +1,6 @@
-// A rank of the jobs that tests/cluster/chaos.py disturbs, over the public interface of libscela:
-// before each numbered line (as chaos_rank.c writes them) a collective operation whose result is
-// checked. An error ends it with status 4.
+// A rank of the jobs that tests/cluster/chaos.py disturbs, over the public interface of libscela.
+// It writes numbered lines as chaos_rank.c does. Before each line it runs a collective operation
+// and checks the result. An error ends it with status 4.
 //
 //   chaos_library LINES PAUSE_MICROSECONDS at-once|polled|thread|engine
 #include <chrono>

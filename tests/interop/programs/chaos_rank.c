@@ -27,7 +27,7 @@ static void write_line(int rank, int number) {
 }
 
 #ifdef CHAOS_MPI
-/* Without spinning: many ranks share a machine. */
+/* Waits without spinning, because many ranks share a machine. */
 static int sum_over_all(int mine) {
   MPI_Request request;
   int sum = 0, over = 0;

@@ -1,5 +1,5 @@
-// The same lists over another library's messages (N7): an MPI's. Compiled by each MPI's own
-// compiler; rank 0 prints one line if all is well.
+// Runs the lists of collectives_probe over the messages of another library, an MPI (N7). Each MPI's
+// own compiler compiles it. Rank 0 prints one line if all is well.
 //
 //   collectives_mpi inline|polled|thread
 #include <mpi.h>
@@ -22,7 +22,7 @@ using namespace scela::collectives::test;
 
 namespace {
 
-// Of one communicator of the MPI's, which is the context.
+// Messages over a communicator of the MPI, which is the context.
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(MPI_Comm whose) {

@@ -1,11 +1,10 @@
-// Ranks that run collective operations over the channel, whoever has started them. Rank 0 prints
-// one line if all is well.
+// Ranks that run collective operations over the channel, under any launcher. Rank 0 prints one line
+// if all is well.
 //
 //   collectives_probe inline|polled|thread|engine          every algorithm
 //   collectives_probe inline|polled|thread|engine long     every algorithm, many messages a peer
 //   collectives_probe inline|polled|thread|engine killed   rank 1 is killed: all others are told
-//   its
-//                                                          name
+//                                                          its name
 //   collectives_probe engine stopped                       rank 1 is stopped while operations go on
 #include <csignal>
 #include <cstdio>
@@ -50,7 +49,7 @@ std::unique_ptr<Executor> engine_over([[maybe_unused]] Channel& channel) {
 #endif
 }
 
-// The first fifty come to their ends; all others fail, and all say whose fault it is.
+// The first fifty operations come to their ends. All others fail, and all ranks name the dead rank.
 void outlive(Channel& channel, Executor& executor) {
   constexpr std::uint32_t kDeath = 50;
   constexpr std::uint32_t kSurelyBefore = 40;

@@ -1,5 +1,5 @@
-// What a rank does with an executor, over messages of any library: every algorithm, one after the
-// other and several at once, on bytes that it knows.
+// The checks that a rank makes with an executor, over messages of any library. Every algorithm
+// runs, one after the other and several at once, on bytes that the rank knows.
 #pragma once
 
 #include <chrono>
@@ -34,10 +34,10 @@ struct Begun {
   std::string refused;
 };
 
-// The first thing that went wrong; empty: nothing.
+// Returns the first error, or an empty string.
 inline std::string probe(int rank, int size, std::uint32_t context, Executor& executor) {
   std::vector<Case> every = cases(size, 1);
-  // Some are large: agreed on first, and cut into pieces.
+  // Some messages are large: they are agreed on first, and cut into pieces.
   for (std::size_t i = 0; i < every.size(); i += 5)
     for (std::uint64_t& bytes : every[i].sizes)
       bytes *= 64;

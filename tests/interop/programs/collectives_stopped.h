@@ -1,5 +1,5 @@
-// O16: what a rank has started comes to its end, in its memory and at all others, while the rank is
-// stopped: no step of its process is needed.
+// O16: an operation that a rank has started comes to its end, in its memory and at all others,
+// while the rank is stopped: no step of its process is needed.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,7 +21,7 @@
 
 namespace scela::collectives::test {
 
-// T: it is stopped.
+// Returns the state of a process; "T" means that it is stopped.
 inline char state_of(pid_t process) {
   ProcessFacts facts;
   facts_of(process, facts);
@@ -56,12 +56,12 @@ inline std::vector<Case> cases_to_stop_in(int ranks) {
           of(Operation::allreduce, "ring", 1, 400'000)};
 }
 
-// Rank 1 is stopped right after start(). What went wrong; empty: nothing.
+// Stops rank 1 right after start(). Returns what went wrong, or an empty string.
 inline std::string stopped(channel::Channel& channel, Executor& executor) {
   constexpr std::uint32_t kContext = 5;
-  constexpr std::uint32_t kOther = 9;  // of what the probe itself says
+  constexpr std::uint32_t kOther = 9;  // of the probe's own messages
   constexpr int kStopped = 1;
-  // Long beyond all that is waited for, and short enough to say what was.
+  // Longer than anything that is waited for, and short enough to say what hung.
   constexpr std::chrono::seconds kPatience(40);
   struct Where {
     pid_t process = 0;
@@ -83,7 +83,7 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
       for (int other = 0; other < channel.size(); ++other)
         if (other != rank) channel.send(other, 1, bytes_of(where), kOther);
       ::raise(SIGSTOP);
-      // Nothing was called since, and all is here.
+      // The rank has called nothing since, and all data is here.
       if (std::string wrong = begun.member.wrong(); !wrong.empty()) return wrong;
       executor.wait(begun.run);
       if (std::string wrong = begun.wrong(); !wrong.empty()) return wrong;
@@ -105,7 +105,7 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
     }
     for (int other = 2; other < channel.size(); ++other)
       channel.recv(other, 2, bytes_of(done), kOther);
-    // It has all that it must get, or gets it from what is on its way.
+    // The rank has all data that it must get, or gets it from messages on their way.
     const Member twin(one, kStopped, tag - 1);
     const Call call = twin.call({});
     const std::uint64_t bytes = call.layout->of(Space::output).end();

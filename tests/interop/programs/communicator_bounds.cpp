@@ -1,5 +1,5 @@
-// A communicator beyond each number that it could run out of, and used by what has no part in it.
-// Over the public interface alone.
+// A communicator beyond each number that it could run out of, and one that is used by a process or
+// rank that has no part in it. The program uses the public interface alone.
 //
 //   communicator_bounds CASE EXECUTOR [COUNT]      COUNT: how many; each case has its own default
 //
@@ -9,8 +9,8 @@
 //   dups          so many copies of one communicator that contexts come again, also of living ones
 //   families      so many are made over the channel and let go, one after the other
 //   kinds         one rank calls another operation: all operations end, with a rank's name
-//   lengths       the same, where messages have the lengths that are expected
-//   algorithms    all ranks, or one, name an algorithm that there is not
+//   lengths       as kinds, but messages have the lengths that are expected
+//   algorithms    all ranks, or one, name an algorithm that does not exist
 //   subgroups     ranks name different subgroups, or one that cannot be
 //   child         a child process calls everything; its parent and the others go on
 //   closed        the channel is closed before its communicator
@@ -70,14 +70,14 @@ void must_name(const CollectiveError& error, CollectiveCode code, int rank,
   must(error.text().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
 }
 
-// Of this process's address space.
+// Returns the size of this process's address space.
 std::size_t virtual_bytes() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Of each operation the result is another one.
+// Each operation has another result.
 void outstanding(Here& here) {
   const auto count = static_cast<std::size_t>(here.count_or(20'000));
   Numbers own(count), sums(count);
@@ -89,7 +89,7 @@ void outstanding(Here& here) {
     requests.push_back(here.world.start(Collective::allreduce(
         std::span(own).subspan(i, 1), std::span(sums).subspan(i, 1), ReduceOp::sum)));
   }
-  // Each rank waits in an order of its own: as begun, backwards, and by chance.
+  // Each rank waits in an order of its own: as begun, backwards, or at random.
   Random random(static_cast<std::uint64_t>(here.world.rank()));
   if (here.world.rank() % 3 == 0) std::ranges::reverse(order);
   for (std::size_t i = count; here.world.rank() % 3 == 2 && i > 1; --i)
@@ -102,8 +102,8 @@ void outstanding(Here& here) {
   still_works(here.world, "what comes after all of them");
 }
 
-// Rank 1 may have so much more memory only. It is refused an operation, and all ranks that one and
-// all after it; what came before it went well.
+// Rank 1 may have only so much more memory. It is refused an operation. All ranks are refused that
+// one and all after it, and what came before it went well.
 void memory(Here& here) {
   constexpr rlim_t kMore = rlim_t{8} * 1024 * 1024;
   const auto count = static_cast<std::size_t>(here.count_or(20'000));
@@ -138,7 +138,7 @@ void memory(Here& here) {
   must(first != count, "all operations have found memory");
   requests.clear();
   ::setrlimit(RLIMIT_AS, &before);
-  // The others have not been refused one more or one fewer.
+  // The others were refused as many operations, not one more or fewer.
   Communicator again = here.world.shrink();
   must(again.error(), "shrink after memory was exhausted");
   std::vector<std::size_t> own_first{first}, firsts(static_cast<std::size_t>(again.size()));
@@ -147,7 +147,8 @@ void memory(Here& here) {
     must(other == first, cat("operation ", first, " is the first refused, and ", other));
 }
 
-// What one rank has begun and waited for, and others have only begun, hinders no later one.
+// An operation that one rank has begun and waited for, and others have only begun, hinders no later
+// one.
 void early(Here& here) {
   const int count = static_cast<int>(here.count_or(5'000));
   Numbers first{here.world.rank() == 0 ? 7 : 0};
@@ -162,7 +163,7 @@ void early(Here& here) {
   must(first[0] == 7, "the first one has another result");
 }
 
-// Each rank begins with another communicator, so that messages which could meet would.
+// Each rank begins with another communicator, so that messages that could meet would meet.
 void apart(Communicator& one, Communicator& other) {
   Numbers of_one{one.rank() == 0 ? 111 : 0}, of_other{other.rank() == 0 ? 222 : 0};
   CollectiveRequest first, second;
@@ -180,7 +181,8 @@ void apart(Communicator& one, Communicator& other) {
 void dups(Here& here) {
   Communicator other = here.over();
   Communicator kept = here.world.dup();
-  // Alone, so that ranks come to different numbers; and beyond all contexts of the family.
+  // Each rank does this alone, so that ranks come to different numbers. The count is beyond all
+  // contexts of the family.
   Communicator self = here.world.split(here.world.rank(), 0);
   const long count = here.count_or(1'100'000) + here.world.rank() * 1'000L;
   for (long i = 0; i < count; ++i) {
@@ -204,7 +206,7 @@ void dups(Here& here) {
   apart(rest, kept);
 }
 
-// Some are kept meanwhile, and one has operations under way.
+// Some communicators are kept meanwhile, and one has operations under way.
 void families(Here& here) {
   const int count = static_cast<int>(here.count_or(5'000));
   std::vector<Communicator> kept;
@@ -248,8 +250,8 @@ void kinds(Here& here) {
   shrink_and_go_on(here);
 }
 
-// Each message has the length that is expected, and the others have theirs before anything is
-// known.
+// Each message has the length that is expected, and the other ranks have theirs before the mismatch
+// is known.
 void lengths(Here& here) {
   const bool differs = here.world.rank() == here.world.size() - 1;
   Numbers part(100), all(100 * static_cast<std::size_t>(here.world.size()));
@@ -387,7 +389,8 @@ void child(Here& here) {
 void closed(Here& here) {
   Communicator copy = here.world.dup();
   Numbers own{here.world.rank()}, sum(1);
-  // Of which nothing is left under way: others would wait for a rank that closes in between.
+  // No operation of the copy is left under way: others would wait for a rank that closes in
+  // between.
   must(copy.barrier(), "a barrier");
   CollectiveRequest prepared = copy.prepare(Collective::allreduce(own, sum, ReduceOp::sum));
   here.channel.reset();
@@ -404,7 +407,7 @@ void closed(Here& here) {
   copy.free();
 }
 
-// Of each size there is a way that it goes by; to each rank, oneself included.
+// The sizes are such that messages go by each way there is, to each rank and to oneself.
 void unreceived(Here& here) {
   channel::Channel& channel = *here.channel;
   const std::vector<std::byte> bytes(std::size_t{4} << 20);

@@ -1,5 +1,5 @@
-// Ranks of a communicator that are killed in the middle of operations, or leave early: all others
-// fail with their names, shrink, and go on with right results. Rank 0 prints one line if all is
+// Ranks of a communicator are killed in the middle of operations, or leave early. All others get
+// errors that name them, shrink, and go on with right results. Rank 0 prints one line if all is
 // well.
 //
 //   communicator_ends at_once|polled|thread allreduce|bcast|barrier|alltoall   rank 1 is killed
@@ -47,7 +47,7 @@ int own_rank = -1;
   std::_Exit(3);
 }
 
-// One operation; what it gives is right, or it has failed.
+// Runs one operation. Its result is right, or it has failed.
 CollectiveError call(Communicator& group, std::string_view operation, int number) {
   const auto ranks = static_cast<std::size_t>(group.size());
   const std::size_t count = kCounts[static_cast<std::size_t>(number) % std::size(kCounts)];
@@ -90,7 +90,7 @@ bool is_named(const CollectiveError& error, int most) {
   return error.code == CollectiveCode::peer_ended && error.rank >= 1 && error.rank <= most;
 }
 
-// Until all who die have died.
+// Shrinks until all ranks that die have died.
 void go_on(Communicator& world, int size, std::string_view scenario) {
   const auto until = Clock::now() + kPatience;
   const int world_rank = world.rank();
@@ -101,7 +101,7 @@ void go_on(Communicator& world, int size, std::string_view scenario) {
     if (now.size() == size) break;
     if (now.size() < size) failed(cat("only ", now.size(), " ranks are left"));
     if (Clock::now() > until) failed(cat("there are ", now.size(), " ranks yet"));
-    // Who dies next is in it yet.
+    // The rank that dies next is still in it.
     for (int i = 0;; ++i)
       if (const CollectiveError error = call(now, "alltoall", i)) {
         if (error.code != CollectiveCode::peer_ended) failed(error.text());
@@ -130,22 +130,23 @@ void run(scela::channel::Channel& channel, RunBy run_by, std::string_view scenar
   const int dying = scenario == "two" || scenario == "shrink" ? 2 : 1;
   const bool is_operation = scenario == "bcast" || scenario == "barrier" || scenario == "alltoall";
   const std::string_view operation = is_operation ? scenario : "allreduce";
-  // The one without the dead.
+  // This communicator has no dying rank.
   const std::vector<int> others{0, 3};
   Communicator pair = world.subgroup(others);
   Communicator meeting = world.dup();
   const auto until = Clock::now() + kPatience;
   for (int i = 0;; ++i) {
     if (i == kBefore) {
-      // Nobody is in what came before: of what who is killed has sent not all need arrive. Of this
-      // neither.
+      // After this barrier no rank is in an earlier operation, because messages that a killed rank
+      // has sent need not all arrive. Those of this barrier need not either.
       if (const CollectiveError error = meeting.barrier(); error && !is_named(error, dying))
         failed(cat("meeting: ", error.text()));
       if (scenario == "leaves" && own_rank == 1) return;
       if (own_rank == 1 || (scenario == "two" && own_rank == 2)) die_soon();
     }
     if (const CollectiveError error = call(world, operation, i)) {
-      // The last that went well for who has died may not have for who was to hear so from it.
+      // The last operation that went well for the dead rank may fail on a rank that was to hear so
+      // from it.
       if (i + 1 < kBefore || !is_named(error, dying))
         failed(cat("operation ", i, ": ", error.text()));
       break;

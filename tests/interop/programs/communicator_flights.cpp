@@ -18,7 +18,7 @@ std::int64_t value(int rank, std::size_t i, std::uint64_t seed) {
   return static_cast<std::int64_t>(seed % 1000 + i) * (rank + 1);
 }
 
-// One operation of a communicator, with what must come of it.
+// One operation of a communicator, with its expected result.
 class Flight {
  public:
   // `seed` is the same on all ranks of the communicator.
@@ -133,7 +133,7 @@ void flights(Communicator& world, RunBy by) {
     for (std::size_t i = 0; i < all.size() * kOfEach; ++i)
       seeds.push_back(random.next() % 10'000);
     Started started;
-    // Each rank begins with another communicator; who does an operation at once cannot.
+    // Each rank begins with another communicator, unless operations are done at once.
     const std::size_t turn = by == RunBy::at_once ? 0 : static_cast<std::size_t>(world.rank());
     std::vector<CollectiveRequest> prepared;
     for (std::size_t k = 0; k < all.size(); ++k) {
@@ -151,7 +151,7 @@ void flights(Communicator& world, RunBy by) {
         started.flights.push_back(std::move(flight));
       }
     }
-    // One more that is done at once, while those are under way.
+    // One more operation is done at once, while those are under way.
     std::vector<int> one{world.rank()}, sum(1);
     must(world.run(Collective::allreduce(one, sum, ReduceOp::sum)), "allreduce meanwhile");
     must(sum[0] == world.size() * (world.size() - 1) / 2, "the sum meanwhile");

@@ -1,5 +1,5 @@
-// Operations of more messages than an adapter's queues hold, in all directions at once; and what is
-// told of it.
+// Operations of more messages than an adapter's queues hold, in all directions at once, and the
+// counters that tell of it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

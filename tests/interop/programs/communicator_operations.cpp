@@ -1,5 +1,5 @@
-// Every operation on several types, sizes and forms; what comes out is computed here as well, in
-// the plainest way.
+// Every operation on several types, sizes and forms. The test computes the results as well, in the
+// plainest way.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -16,8 +16,8 @@ using namespace scela;
 
 namespace {
 
-// In elements of 8 bytes: none, one, odd; beyond what goes at once on a node and between nodes, in
-// parts, and what is agreed on.
+// In elements of 8 bytes: none, one, an odd number. Then more than goes at once on a node and
+// between nodes, in parts, and with an agreement first.
 constexpr std::size_t kCounts[] = {0, 1, 7, 513, 1027, 2049, 20'001};
 // Prepared operations have tags of their own, so the last of these are offloaded between nodes.
 constexpr int kRepeats = 5;
@@ -106,7 +106,7 @@ class Operations {
     const Values upto = folded(rank_ + 1, 0, count_);
     check("scan", Collective::scan(in(own), out(), reducer_), empty, upto);
     check("scan in place", Collective::scan(kInPlace, out(), reducer_), own, upto);
-    // The first rank's output is left alone.
+    // The first rank's output stays as it was.
     const Values before = rank_ == 0 ? empty : folded(rank_, 0, count_);
     check("exscan", Collective::exscan(in(own), out(), reducer_), empty, before);
     const Values much = values(rank_, 0, ranks_ * count_);
@@ -162,7 +162,7 @@ class Operations {
     return all;
   }
   static ConstView in(const Values& values) {
-    // A view of what is only read.
+    // Returns a view of values that are only read.
     const View view =
         view_of(std::span(const_cast<T*>(values.data()), values.size()));  // NOLINT(*-const-cast)
     return view;
@@ -194,7 +194,7 @@ class Operations {
     check("alltoall in place", Collective::alltoall(kInPlace, out()), much, across);
   }
 
-  // Rank r has r + 1 times the size, and in the turned order of ranks, with gaps.
+  // Rank r has r + 1 times the size. The parts are in reverse order of ranks, with gaps.
   void parts() {
     std::vector<Part> parts(ranks_);
     std::size_t room = 1;
@@ -233,7 +233,7 @@ class Operations {
           Values(each), values(0, parts[rank_].offset, each));
   }
 
-  // In all forms, each time from `given`.
+  // Runs the operation in all forms, each time from `given`.
   void check(const char* operation, const Collective& collective, const Values& given,
              const Values& expected) {
     const auto ends = [&](const CollectiveError& error, const char* form) {

@@ -1,10 +1,10 @@
-// Ranks that do collective operations by scela::Communicator, whoever has started them. Rank 0
-// prints one line if all is well.
+// Ranks that do collective operations by scela::Communicator, under any launcher. Rank 0 prints one
+// line if all is well.
 //
 //   communicator_probe operations|flights at-once|polled|thread
 //   communicator_probe long at-once|polled|thread|engine
 //   communicator_probe binding thread
-//   communicator_probe WRONG at-once|polled|thread    what is done wrongly: communicator_wrong.cpp
+//   communicator_probe WRONG at-once|polled|thread    WRONG: a case of communicator_wrong.cpp
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,14 +1,14 @@
-// Ranks that call wrongly. The last one does, or all do; each must be told what is wrong and whose
-// fault it is, nobody waits for ever, and the communicator goes on.
+// Ranks that call wrongly. The last one does, or all do. Each must be told what is wrong and which
+// rank's fault it is, none waits for ever, and the communicator goes on.
 //
-//   calls sizes roots types reductions algorithms   one rank calls otherwise than the others:
-//                                                        where calls are checked (SCELA_COLL_CHECK)
-//   null overlap reduction place                         one rank's call is refused
-//   root parts                                           the same, and its list is not known: where
-//                                                        nothing is checked the communicator ends
-//   alone                                                one rank frees what the others go on with
-//   last                                                 the same of the only one of its channel
-//   freed waited started                                 what is over, or under way
+//   calls sizes roots types reductions algorithms   one rank calls otherwise than the others; only
+//                                                   if calls are checked (SCELA_COLL_CHECK)
+//   null overlap reduction place                    one rank's call is refused
+//   root parts                                      one rank's call is refused, and its list is not
+//                                                   known: without checks the communicator ends
+//   alone                                           one rank frees what the others go on with
+//   last                                            as alone, the only one of its channel
+//   freed waited started                            a call on what is over, or under way
 #include <functional>
 #include <span>
 #include <string>
@@ -47,7 +47,7 @@ void still_works(Communicator& world) {
   }
 }
 
-// What the ranks call, in all forms; `check` is given what each was told.
+// Runs the call in all forms. `check` gets the error of each.
 void in_all_forms(Communicator& world, const Collective& call,
                   const std::function<void(const CollectiveError&)>& check) {
   check(world.run(call));
@@ -60,7 +60,7 @@ void in_all_forms(Communicator& world, const Collective& call,
     check(refused ? refused : prepared.wait());
     if (refused) check(prepared.wait());
   }
-  // Others are under way meanwhile.
+  // Other operations are under way meanwhile.
   Numbers one{world.rank()}, sum(1);
   CollectiveRequest meanwhile = world.start(Collective::allreduce(one, sum, ReduceOp::sum));
   check(world.run(call));
@@ -71,7 +71,7 @@ void in_all_forms(Communicator& world, const Collective& call,
 
 constexpr std::size_t kCounts[] = {1, 3, 2'000, 40'000};
 
-// The last rank calls otherwise: all are told its name, it as well.
+// The last rank calls otherwise: all ranks are told its name, and it is told so as well.
 void otherwise(Communicator& world, const std::string& what) {
   const int last = world.size() - 1;
   const bool differs = world.rank() == last;
@@ -188,8 +188,8 @@ void misused(Communicator& world, const std::string& what) {
   still_works(world);
 }
 
-// Where calls are not compared: the last rank's list is not known, and the communicator is given
-// up, by all its ranks, but no other.
+// Calls are not compared here: the last rank's list is not known. All its ranks give up the
+// communicator, but no other one.
 void given_up(Communicator& world, const std::string& what) {
   const int last = world.size() - 1;
   const bool is_last = world.rank() == last;
@@ -220,8 +220,8 @@ void given_up(Communicator& world, const std::string& what) {
   }
 }
 
-// The last rank alone frees what the others go on with: all of them are told its name. Also who
-// waits for something of `other` when he is told, which is of another executor.
+// The last rank alone frees what the others go on with. All of them are told its name, also a rank
+// that waits for an operation of `other`, which has another executor.
 void freed_alone(Communicator& world, Communicator other) {
   must(other.error(), "another communicator");
   const int last = world.size() - 1;
@@ -298,7 +298,7 @@ void freed_last(channel::Channel& channel, Communicator world) {
     must_say(error, CollectiveCode::mismatch, last,
              cat("rank ", last, ": it has freed this communicator"));
   }
-  // Nobody ends before all have been told.
+  // No rank ends before all have been told.
   std::byte word{};
   if (channel.rank() != 0) {
     must(!channel.send(0, 1, {&word, 1}).error, "a send");

@@ -46,7 +46,7 @@ std::span<std::byte> bytes_of(Clock::rep& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// When rank 1 was about to end, by way of rank 0, which shares its node.
+// Returns the time at which rank 1 was about to end. Rank 0, which shares its node, passes it on.
 Clock::rep last_sign(Channel& channel) {
   Clock::rep at = 0;
   must(channel.recv(channel.rank() == 0 ? kDying : 0, 1, bytes_of(at)));
@@ -63,8 +63,8 @@ void end_by(std::string_view way, Channel& channel) {
   ::kill(::getpid(), SIGKILL);
 }
 
-// By what the launcher tells alone: nothing is waited for of that rank, so nothing is asked about
-// it.
+// Uses only what the launcher tells: nothing is waited for from that rank, so nothing is asked
+// about it.
 bool is_told(Channel& channel) {
   const auto enough = Clock::now() + kPatience;
   while (!channel.ended(kDying) && Clock::now() < enough)
@@ -89,7 +89,7 @@ void go_on(Communicator& world) {
   must(!error && all[0] == less.size(), cat("an allreduce without the dead: ", error.text()));
 }
 
-// So that there was a connection, each way.
+// Makes sure that there was a connection, each way.
 void meet(Channel& channel) {
   Data word(1);
   for (int rank = 0; rank < channel.size(); ++rank) {
@@ -124,7 +124,7 @@ void dies(Channel& channel, std::string_view way, bool times) {
   go_on(world);
 }
 
-// Of what a launcher tells, the end of rank 1 would come first: it was over before rank 3 died.
+// If the launcher told of the end of rank 1, that would come first: it was over before rank 3 died.
 void ends_well(std::unique_ptr<Channel>& channel) {
   Data word(1);
   const int rank = channel->rank();

@@ -1,7 +1,7 @@
 /* Ranks that spawn ranks, and groups of ranks that meet: dynamic_mpi WHAT [COUNT [HINT VALUE]...]
-   spawn     all ranks together spawn COUNT ranks; self: each rank does, by itself
-   where     the same; they say where they run, with the hints
-   nested    the same; each of them spawns one more
+   spawn     all ranks together spawn COUNT ranks; self: each rank does so by itself
+   where     as spawn; they say where they run, with the hints
+   nested    as spawn; each of them spawns one more
    multiple  all ranks together spawn COUNT ranks of one program and one of another
    connect   the first half of the ranks accepts the second, by a published name
    missing   a program that is not there: an error, and the ranks go on
@@ -22,7 +22,7 @@ static void require(int claim, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Each rank's number goes to all of the other side, then around both sides as one. */
+/* Sends each rank's number to all ranks of the other side, then around both sides as one. */
 static void meet(MPI_Comm other, int count, int high) {
   int rank = 0;
   int others = 0;
@@ -116,7 +116,7 @@ static int is(const char* what, const char* one) {
   return strcmp(what, one) == 0;
 }
 
-/* A spawned rank. */
+/* The part of a spawned rank. */
 static void child(const char* what, MPI_Comm parents, int rank, int size) {
   if (rank == size - 1 && is(what, "abort")) MPI_Abort(MPI_COMM_WORLD, 5);
   if (rank == size - 1 && is(what, "leave")) _exit(0);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "early") == 0 && given != NULL && strcmp(given, "1") == 0) _exit(3);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  /* Nobody is still in MPI_Init, where the loss of a peer would make others fail as well. */
+  /* After this no rank is in MPI_Init, where the loss of a peer would make others fail as well. */
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1) {
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);

@@ -1,26 +1,28 @@
-/* The software adapter, one call of which fails, or ends its process, in one rank of the job.
+/* The software adapter, but one call fails, or ends its process, in one rank of the job.
  *
  *   FAILING_VERBS=NAME:N    the N-th call of that function fails, and none after it
  *   FAILING_VERBS=NAME:N+   and all that follow, as of a device that was taken away
- *   FAILING_VERBS=all       none fails
- *   FAILING_VERBS_RANK=R    of rank R alone; without it of no rank
+ *   FAILING_VERBS=all       no call fails
+ *   FAILING_VERBS_RANK=R    in rank R alone; without it in no rank
  *   FAILING_VERBS_ERROR=E   with this errno; without it EIO
  *   FAILING_VERBS_ENDS=HOW  the call does not fail, but its process ends: by SIGKILL ("kill"), by
  *                           _exit(7) ("exit"), or it stops until it is killed ("stop")
- *   FAILING_VERBS_VICTIM=V  with "kill": not its own process ends, but rank V's, which has the same
- *                           SCELA_TEST_MARK; the call goes on when that is gone
- *   FAILING_VERBS_WHEN=after  when the call has been carried out; without it before
+ *   FAILING_VERBS_VICTIM=V  with "kill": rank V's process ends, which has the same SCELA_TEST_MARK,
+ *                           not this one; the call goes on when that is gone
+ *   FAILING_VERBS_WHEN=after  the process ends after the call; without it before
  *
- * NAME is the function's without "ibv_", such as reg_mr; of modify_qp with the state that is asked
- * for behind it, such as modify_qp_rtr. Processes also end at the datagrams of connecting, which
- * have the names say_WORD (as it is sent) and hear_WORD (before the library sees it, or after it
- * has done all that the datagram asks for), with the WORD of comm-channel/core/handshake.h. The
- * rank writes a line to standard error when a call has failed, or before its process ends, and at
- * its end, with FAILING_VERBS=all, one for each function: how often it was called; and the same
- * when failing_verbs_opened() is called, how often before.
+ * NAME is the function's name without "ibv_", such as reg_mr. For modify_qp the requested state is
+ * behind it, such as modify_qp_rtr. Processes also end at the datagrams of connecting. Those have
+ * the names say_WORD (as it is sent) and hear_WORD (before the library sees it, or after it has
+ * done all that the datagram asks for), with the WORD of comm-channel/core/handshake.h.
  *
- * What fails does nothing: what was to be destroyed is there, and is lost, as its library would
- * lose it. What is not defined here comes from the library that this one is linked to. */
+ * The rank writes a line to standard error when a call has failed, or before its process ends. With
+ * FAILING_VERBS=all it writes at its end how often each function was called, one line each. It does
+ * the same when failing_verbs_opened() is called, for the calls before.
+ *
+ * A call that fails does nothing: an object that was to be destroyed stays, and is lost, as its
+ * library would lose it. All functions that are not defined here come from the library that this
+ * one is linked to. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -47,7 +49,7 @@ static struct {
 static atomic_uint known;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static char chosen[kLongestName]; /* the function that fails; empty: none */
+static char chosen[kLongestName]; /* the failing function; empty: none */
 static unsigned chosen_call;
 static int and_all_after, counts, error_number = EIO;
 static enum { kNot, kByKill, kByExit, kByStop } ends;
@@ -93,7 +95,7 @@ static void say_counts(const char* until) {
 __attribute__((destructor)) static void end(void) {
   say_counts("");
 }
-/* The rank has opened its channel. */
+/* Called when the rank has opened its channel. */
 void failing_verbs_opened(void);
 void failing_verbs_opened(void) {
   say_counts(" before");
@@ -114,7 +116,7 @@ static atomic_uint* calls_of(const char* name) {
   return &functions[at].calls;
 }
 
-/* Whether a process has all these in its environment. */
+/* Returns 1 if a process has all these words in its environment. */
 static int has(const char* pid, const char* const* words, unsigned count) {
   static char all[1 << 16];
   char path[300];
@@ -130,7 +132,7 @@ static int has(const char* pid, const char* const* words, unsigned count) {
       found += strcmp(at, words[i]) == 0;
   return found == count;
 }
-/* 0: it has ended. */
+/* Returns the victim's process, or 0 if it has ended. */
 static pid_t victim_there(void) {
   const char* const mark = getenv("SCELA_TEST_MARK");
   char own[100], rank[100];
@@ -172,12 +174,12 @@ static void end_process(void) {
   for (;;)
     pause(); /* nothing more is done, though a signal may take its time */
 }
-/* The call at hand has been carried out. */
+/* Called when the call at hand has been carried out. */
 static void done(void) {
   if (is_due) end_process();
 }
 
-/* Whether this call of the function is to fail; then errno is set. */
+/* Returns nonzero if this call of the function is to fail; then errno is set. */
 static int fails(const char* name) {
   if (counts) ++*calls_of(name);
   if (chosen[0] == 0 || strcmp(name, chosen) != 0) return 0;
@@ -197,14 +199,14 @@ static int fails(const char* name) {
   return 1;
 }
 
-/* Where a sanitizer finds it, whose own concern it is not that it is lost. */
+/* Lost objects are kept here, so that a sanitizer does not report them as leaks. */
 static void* kept[kMostKept];
 static void keep(void* object) {
   static atomic_uint count;
   kept[count++ % kMostKept] = object;
 }
 
-/* Datagrams: where they are received, by the library's number of the request, and what they say. */
+/* The buffers in which datagrams are received, by the library's number of the request. */
 enum { kMostPorts = 4, kMostBuffers = 64 * kMostPorts, kGrh = 40, kSaid = 12 };
 static struct ibv_cq* datagram_queues[kMostPorts];
 static unsigned datagram_queue_count;
@@ -224,7 +226,7 @@ static void note_buffer(const struct ibv_recv_wr* request) {
   buffers[at].address = request->sg_list->addr;
 }
 
-/* The datagram is about to be sent, or was received. True: the process ends behind it. */
+/* The datagram is about to be sent, or was received. Returns true if the process ends behind it. */
 static int at_datagram(const char* way, const unsigned char* bytes) {
   static const char* const kWords[] = {"nothing", "connect", "accept",  "confirm",
                                        "join",    "joined",  "refuse",  "close",
@@ -251,14 +253,14 @@ static void heard(void) {
   heard_is_due = 0;
 }
 
-/* A function's name without "ibv_". */
+/* Gives a function's name without "ibv_". */
 #define SHORT(name) (&(#name)[strncmp(#name, "ibv_", 4) == 0 ? 4 : 0])
-/* What the adapter has by that name, as a pointer `real`. */
+/* Defines `real`, a pointer to the adapter's function of that name. */
 #define REAL(result, name, parameters) \
   result(*real) parameters;            \
   *(void**)&real = dlsym(RTLD_NEXT, #name)
 
-/* What the adapter returns. */
+/* Returns the result of the adapter's function. */
 #define RETURN(type, call)    \
   do {                        \
     type const result = call; \
@@ -266,22 +268,22 @@ static void heard(void) {
     return result;            \
   } while (0)
 
-/* A function that returns a pointer, or null with errno. */
+/* Defines a function that returns a pointer, or null with errno. */
 #define MAKES(result, name, parameters, arguments) \
   result name parameters {                         \
     if (fails(SHORT(name))) return NULL;           \
     REAL(result, name, parameters);                \
     RETURN(result, real arguments);                \
   }
-/* One that returns 0, or an errno. */
+/* Defines a function that returns 0, or an errno. */
 #define RETURNS(name, parameters, arguments)     \
   int name parameters {                          \
     if (fails(SHORT(name))) return error_number; \
     REAL(int, name, parameters);                 \
     RETURN(int, real arguments);                 \
   }
-/* One that destroys: what it has not destroyed, also for what was not before, is not the caller's
- * to free. */
+/* Defines a function that destroys. If it fails, here or in the adapter, the caller may not free
+ * the object. */
 #define DESTROYS(name, type)                                            \
   int name(type* object) {                                              \
     REAL(int, name, (type*));                                           \
@@ -289,7 +291,7 @@ static void heard(void) {
     if (error != 0) keep(object);                                       \
     RETURN(int, error);                                                 \
   }
-/* One that returns 0, or -1 with errno. */
+/* Defines a function that returns 0, or -1 with errno. */
 #define ANSWERS(name, parameters, arguments) \
   int name parameters {                      \
     if (fails(SHORT(name))) return -1;       \
@@ -346,7 +348,7 @@ int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int mask) {
   RETURN(int, real(qp, attributes, mask));
 }
 
-/* Tasks. */
+/* Functions of tasks. */
 
 MAKES(struct ibv_cq*, scela_create_cq,
       (struct ibv_context * context, int entries, void* own, struct ibv_comp_channel* channel,
@@ -364,7 +366,7 @@ MAKES(struct ibv_qp*, scela_create_mq, (struct ibv_pd * pd, struct ibv_cq* queue
       (pd, queue, most))
 RETURNS(scela_hca_join, (const struct scela_hca_job* job), (job))
 
-/* What goes through a context's tables. */
+/* Functions that are called through a context's tables. */
 
 static struct verbs_context tables; /* of the adapter; all its contexts have the same functions */
 

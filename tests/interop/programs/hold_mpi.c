@@ -1,5 +1,5 @@
-/* Every rank says that it is up once all are, and sends something to each other; they end when rank
- * 0's input does. */
+/* Every rank says that it is up once all are, and sends something to each other rank. The ranks end
+ * when rank 0's input does. */
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     while (getchar() != EOF) {
     }
   }
-  /* Without spinning: several jobs of this share a machine. */
+  /* Waits without spinning, because several such jobs share a machine. */
   MPI_Ibarrier(MPI_COMM_WORLD, &meeting);
   while (MPI_Test(&meeting, &over, MPI_STATUS_IGNORE), !over)
     usleep(1000);

@@ -1,5 +1,5 @@
-/* MPI_Init, a line of each rank, MPI_Finalize: what a launcher and its PMIx server do for a
- * program, and no message between ranks, which would be Open MPI's own time. */
+/* MPI_Init, a line of each rank, MPI_Finalize. So only the launcher and its PMIx server take time.
+ * No message goes between ranks, because that would be Open MPI's own time. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -2,11 +2,11 @@
  * share a receive queue: every fourth by the poll after the next, and those of a queue pair in the
  * error state only once ibv_get_async_event() has told IBV_EVENT_QP_LAST_WQE_REACHED of it, or,
  * with LATE_VERBS_SILENT in the environment, 8 ms after it came there: then that event is never
- * told. What was not shown before the queue pair is destroyed is lost. At the process's end it
- * writes to standard error how many receives it has shown late.
+ * told. Receives that were not shown before the queue pair is destroyed are lost. At the process's
+ * end the library writes to standard error how many receives it has shown late.
  *
- * What is not defined here comes from the library that this one is linked to. For processes that
- * poll with one thread. */
+ * All functions that are not defined here come from the library that this one is linked to. The
+ * process may poll with one thread only. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ static int is_silent(void) {
   return getenv("LATE_VERBS_SILENT") != NULL;
 }
 
-/* `at`: one time for all that a poll shows, so that nothing overtakes. */
+/* `at`: one time for all receives that a poll shows, so that none overtakes another. */
 static int is_late(uint32_t number, int64_t at) {
   const struct failed* const one = failure_of(number);
   if (one == NULL || one->told) return 0;
@@ -106,7 +106,7 @@ int ibv_destroy_qp(struct ibv_qp* qp) {
   return real(qp);
 }
 
-/* Of a context that does not block. */
+/* The context must be one that does not block. */
 int ibv_get_async_event(struct ibv_context* context, struct ibv_async_event* event) {
   static unsigned next;
   int (*real)(struct ibv_context*, struct ibv_async_event*);

@@ -1,6 +1,6 @@
 /* The software adapter as a card's driver would have it: registered memory is locked, as much as
- * RLIMIT_MEMLOCK allows (ib_umem_get of the kernel). What is not defined here comes from the
- * library that this one is linked to. */
+ * RLIMIT_MEMLOCK allows (ib_umem_get of the kernel). All functions that are not defined here come
+ * from the library that this one is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* A library of a user's that speaks MPI for a program which does not know it: what
- * through_library.c calls. */
+/* A user's library that speaks MPI for a program which does not know MPI. The program is
+ * through_library.c. */
 #include <mpi.h>
 
 int meet(int* argc, char*** argv) {

@@ -1,5 +1,5 @@
-/* Rank 0 publishes a name, all look it up, the last unpublishes it: MPI's name service, over PMI.
- */
+/* Tests MPI's name service over PMI: rank 0 publishes a name, all look it up, the last unpublishes
+ * it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// What the parts of offload_probe share: two ranks of different nodes that send each other messages
-// whose bytes they know.
+// Common parts of offload_probe: two ranks of different nodes that send each other messages with
+// bytes that both know.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace scela::channel::probe {
 
 using Data = std::vector<std::byte>;
 inline constexpr std::size_t kLarge = std::size_t{1} << 20;
-// Long beyond all that is waited for, and short enough to say what was.
+// Longer than anything that is waited for, and short enough to say what hung.
 inline constexpr Limit kPatience = std::chrono::seconds(40);
 
 inline std::byte byte_of(std::size_t message, std::size_t at) {
@@ -31,7 +31,7 @@ inline Data data_of(std::size_t message, std::size_t size) {
 struct Pair {
   Channel& channel;
   int partner;
-  bool sends;  // this one of the two
+  bool sends;  // this rank of the two sends
 };
 
 inline std::span<std::byte> bytes_of(auto& value) {
@@ -47,8 +47,8 @@ Value hear(const Pair& pair, int tag) {
   return value;
 }
 
-// Large messages until they go by an offloaded channel. The next one does, too, if it is as long
-// and the receiver asks for nothing else before.
+// Sends large messages until they go by an offloaded channel. The next message does, too, if it is
+// as long and the receiver asks for nothing else before.
 inline void open_channel(const Pair& pair, int tag, std::size_t size = kLarge,
                          Context context = kWorld) {
   Data data = data_of(0, size);

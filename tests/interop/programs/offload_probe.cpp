@@ -9,8 +9,8 @@
 //   offload_probe discard       what is in a context that is given up frees its sender
 //   offload_probe tags          ten thousand tags
 //   offload_probe random N      N random messages and receives meet as two plain lists say
-//   offload_probe ports N       the same by two ports, where nothing goes by channels
-//   offload_probe killed        who waits for a killed rank is told
+//   offload_probe ports N       as random, by two ports, and nothing goes by channels
+//   offload_probe killed        a rank that waits for a killed rank is told
 //   offload_probe off           nothing goes by offloaded channels
 //
 // Rank r of the first half and rank r of the second half are partners, on different nodes.
@@ -38,8 +38,8 @@ namespace {
 
 // ---- one channel ----
 
-// True: it went by the channel. Else the adapter's word of the armed receive came later than the
-// program's, and the message went as any small one.
+// Returns true if the message went by the channel. If not, the adapter's word of the armed receive
+// came later than the program's, and the message went as any small one.
 bool send_byte(const Pair& pair, std::chrono::milliseconds before_it_is_told) {
   if (pair.sends) {
     static_cast<void>(hear<int>(pair, 3));
@@ -61,7 +61,7 @@ bool send_byte(const Pair& pair, std::chrono::milliseconds before_it_is_told) {
   return hear<bool>(pair, 4);
 }
 
-// So often until the adapter's word is the faster one, with more time for it each time.
+// Tries until the adapter's word is the faster one, with more time for it each time.
 void short_message(const Pair& pair) {
   constexpr std::chrono::milliseconds kLongest = 1s;
   std::chrono::milliseconds given = 2ms;
@@ -73,7 +73,7 @@ void short_message(const Pair& pair) {
     given = std::min(2 * given, kLongest);
     open_channel(pair, 2);
   }
-  // Without a receive it is taken at once, as small messages are.
+  // Without a receive the message is taken at once, as small messages are.
   const std::byte byte{6};
   std::byte got{};
   if (pair.sends) {
@@ -104,8 +104,8 @@ void cancel(const Pair& pair) {
   must(second == sent && first == Data(kLarge), "the message went to the cancelled receive");
 }
 
-// What has come beside a channel and what is in it are thrown away alike; and where messages are
-// kept again, they go by a channel as before.
+// Messages that have come beside a channel and messages in it are thrown away alike. If messages
+// are kept again, they go by a channel as before.
 void discard(const Pair& pair) {
   constexpr Context kGivenUp = 7;
   constexpr int kAfterwards = 8;
@@ -176,7 +176,7 @@ void tags(const Pair& pair) {
       }
     }
   }
-  // Whatever came before, the next tag that comes often gets a channel of them.
+  // After all earlier tags, the next tag that comes often still gets a channel.
   open_channel(pair, kTags);
   const Accounts accounts = pair.channel.accounts();
   must(accounts.offload_queue_pairs_most <= 16 + 4 + 1,
@@ -187,13 +187,13 @@ constexpr std::size_t kLongest = 20'000;
 
 struct Planned {
   int tag = 0;
-  std::size_t size = 0;  // of a receive: of its buffer
+  std::size_t size = 0;  // for a receive: of its buffer
   bool any_source = false, any_tag = false;
   int partner = -1;  // in the other list
 };
 
-// A round: what is sent, what is received, and which meet. Of one sender, it does not matter who is
-// first.
+// One round: the messages, the receives, and which of them meet. There is one sender, so it does
+// not matter which side is first.
 struct Plan {
   std::vector<Planned> messages, receives;
 
@@ -238,8 +238,8 @@ void check_receive(const Planned& receive, const Plan& plan, const Status& statu
     if (got[i] != byte_of(number, i)) failed("another message's bytes came");
 }
 
-// A round's first message goes by a channel whoever is how fast: there is one before, and the
-// receiver asks for nothing until it has gone.
+// Lets a round's first message go by a channel, whichever side is faster: a channel is open before,
+// and the receiver asks for nothing until the message has gone.
 void open_for_round(const Pair& pair, const Plan& plan, Context context) {
   open_channel(pair, plan.messages.front().tag, kLongest, context);
   if (!pair.sends) static_cast<void>(hear<int>(pair, 6));
@@ -302,7 +302,8 @@ void receive_round(const Pair& pair, const Plan& plan, std::size_t round, Random
          cat("round ", round, ": receive ", i, " gets nothing"));
     check_receive(plan.receives[i], plan, requests[i].status(), data[i], round);
   }
-  // What nothing was planned for: receives are cancelled, messages received.
+  // Receives without a planned message are cancelled, and messages without a planned receive are
+  // received.
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (plan.receives[i].partner >= 0) continue;
     requests[i].cancel();
@@ -321,8 +322,8 @@ void receive_round(const Pair& pair, const Plan& plan, std::size_t round, Random
 
 std::size_t operations = 2'000;
 
-// In some rounds one message at least goes by a channel. In the others that depends on who is
-// faster, as with programs.
+// In some rounds at least one message goes by a channel. In the others that depends on which side
+// is faster, as with programs.
 void random_operations(const Pair& pair, bool by_channels) {
   Random random(static_cast<std::uint64_t>(pair.channel.rank()) + 77);
   for (std::size_t round = 0; round * 100 < operations; ++round) {

@@ -17,7 +17,8 @@ namespace {
 
 struct Stopped {
   pid_t process = 0;
-  std::uint64_t buffer = 0, flag = 0;  // where its bytes are; and a word that it sets when it runs
+  // its bytes; a word that it sets when it runs
+  std::uint64_t buffer = 0, flag = 0;
 };
 
 bool is_stopped(pid_t process) {
@@ -63,8 +64,8 @@ void end(const Pair& pair, std::size_t size, Begun& begun, const std::string& ot
   }
 }
 
-// The one is stopped between the calls that begin its messages and the one that ends them, and
-// calls nothing in between. `late`: the other has begun before.
+// One rank is stopped between the calls that begin its messages and the one that ends them, and
+// calls nothing in between. `late`: the other rank has begun before.
 void pauses_here(const Pair& pair, std::size_t size, bool late) {
   if (late) static_cast<void>(hear<int>(pair, 6));
   Begun begun = begin(pair, size);
@@ -122,14 +123,14 @@ void receiver(const Pair& pair) {
         pair.channel.irecv(pair.partner, 2, std::span(got).subspan(i * kLarge, kLarge)));
   tell(pair, 3, Stopped{::getpid(), reinterpret_cast<std::uint64_t>(got.data()), 0});
   ::raise(SIGSTOP);
-  // No call of the channel since, and all is here.
+  // The rank has not called the channel since, and all bytes are here.
   for (std::size_t i = 0; i < kMessages; ++i)
     for (std::size_t at = 0; at < kLarge; ++at)
       if (got[i * kLarge + at] != byte_of(i + 1, at)) failed("other bytes than were sent");
   must(wait_all(receives, kPatience), "a receive does not end");
 }
 
-// The receiver gets what a program has sent that was stopped right after.
+// The receiver gets the messages of a program that was stopped right after it sent them.
 void sender(const Pair& pair) {
   open_channel(pair, 2);
   if (pair.sends) {
@@ -137,7 +138,7 @@ void sender(const Pair& pair) {
     for (int i = 0; i < kMessages; ++i)
       sent.push_back(data_of(static_cast<std::size_t>(i) + 1, kLarge));
     std::atomic<std::uint32_t> goes_on = 0;
-    // What is told first does not wait in this process.
+    // This first message must not stay queued in this process.
     tell(pair, 3, Stopped{::getpid(), 0, reinterpret_cast<std::uint64_t>(&goes_on)});
     std::vector<Request> sends;
     for (const Data& data : sent)
@@ -160,7 +161,7 @@ void sender(const Pair& pair) {
 }
 
 void pauses(const Pair& pair) {
-  // So many of each length may go otherwise, until both sides have agreed on it.
+  // So many messages of each length may go otherwise, until both sides have agreed on it.
   constexpr int kOthers = 24;
   tell(pair, 3, ::getpid());
   const auto other = hear<pid_t>(pair, 3);

@@ -1,6 +1,6 @@
-/* Loaded in front of Debian's verbs programs: ibv_xsrq_pingpong and perftest call the files of
- * their XRC domains /tmp/xrc_domain*, one name for all users and all tests of a machine, and a user
- * cannot open what another has made. Here these files are in the folder TMPDIR instead. */
+/* This library is loaded in front of Debian's verbs programs. ibv_xsrq_pingpong and perftest name
+ * the files of their XRC domains /tmp/xrc_domain*, one name for all users and all tests of a
+ * machine. A user cannot open another user's file. Here these files are in the folder TMPDIR. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

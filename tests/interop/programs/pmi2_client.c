@@ -1,12 +1,13 @@
-/* A rank that speaks PMI-2 through Slurm's libpmi2; its first argument says what about.
+/* A rank that speaks PMI-2 through Slurm's libpmi2; its first argument names the case.
  *
  *   exchange [plain]  put, fence and get among all ranks, twice; a pair that is not there
- *   attributes   of the node: got with and without waiting
+ *   attributes   attributes of the node: got with and without waiting
  *   job MAPPING  attributes of the job, of which PMI_process_mapping is MAPPING
- *   mapping MAPPING   that one only, which every launcher has
+ *   mapping MAPPING   PMI_process_mapping only, which every launcher has
  *   names        published by rank 0, looked up by all, unpublished by the last
  *   ring         every rank learns its neighbours' words
- *   refused      what the server does not offer or allow is an error, and the session goes on
+ *   refused      a request that the server does not offer or allow is an error, and the
+ *                session goes on
  *   abort        rank 1 aborts while the others are in a fence
  *   die          rank 1 is killed while the others are in a fence, which they are told
  *   leave        rank 1 ends without finalize

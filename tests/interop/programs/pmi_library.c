@@ -1,9 +1,9 @@
-/* Every function of pmi.h under whatever launcher there is: rank 0 says "pmi library: N ranks ok".
+/* Calls every function of pmi.h under any launcher. Rank 0 says "pmi library: N ranks ok".
  *
  *   pmi_library [names] [plain] [short] [abort]
  *
  * names: publish, lookup and unpublish too. plain: values are single words and every key is put
- * once, which is what Hydra can do; without it values hold spaces, change, and everybody must see
+ * once, as Hydra requires; without it values hold spaces and change, and all ranks must see
  * that. short: the longest value leaves room in a line of 1,024 bytes, of which Slurm reads no
  * more. abort: rank 1 calls PMI_Abort while the others wait for it.
  */
@@ -148,7 +148,7 @@ static void* put_and_get(void* number) {
   return NULL;
 }
 
-// Each is answered what it asked for.
+// Each thread gets the answer to its own request.
 static void threads(void) {
   pthread_t thread[kThreads];
   int number[kThreads];

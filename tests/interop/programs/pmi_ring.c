@@ -4,12 +4,12 @@
  *                         that are no pipes, however many ranks it has, or "they differ by N"
  *   pmi_ring no-socket    each rank says "no socket" if it holds none, or "a socket"
  *   pmi_ring long         a request longer than that memory, and many short ones: "long: ok"
- *   pmi_ring nonsense     rank 1 writes random words there; nobody else goes on
+ *   pmi_ring nonsense     rank 1 writes random words there; no other rank goes on
  *   pmi_ring again        ends without finalize by becoming a program that begins anew
  *   pmi_ring child        a child of rank 0 goes on in its place: "child: ok"
  *   pmi_ring leave        rank 1 ends well, without finalize, while others wait for it
  *   pmi_ring crash        rank 1 is killed while others wait for it
- *   pmi_ring close        closes what its library has opened, and is told: "told"
+ *   pmi_ring close        closes what its library has opened, and gets an error: "told"
  *   pmi_ring agent        rank 0 kills its agent while all wait
  */
 #include <dirent.h>
@@ -34,7 +34,7 @@ static char space[256];
     }                                                                                  \
   } while (0)
 
-/* How many descriptors of a process lead to something whose name begins so, or (not) does not. */
+/* Counts a process's descriptors of files with names that begin with `prefix`, or do not. */
 static int descriptors(const char* process, const char* prefix, int begins) {
   char folder[64];
   snprintf(folder, sizeof folder, "/proc/%s/fd", process);
@@ -65,7 +65,7 @@ static int descriptor_of(const char* name) {
 
 static void compare_agents(void) {
   char agent[32], key[64], value[64];
-  CHECK(PMI_Barrier() == PMI_SUCCESS); /* everybody has what it asked for */
+  CHECK(PMI_Barrier() == PMI_SUCCESS); /* all have what they asked for */
   snprintf(agent, sizeof agent, "%d", (int)getppid());
   snprintf(key, sizeof key, "agent-%d", rank);
   snprintf(value, sizeof value, "%d", descriptors(agent, "pipe:", 0));
@@ -96,8 +96,8 @@ static void publish_long_port(void) {
     CHECK(PMI_Lookup_name(key, found) == PMI_SUCCESS && strcmp(found, port) == 0);
     CHECK(PMI_Unpublish_name(key) == PMI_SUCCESS);
   }
-  /* An unknown program with long arguments: one request of 40,000 bytes, which is refused or fails.
-   */
+  /* Asks for an unknown program with long arguments: one request of 40,000 bytes, which is refused
+   or fails. */
   char* const words = malloc(40001);
   CHECK(words != NULL);
   memset(words, 'w', 40000);

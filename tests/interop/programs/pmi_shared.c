@@ -1,12 +1,13 @@
 /* The memory that an agent shares with its ranks, as a rank sees it.
  *
- *   pmi_shared sealed    no way leads to writing it: says "sealed" once a node
+ *   pmi_shared sealed    the segment cannot be written: says "sealed" once a node
  *   pmi_shared failures  rank 1 kills itself; all others wait until they are told: "told of 1"
  *   pmi_shared frozen    the segment answers while the agent is stopped: rank 0 stops it, gets, and
- * lets it go on: "answered"
- *   pmi_shared used      gets again and again what was put first, while stages come that push out
- * what was used least: how many keys it gets at last is said by the messages that the job takes;
- * unused: the same without the gets meanwhile
+ *                        lets it go on: "answered"
+ *   pmi_shared used      gets again and again the first values, while stages come that push out the
+ *                        least used ones. The number of messages of the job tells how many keys
+ *                        it gets at last
+ *   pmi_shared unused    as used, without the gets meanwhile
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ static int rank;
     }                                                                                    \
   } while (0)
 
-/* The descriptor of the mapped segment: the library keeps it. */
+/* Returns the descriptor of the mapped segment, which the library keeps. */
 static int segment_descriptor(void) {
   int found = -1;
   DIR* const all = opendir("/proc/self/fd");

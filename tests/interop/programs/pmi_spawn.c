@@ -20,7 +20,7 @@
 static int rank, size;
 static char space[256];
 
-/* What each rank has put is seen by all of its world, and by nobody else. */
+/* All ranks of its world see the values that a rank has put, and no other rank does. */
 static void exchange(const char* who) {
   char key[64], value[1024], expected[64];
   snprintf(key, sizeof key, "key-%d", rank);

@@ -1,21 +1,23 @@
 /* A client of libpmix, without MPI; the first argument says what it does:
  *   exchange  put, commit, a fence that collects, and a get of what every other rank has put
- *   large     the same with 8 MiB of each
- *   direct    the same with a fence that brings nothing along: each get asks the other's node
+ *   large     as exchange, with 8 MiB of each
+ *   direct    as exchange, with a fence that brings nothing along: each get asks the other's node
  *   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
  *   groups    makes groups of all and of every second rank, and gets what members have put
  *   spawn     each rank spawns two, connects with them, and gets what they have put
- *   early     the same of one, whose data is asked for before it is there
- *   ahead     the same, asked by who spawns it, before
+ *   early     each spawns one, and its data is asked for before it is there
+ *   ahead     as early, but the rank that spawns it asks, and before it spawns
  *   unspawned asks for ranks that cannot be
  *   universe  rank 0 says its size
  *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
  *   places    says of every rank what the standard has a host say of it
  *   later     gets keys of a rank of another node, which puts them one after the other; and one
- * that is never put control   tells what it is, and asks for nothing leave     rank 1 exits with 0
- * before the fence; die: by SIGKILL; abort: PMIx_Abort(9); crash     rank 1 ends its server by
- * SIGSEGV absent    rank 1 exits with 3 before it initializes; the others fence twice */
+ *             that is never put
+ *   control   tells what it is, and asks for nothing
+ *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9)
+ *   crash     rank 1 ends its server by SIGSEGV
+ *   absent    rank 1 exits with 3 before it initializes; the others fence twice */
 #include <pmix.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -27,7 +29,7 @@
 static pmix_proc_t me;
 static pmix_proc_t all;
 static uint32_t size;
-static size_t card_length = 3000; /* of what each rank puts */
+static size_t card_length = 3000; /* of a value that a rank puts */
 
 static void check(const char* what, pmix_status_t status) {
   if (status == PMIX_SUCCESS) return;
@@ -98,7 +100,7 @@ static void publish(void) {
   char text[64] = "";
   if (me.rank == 0) {
     if (look_up("port", false, text) == PMIX_SUCCESS) printf("a name is there before its time\n");
-    /* The others may wait by now, or not. */
+    /* The other ranks may already wait by now, or not. */
     publish_one("port", "here", PMIX_PERSIST_SESSION);
   } else {
     check("look up and wait", look_up("port", true, text));
@@ -140,7 +142,7 @@ static void refused(void) {
   check("fence", fence(false));
 }
 
-/* Makes a group of `count` ranks from `first` on, every `step`; its context id. */
+/* Makes a group of every `step`-th rank from `first` on. Returns its context id. */
 static size_t make_group(const char* name, uint32_t first, uint32_t step) {
   pmix_proc_t members[64];
   size_t count = 0;
@@ -194,7 +196,8 @@ static void compare_contexts(size_t everybody, size_t some, size_t again) {
   }
 }
 
-/* All ranks, and then every second one twice; what members have put is there without a fence. */
+/* Makes a group of all ranks, and then twice one of every second rank. Without a fence, members
+   get what others have put. */
 static void groups(void) {
   pmix_value_t value;
   value.type = PMIX_UINT32;
@@ -351,7 +354,7 @@ static void late(void) {
   check("look up", look_up("read", true, text));
 }
 
-/* What cannot be spawned is an error, and nothing else. */
+/* A spawn that cannot be is an error, and does nothing else. */
 static void unspawned(void) {
   pmix_app_t app;
   pmix_nspace_t nspace;
@@ -380,7 +383,7 @@ static void universe(void) {
   if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(value);
 }
 
-/* The node's topology, which its server has found out for all. */
+/* Looks for the node's topology, which its server has found out for all ranks. */
 static void topology(void) {
   pmix_value_t* value = NULL;
   check("get the topology", PMIx_Get(&all, "pmix.hwlocfile", NULL, 0, &value));
@@ -456,7 +459,7 @@ static void later(void) {
     put_one("third", "3");
   } else if (me.rank == size - 1) {
     get_one("first", "1");
-    /* What is not there is not waited for if the asker says so; nor for longer than it says. */
+    /* A get does not wait for a missing value if it says so, and never longer than it says. */
     pmix_proc_t first = me;
     first.rank = 0;
     pmix_value_t* got = NULL;

@@ -2,11 +2,11 @@
    queries|events|death|signal|control|log|refused|stay
 
    queries: rank 0 asks for the namespaces, the table of processes of all nodes and of its own, the
-   job, and what nobody knows. events: rank 0 tells all ranks, then the last one alone, and each
-   hears each once. death: rank 1 dies, and all others hear of it. signal: rank 0 sends one to every
-   rank. control: it pauses, continues and terminates the last. log: every rank has a line put among
-   its output. refused: allocation, credentials and what else is not offered return. stay: waits
-   until its standard input ends. */
+   job, and an unknown key. events: rank 0 tells all ranks, then the last one alone, and each hears
+   each event once. death: rank 1 dies, and all others hear of it. signal: rank 0 sends one to every
+   rank. control: rank 0 pauses, continues and terminates the last. log: every rank has a line put
+   among its output. refused: calls for allocation, credentials and other things that are not
+   offered return. stay: waits until its standard input ends. */
 #include <pmix.h>
 #include <pthread.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ static void fence(void) {
   check("fence", PMIx_Fence(&all, 1, NULL, 0));
 }
 
-/* Queries. */
+/* Case queries. */
 
 static pmix_status_t ask(const char* key, const char* namespace, pmix_info_t** found,
                          size_t* count) {
@@ -122,7 +122,7 @@ static void queries(void) {
   PMIX_VALUE_RELEASE(local);
 }
 
-/* Events. */
+/* Case events. */
 
 static void on_event(size_t id, pmix_status_t code, const pmix_proc_t* source, pmix_info_t infos[],
                      size_t count, pmix_info_t* results, size_t results_count,
@@ -181,7 +181,7 @@ static void events(void) {
   expect("the source is rank 0", last_source.rank == 0);
   if (me.rank == size - 1) wait_for(&heard_one);
   fence();
-  /* What came round in a circle would be here by the second time. */
+  /* An event that came round in a circle would be here by the second time. */
   if (me.rank == size - 1) {
     heard_all = 0;
     check("tell all", PMIx_Notify_event(kToAll, &me, PMIX_RANGE_NAMESPACE, NULL, 0, NULL, NULL));
@@ -202,7 +202,7 @@ static void death(void) {
   printf("rank %u heard that rank %u died\n", me.rank, affected.rank);
 }
 
-/* Control. */
+/* Case control. */
 
 static pmix_status_t control(const pmix_proc_t* target, const char* key, const void* value,
                              pmix_data_type_t type) {
@@ -215,7 +215,7 @@ static pmix_status_t control(const pmix_proc_t* target, const char* key, const v
   return status;
 }
 
-/* Blocked from the start, in all threads: see main(). */
+/* The signal is blocked from the start, in all threads: see main(). */
 static void signal_all(void) {
   const int signo = SIGUSR1;
   if (me.rank == 0) check("signal", control(&all, PMIX_JOB_CTRL_SIGNAL, &signo, PMIX_INT));
@@ -296,7 +296,7 @@ int main(int argc, char** argv) {
     while (fgets(line, sizeof line, stdin) != NULL)
       continue;
   }
-  /* Nobody leaves before all have asked, but where one has died. */
+  /* No rank leaves before all have asked, unless a rank has died. */
   if (strcmp(how, "death") != 0 && strcmp(how, "control") != 0) fence();
   check("finalize", PMIx_Finalize(NULL, 0));
   if (me.rank == 0) printf("pmix %s: %u ranks ok\n", how, size);

@@ -1,9 +1,9 @@
 /* A client of libpmix that says on which terms it asks; the first argument says what:
  *   timeouts  rank 0 waits for what comes later, for a second: a name, a value, a fence, connect
  *             and a group, each with another node; then it comes, and nothing is broken
- *   local     the same of a fence, with a rank of the same node, which libpmix counts itself
- *   several   several names at once of which some are not there; what is read once is given
- *   ranges    names for this rank, node and job; names that go with who has published them
+ *   local     as timeouts, for a fence with a rank of the same node, which libpmix counts itself
+ *   several   several names at once, some of which are not there; those for one read are given
+ *   ranges    names for this rank, node and job; names that go when their publisher ends
  *   invite    rank 0 invites all to a group; the others accept */
 #include <pmix.h>
 #include <semaphore.h>
@@ -40,7 +40,7 @@ static void publish(const char* name, const char* text, pmix_data_range_t range,
   check(name, PMIx_Publish(info, 3));
 }
 
-/* With the range of those who may have published it; waits for so many seconds, 0: not at all. */
+/* Looks a name up with the range of its publisher. Waits for so many seconds; 0: not at all. */
 static pmix_status_t look_up(const char* name, pmix_data_range_t range, int seconds, char* text) {
   pmix_pdata_t found;
   memset(&found, 0, sizeof found);
@@ -55,8 +55,8 @@ static pmix_status_t look_up(const char* name, pmix_data_range_t range, int seco
   return status;
 }
 
-/* Rank 0 of the first node waits in vain for the last rank, of another, which begins when it is
-   told; what is then common to both succeeds. */
+/* Rank 0 of the first node waits in vain for the last rank, on another node, which begins when it
+   is told. The calls that both make then succeed. */
 static void timeouts(void) {
   const int second = 1;
   const uint32_t last = size - 1;
@@ -87,7 +87,7 @@ static void timeouts(void) {
     value.data.uint32 = 7;
     check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
     check("commit", PMIx_Commit());
-    /* Who has given up is there, all the same. */
+    /* The rank that has given up is there, all the same. */
     expect("late fence", PMIx_Fence(both, 2, NULL, 0), PMIX_SUCCESS);
     expect("late connect", PMIx_Connect(both, 2, NULL, 0), PMIX_SUCCESS);
   }
@@ -99,8 +99,8 @@ static void timeouts(void) {
   fence();
 }
 
-/* Of a fence that ends before all ranks of its node have come libpmix keeps nothing: who comes late
-   waits for the next one of those that gave up. Two ranks. */
+/* If a fence ends before all ranks of its node have come, libpmix keeps nothing of it: a late rank
+   waits for the next fence of those that gave up. This is for two ranks. */
 static void local(void) {
   const int second = 1;
   char text[64];
@@ -166,7 +166,7 @@ static void expect_text(const char* name, pmix_data_range_t range, const char* e
   if (strcmp(text, expected) != 0) printf("rank %u: %s is '%s'\n", me.rank, name, text);
 }
 
-/* Two ranks to a node. */
+/* This is for two ranks to a node. */
 static void ranges(void) {
   char own[64];
   char node[64];
@@ -187,7 +187,7 @@ static void ranges(void) {
   expect_text("mine", PMIX_RANGE_SESSION, "still");
   fence();
   char text[64];
-  /* Ends when the last rank has, or the test's time is over. */
+  /* The loop ends when the last rank has ended, or the test's time is over. */
   while (me.rank == 0 && look_up("mine", PMIX_RANGE_SESSION, 0, text) == PMIX_SUCCESS)
     usleep(1000);
 }

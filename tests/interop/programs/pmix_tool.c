@@ -1,10 +1,10 @@
 /* A tool that comes to a job from outside: pmix_tool PID table|lookup|event|control|pull|push...
 
-   PID is that of the job's scela-pmix on this machine. table: a line for each process of the job.
-   lookup NAME: what is published under it. event CODE: tells all ranks. control RANK SIGNAL. pull
-   BYTES [stop]: has copies of what all ranks write, until it knows of so many bytes of theirs; how
-   many of each stream it has had, and how many were left out; stops itself before. push: writes to
-   ranks. */
+   PID is that of the job's scela-pmix on this machine. table: prints a line for each process of the
+   job. lookup NAME: prints the value that is published under it. event CODE: tells all ranks.
+   control RANK SIGNAL: signals a rank. pull BYTES [stop]: gets copies of the output of all ranks,
+   until it knows of so many bytes. It prints how many bytes of each stream it has had, and
+   how many were left out. With "stop" it stops itself before. push: writes to ranks. */
 #include <pmix.h>
 #include <pmix_tool.h>
 #include <semaphore.h>
@@ -113,7 +113,7 @@ static void pull(const char* bytes, int stop) {
   const pmix_status_t handler = PMIx_IOF_pull(
       &all, 1, NULL, 0, PMIX_FWD_STDOUT_CHANNEL | PMIX_FWD_STDERR_CHANNEL, copied, NULL, NULL);
   if (handler < 0) check("pull", handler);
-  /* All nodes answer this, and have heard what is wanted of them before. */
+  /* All nodes answer this, and have read earlier requests before. */
   pmix_info_t* found = ask(PMIX_QUERY_PROC_TABLE, NULL);
   PMIX_INFO_FREE(found, 1);
   printf("pulled\n");

@@ -4,7 +4,7 @@
 //   ports_probe both          both ports carry as much
 //   ports_probe one WHY       the first is used alone, and describe() says why
 //   ports_probe broken        connections of the second port break again and again (ports_verbs.c)
-//   ports_probe deaf          nobody answers at the second port, and nobody waits for it
+//   ports_probe deaf          the second port does not answer, and no rank waits for it
 //
 // The k-th message of a source and tag meets the k-th receive of it, whatever ports they came by.
 #include <algorithm>
@@ -40,7 +40,8 @@ Data data_of(const Planned& planned) {
   return data;
 }
 
-// What one rank sends another in a round: both know it. Some small, most large, of any size.
+// Returns the messages of one rank to another in a round, which both ranks know. Some are small,
+// most are large, of any size.
 std::vector<Planned> plan_of(int from, int to, int round) {
   Random random(static_cast<std::uint64_t>(((from * 1000) + to) * 1000 + round));
   std::vector<Planned> plan;
@@ -52,7 +53,7 @@ std::vector<Planned> plan_of(int from, int to, int round) {
   return plan;
 }
 
-// Receives of each tag in their order, and of tags in any.
+// Receives of one tag are posted in their order, and tags in any order.
 struct Receiving {
   int from = 0;
   std::array<std::vector<Planned>, kTags> plan;

@@ -1,10 +1,10 @@
-/* The software adapter with a second port that is wrong, as PORTS_VERBS says:
+/* The software adapter with a second port that fails, as PORTS_VERBS says:
  *
  *   down       it is not active
- *   deaf       nobody there understands what is said to it
+ *   deaf       no peer there understands what it receives
  *   breaking   each tenth request for bytes there meets a connection that has ended
  *
- * What is not defined here comes from the library that this one is linked to. */
+ * All functions that are not defined here come from the library that this one is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <infiniband/verbs.h>

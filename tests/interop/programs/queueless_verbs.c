@@ -1,5 +1,5 @@
-/* The software adapter as a device would be that has no shared receive queues. What is not defined
- * here comes from the library that this one is linked to. */
+/* The software adapter, as a device that has no shared receive queues. All functions that are not
+ * defined here come from the library that this one is linked to. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stddef.h>

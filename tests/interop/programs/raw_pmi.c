@@ -1,5 +1,5 @@
 /* A rank that breaks PMI-1 or PMI-2 the way its argument says; the other ranks wait for their end.
- * Needs no MPI.
+ * The program needs no MPI.
  *
  *   garbage      bytes that are no line of the protocol
  *   early        a barrier before init
@@ -7,7 +7,7 @@
  *   impatient    requests without reading any answer
  *   random SEED  pseudo-random bytes, many of them from the protocol's own words
  *   cut          half a request, then exits with 0
- *   pmi2-...     the same in PMI-2: garbage, early, long, impatient, random SEED
+ *   pmi2-...     these in PMI-2: garbage, early, long, impatient, random SEED
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 static int fd;
 
-/* The launcher may end the job at any moment, and this process with it: errors are not of interest.
+/* Errors are ignored, because the launcher may end the job and this process at any moment.
  */
 static void send_bytes(const char* bytes, size_t length) {
   while (length > 0) {
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     send_text("cmd=put kvsname=");
     return 0;
   }
-  await_answer(); /* whoever is still here waits to be ended */
+  await_answer(); /* this rank waits to be ended */
   sleep(60);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* The software adapter as one whose port carries short messages only, and takes no longer ones.
- * What is not defined here comes from the library that this one is linked to. */
+/* The software adapter with a port that carries short messages only, and takes no longer ones. All
+ * functions that are not defined here come from the library that this one is linked to. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* An MPI program that nobody has launched: its library calls mpiexec when it needs one. Asks for
- * the universe size, which is 5, and publishes a name.
+/* An MPI program without a launcher: its library calls mpiexec when it needs one. The program asks
+ * for the universe size, which is 5, and publishes a name.
  */
 #include <mpi.h>
 #include <stdio.h>

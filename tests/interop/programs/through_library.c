@@ -1,4 +1,4 @@
-/* Is linked to MPI only through a library: says how many ranks have met. */
+/* A program that is linked to MPI only through a library. It says how many ranks have met. */
 #include <stdio.h>
 
 int meet(int* argc, char*** argv);

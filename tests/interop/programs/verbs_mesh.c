@@ -1,14 +1,14 @@
 // One of many processes on several nodes, each connected with all: verbs_mesh MODE RANK RANKS NODES
 // FILE
 //
-// Rank r is on node r % NODES. MODE xrc: each has one connection to each node, whose processes all
-// receive by it, each on a queue of its own, which is known by its number. The target of rank r's
-// connection is made by the process r % (RANKS / NODES) of that node; FILE names the domain. MODE
-// rc: a connection with each process, and one receive queue for all of them.
+// Rank r is on node r % NODES. MODE xrc: each process has one connection to each node. All
+// processes of the node receive by it, each on a queue of its own, which is known by its number.
+// The process r % (RANKS / NODES) of that node makes the target of rank r's connection. FILE names
+// the domain. MODE rc: a connection with each process, and one receive queue for all of them.
 //
-// Prints a line for each thing that others must know, then "told", and reads everybody's lines,
-// then "told". Then it sends a message to each, awaits one of each, and prints "done"; it ends when
-// it reads a line.
+// Prints a line for each thing that others must know, then "told", and reads the lines of all
+// processes, then "told". Then it sends a message to each, awaits one of each, and prints "done".
+// It ends when it reads a line.
 #include "tests/interop/programs/verbs_steps.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static struct address of_sender[MOST];  // XRC: the rank's queue pair towards th
 static struct address of_target[MOST];  // XRC: this rank's target on each node; RC: by rank
 static uint32_t srq_of[MOST];
 
-// Whose process makes the target of a rank's connection to a node.
+// Returns the rank of the process that makes the target of a rank's connection to a node.
 static unsigned keeper(unsigned node, unsigned of) {
   return of % (ranks / nodes) * nodes + node;
 }
@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   hear();
   puts("connected");
   fflush(stdout);
-  CHECK(getchar() == '\n');  // everybody is
+  CHECK(getchar() == '\n');  // all processes are connected
   for (unsigned other = 0; other < ranks; ++other)
     if (other != rank) send_to(other);
   for (unsigned left = 2 * (ranks - 1); left > 0;) {
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
     CHECK(count == 0 || completion.status == IBV_WC_SUCCESS);
     left -= (unsigned)count;
   }
-  // One message of each other rank, in any order; a buffer is left.
+  // One message of each other rank comes, in any order, and a buffer is left.
   char came[MOST] = {0};
   unsigned from = 0;
   for (unsigned i = 0; i < ranks; ++i) {

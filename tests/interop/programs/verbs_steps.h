@@ -1,5 +1,5 @@
-// What the verbs programs of the tests do alike: a device, queue pairs that are connected by words
-// of a line. Every failure ends the program, with what failed.
+// Common parts of the verbs programs of the tests: a device, and queue pairs that are connected by
+// words of a line. Every failure ends the program, and it says what failed.
 #pragma once
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static inline struct ibv_context* open_first(void) {
   return context;
 }
 
-// Where a queue pair is: its number, and the port's GID as 32 hexadecimal digits.
+// The address of a queue pair: its number, and the port's GID as 32 hexadecimal digits.
 struct address {
   uint32_t qpn;
   union ibv_gid gid;
@@ -53,7 +53,7 @@ static inline union ibv_gid gid_of(const char* words) {
   return gid;
 }
 
-// To ready-to-send; an XRC target only to ready-to-receive.
+// Moves the queue pair to ready-to-send; an XRC target only to ready-to-receive.
 static inline void connect_to(struct ibv_qp* qp, const struct address* other) {
   struct ibv_qp_attr a;
   memset(&a, 0, sizeof a);

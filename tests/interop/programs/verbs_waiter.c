@@ -45,7 +45,7 @@ static int post_send(void) {
   return ibv_post_send(qp, &request, &bad);
 }
 
-// Until one has failed. What comes meanwhile makes room for more.
+// Polls until a completion has failed. Those that come meanwhile make room for more.
 static void poll_failure(const char* how) {
   for (;;) {
     struct ibv_wc completion;
@@ -57,7 +57,7 @@ static void poll_failure(const char* how) {
   }
 }
 
-// Message after message, until one has failed, or none can be posted.
+// Sends message after message, until one has failed, or none can be posted.
 static void send_on(const char* how, int to_itself) {
   int first = 1;
   for (;;) {
@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
   CHECK(pd != NULL);
   struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
   CHECK(channel != NULL);
-  // Room for all that can come while this process gets no processor.
+  // The queue has room for all that can come while this process gets no processor.
   cq = ibv_create_cq(context, 256, NULL, strcmp(how, "event") == 0 ? channel : NULL, 0);
   mr = ibv_reg_mr(pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
   CHECK(cq != NULL && mr != NULL);

@@ -1,7 +1,7 @@
-// One wait for messages and collective operations together, by what libscela exports. Rank 0 prints
-// one line if all is well.
+// One wait for messages and collective operations together, by the functions that libscela exports.
+// Rank 0 prints one line if all is well.
 //
-//   waits_probe at-once|polled|thread   who runs the operations
+//   waits_probe at-once|polled|thread   how the operations are run
 //   waits_probe both                    some by polling, some by a thread, in one wait
 #include <scela/channel.h>
 #include <scela/communicator.h>
@@ -122,7 +122,8 @@ void operation_first(Job& job, int round) {
                           std::as_writable_bytes(std::span(&got, 1))));
 }
 
-// Who waited for one after the other would wait for ever: the message comes after the operation.
+// A rank that waited for one after the other would wait for ever: the message comes after the
+// operation.
 void in_any_order(Job& job, int round) {
   std::vector<int> own(1000, job.rank() + round);
   std::vector<int> all(own.size() * static_cast<std::size_t>(job.channel.size()));
@@ -142,7 +143,7 @@ void in_any_order(Job& job, int round) {
   must(all.back() == job.channel.size() - 1 + round, "other numbers");
 }
 
-// Several of each, in both directions; each is found once.
+// Several messages and operations are waited for, in both directions. Each is found once.
 void many(Job& job, int round) {
   constexpr std::size_t kEach = 5;
   std::array<int, kEach> got{};
@@ -183,7 +184,7 @@ void many(Job& job, int round) {
   must(scela::channel::wait_all(sends), "sends are not over");
 }
 
-// What is waited for in vain goes on; what cannot be over is passed over.
+// A wait in vain leaves its request going on. A request that cannot be over is passed over.
 void limits(Job& job) {
   int got = 0;
   Request never = job.receive(job.rank(), 99, got);
@@ -195,7 +196,7 @@ void limits(Job& job) {
   const Waitable some[] = {never, prepared};
   must(scela::wait_any(some, std::chrono::milliseconds(1)) == 2, "found, though nothing came");
   must(!scela::wait_all(some, std::chrono::milliseconds(1)), "over, though nothing came");
-  // What all refuse so is the end of that communicator.
+  // A call that all ranks refuse is the end of that communicator.
   scela::Communicator another = job.world.dup();
   CollectiveRequest refused = another.start(Collective::bcast(scela::View(), -1));
   const Waitable wrong[] = {never, refused};
@@ -208,7 +209,7 @@ void limits(Job& job) {
   must(scela::wait_all(some), "not over, though it came");
 }
 
-// Operations of two communicators, which are run by different ones, and a message, in one wait.
+// Operations of two communicators with different executors, and a message, are in one wait.
 void both(Channel& channel) {
   Communicator polled = over(channel, scela::RunBy::polled);
   Communicator thread = over(channel, scela::RunBy::thread);
@@ -220,7 +221,7 @@ void both(Channel& channel) {
     std::array<int, 1> sum_of_two{};
     int got = -1;
     Request message = job.receive(job.before(), kTag, got);
-    // By turns in another order: their messages must not meet.
+    // Ranks take turns in another order: their messages must not meet.
     std::array<CollectiveRequest, 2> requests;
     for (const int which : {job.rank() % 2, 1 - job.rank() % 2})
       requests[static_cast<std::size_t>(which)] =

@@ -1,5 +1,5 @@
-// Fences of groups: whoever was in one sees what its members had put, or something newer, under
-// every policy, on any tree, with any limit, however old values travel again.
+// Tests fences of groups. A rank that was in one sees what its members had put, or something newer.
+// This holds under every policy, on any tree, with any limit, however old values travel again.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -20,9 +20,10 @@ using scela::cache::testing::Tree;
 
 namespace {
 
-using Puts = std::set<int>;  // by number
+using Puts = std::set<int>;  // the puts' numbers
 
-// What is known of one key: a put that was known where another was made is older than that one.
+// The puts of one key that each node knows. A put that was known at a node is older than any later
+// put there.
 class Key {
  public:
   explicit Key(std::size_t nodes) : known_(nodes), shown_(nodes), own_(nodes) {}
@@ -59,8 +60,8 @@ class Key {
   }
 
  private:
-  std::vector<Puts> before_;  // by put
-  std::vector<Puts> known_;   // by node, as are
+  std::vector<Puts> before_;  // the older puts, by put
+  std::vector<Puts> known_;   // these three by node
   std::vector<Puts> shown_;
   std::vector<Puts> own_;
 };
@@ -149,7 +150,7 @@ TEST_CASE("pairs have no stamp until a group has a fence, and the clock never tu
 TEST_CASE("the newest value stays, and what is put here is newer than what has come") {
   Store store;
   store.commit("key", "new", 5);
-  CHECK(store.commit("key", "old", 4));  // they differ, whichever of them stays
+  CHECK(store.commit("key", "old", 4));  // a change, whichever value stays
   CHECK(store.find("key") == "new");
   CHECK_FALSE(store.commit("key", "new", 3));
   CHECK(store.stamp_of("key") == 5);
@@ -158,11 +159,12 @@ TEST_CASE("the newest value stays, and what is put here is newer than what has c
   store.stage("key", "own");
   CHECK(store.stamp_of("key") == 6);
   store.stage("key", "own again");
-  CHECK(store.stamp_of("key") == 6);  // nobody has seen the first one
+  CHECK(store.stamp_of("key") == 6);  // no node has seen the first one
   std::string pair;
   append_pair(pair, "key", "own again", 6);
   CHECK(store.take_stage() == pair);
-  // What was put while a fence of everybody was under way is newer than all that it brought.
+  // A put that was made while a fence of the whole job was under way is newer than all that the
+  // fence brought.
   store.stage("late", "value");
   store.saw(9);
   store.settle(store.taken());

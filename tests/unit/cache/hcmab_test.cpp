@@ -1,5 +1,5 @@
-// The HCMAB row of Table 3.1 (thesis chapter 3), on policies without a tree: the test carries
-// between them what an agent would.
+// Tests the HCMAB row of Table 3.1 (thesis chapter 3) on policies without a tree. The test carries
+// the messages between them that an agent would.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
@@ -20,15 +20,16 @@ std::unique_ptr<Policy> hcmab(bool is_root = false) {
   return make_policy(PolicyKind::hcmab, {is_root, 0});
 }
 
-// The value, or nothing when the answer is "absent"; any other answer fails the test.
+// Returns the value, or nothing if the answer is "absent". Any other answer fails the test.
 std::optional<std::string> get(Policy& policy, std::string_view key) {
   const Lookup found = policy.get(key, false);
-  REQUIRE(found.found != Found::elsewhere);  // always local
+  REQUIRE(found.found != Found::elsewhere);  // every answer is local
   if (found.found == Found::absent) return std::nullopt;
   return std::string(found.value);
 }
 
-// One fence over a root without ranks and some nodes. Returns the messages that went up with pairs.
+// Runs one fence over a root without ranks and some nodes. Returns the number of messages with
+// pairs that went up.
 int fence(Policy& root, const std::vector<Policy*>& nodes) {
   int aggregates = 0;
   std::string all = root.take_stage();
@@ -91,7 +92,7 @@ TEST_CASE("hcmab: a key put again has its latest value and travels once per fenc
   right->commit(aggregate);
   CHECK(get(*right, "key") == "third");
 
-  right->put("key", "");  // another node overwrites; an empty value is a value
+  right->put("key", "");  // an empty value is a value
   fence(*root, {left.get(), right.get()});
   for (Policy* node : {root.get(), left.get(), right.get()})
     CHECK(get(*node, "key") == "");
@@ -114,7 +115,7 @@ TEST_CASE("hcmab: a put during a fence is not undone by that fence's release") {
   const auto node = hcmab();
   node->put("key", "old");
   const std::string first = node->take_stage();
-  node->put("key", "new");  // by a rank that takes no part in this fence
+  node->put("key", "new");  // by a rank outside this fence
   node->commit(first);
   CHECK(get(*node, "key") == "new");
   const std::string second = node->take_stage();
@@ -129,7 +130,7 @@ TEST_CASE(
   CHECK(node->take_stage().empty());
   node->put("a", "1");
   CHECK_FALSE(node->take_stage().empty());
-  CHECK_FALSE(node->take_stage().empty());  // nobody said that it has arrived
+  CHECK_FALSE(node->take_stage().empty());  // none was reported as arrived
   node->fence_done(node->taken());
   CHECK(node->take_stage().empty());
   CHECK(get(*node, "a") == "1");  // still here
@@ -178,9 +179,9 @@ TEST_CASE("hcmab: messages and memory are those of Table 3.1") {
       bytes += key.size() + 10;
     }
   }
-  CHECK(single_pairs == 0);              // puts stay on the node
-  CHECK(fence(*root, nodes) == kNodes);  // one aggregate from each
-  CHECK(root->release_carries_pairs());  // and all of it down
+  CHECK(single_pairs == 0);              // no put leaves its node
+  CHECK(fence(*root, nodes) == kNodes);  // each node sends one aggregate
+  CHECK(root->release_carries_pairs());  // all pairs go down
   const std::uint64_t pairs = kNodes * kRanksPerNode * kPairsPerRank;
   nodes.push_back(root.get());
   for (Policy* node : nodes) {  // O(p*n) on every node

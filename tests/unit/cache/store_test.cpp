@@ -46,7 +46,7 @@ TEST_CASE("the store does what two maps do, over random programs") {
             REQUIRE(taken.emplace(k, v).second);
           });
           fresh.clear();
-          REQUIRE(taken == staged);  // again and again, until it is settled
+          REQUIRE(taken == staged);  // the same until it is settled
           if (random.chance(1, 2)) break;
           store.settle(store.taken());
           staged.clear();
@@ -75,8 +75,8 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
     Store store;
     std::map<std::string, std::string> table;
     std::list<std::string> settled;  // least recently used first
-    std::map<std::string, int>
-        held;  // kept (4), staged (3), to travel with the next stage (2), travelling (1)
+    // Each key is kept (4), staged (3), to travel with the next stage (2), or travelling (1).
+    std::map<std::string, int> held;
     const auto used = [&](const std::string& key) {
       if (held.count(key) != 0) return;
       settled.remove(key);
@@ -130,7 +130,8 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
         case 6: {
           if (!random.chance(1, 8)) break;
           store.settle(store.taken());
-          // In the order in which they began to travel, which the table does not keep.
+          // The pairs become usable in the order in which they began to travel, which the table
+          // does not keep.
           std::set<std::string> freed;
           for (const auto& [k, life] : held) {
             if (life == 1) freed.insert(k);
@@ -143,7 +144,7 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
           }
           break;
         }
-        case 7:  // pending ones are never kept
+        case 7:  // the store keeps no pending pair
           REQUIRE(store.is_pending(key) == (held.count(key) != 0 && held[key] != 4));
           if (store.is_pending(key)) break;
           store.keep(key, value);

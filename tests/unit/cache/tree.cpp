@@ -25,7 +25,8 @@ void Tree::put(std::size_t node, std::string_view key, std::string_view value) {
   }
 }
 
-// The neighbour that leads to the owner of the key, or this node; without owners the parent.
+// Returns the neighbour that leads to the owner of the key, or this node. Without owners it returns
+// the parent.
 std::size_t Tree::way_to(std::size_t node, std::string_view key) const {
   const auto owner = policies_[node]->owner(key);
   if (!owner) return parents_[node];
@@ -38,7 +39,8 @@ std::size_t Tree::way_to(std::size_t node, std::string_view key) const {
   return node;
 }
 
-// Brings the pairs that are owned here or below to their owners; what is left goes further up.
+// Brings the pairs that are owned here or below to their owners. Returns the rest, which goes
+// further up.
 std::string Tree::spread(std::size_t node, std::string_view pairs) {
   if (!policies_[node]->owner("")) return std::string(pairs);
   std::string up;

@@ -1,5 +1,5 @@
-// What every policy promises on trees of many shapes: the same answers as one table, and the counts
-// of Table 3.1 (thesis chapter 3), derived in docs/caches.md.
+// Tests the promises of every policy on trees of many shapes: the same answers as one table, and
+// the counts of Table 3.1 (thesis chapter 3), derived in docs/caches.md.
 #include "tests/unit/cache/tree.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr PolicyKind kAll[] = {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hc
 
 std::vector<std::size_t> random_tree(Random& random, std::size_t nodes) {
   std::vector<std::size_t> parents;
-  const std::size_t shape = random.below(4);  // flat, a chain, anything, binary
+  const std::size_t shape = random.below(4);  // flat, a chain, random, binary
   for (std::size_t i = 1; i <= nodes; ++i) {
     parents.push_back(shape == 0   ? 0
                       : shape == 1 ? i - 1
@@ -35,7 +35,7 @@ std::vector<std::size_t> random_tree(Random& random, std::size_t nodes) {
   return parents;
 }
 
-// k-ary, of `nodes` agents below the root.
+// Returns the parents of a k-ary tree with `nodes` agents below the root.
 std::vector<std::size_t> kary(std::size_t nodes, std::size_t k) {
   std::vector<std::size_t> parents;
   for (std::size_t i = 1; i <= nodes; ++i)
@@ -43,7 +43,7 @@ std::vector<std::size_t> kary(std::size_t nodes, std::size_t k) {
   return parents;
 }
 
-// One table: what a get may be answered.
+// One table that says which answers to a get are right.
 class Model {
  public:
   explicit Model(std::size_t nodes) : own_(nodes) {}
@@ -51,7 +51,7 @@ class Model {
     own_[node][key] = value;
     since_[key].insert(value);
   }
-  // Who put a key in the same stage is everybody's winner; `answer` tells which one that was.
+  // If several nodes put a key in the same stage, one value wins on all nodes. `answer` says which.
   template <class F>
   void fence(F&& answer) {
     for (auto& [key, values] : since_) {
@@ -95,7 +95,7 @@ void play(PolicyKind kind, std::uint64_t seed) {
   Tree tree(kind, parents, limit);
   Model model(nodes + 1);
   const std::uint64_t keys = 1 + random.below(40);
-  const bool own_keys = random.chance(1, 2);  // as MPI libraries: nobody puts another's key
+  const bool own_keys = random.chance(1, 2);  // as in MPI libraries
   for (int step = 0; step < 200; ++step) {
     const std::size_t node = 1 + random.below(nodes);
     const std::string key =
@@ -166,7 +166,8 @@ TEST_CASE("messages at the root and at every agent are those of Table 3.1") {
         INFO(name_of(kind) << ", degree " << k << ", node " << node);
         const std::size_t below = (subtree[node] - 1) * kRanks * kPairs * kStages;
         const std::size_t fences = children[node] * kStages;
-        // hcs: every pair below comes by itself, O(p*n) at the root; the others: one a child.
+        // Under hcs the root receives every pair by itself, O(p*n). Under the others a child sends
+        // one message a fence.
         CHECK(tree.traffic(node).received == fences + (kind == PolicyKind::hcs ? below : 0));
         CHECK(tree.traffic(node).sent_down == fences);
         const std::size_t own = node == 0 ? 0 : kRanks * kPairs * kStages;
@@ -178,12 +179,13 @@ TEST_CASE("messages at the root and at every agent are those of Table 3.1") {
             CHECK(held == below + own);  // O(p*n) at the root only
             break;
           case PolicyKind::hcmab:
-            CHECK(held == (node == 0 ? 0 : all));  // O(p*n) everywhere (the root is never asked)
+            CHECK(held == (node == 0 ? 0 : all));  // O(p*n); the root is never asked
             break;
           case PolicyKind::hcmab_lru:
             CHECK(held == (node == 0 ? all : all / kStages));  // O(p): one stage's worth
             break;
-          case PolicyKind::dht:  // O(p*n) over all nodes, the root none; counted below
+          // Over all nodes O(p*n), with none on the root. Another test counts them.
+          case PolicyKind::dht:
             break;
         }
       }
@@ -204,7 +206,8 @@ TEST_CASE("a key asked for goes up once for every agent that does not hold it") 
           REQUIRE(tree.get(node, cat("card-", other)) == "value");
       }
     }
-    // Each half holds its own seven keys and asks the root once for each of the other half's.
+    // Each half of the tree holds its own seven keys, and asks the root once for each of the other
+    // half's.
     CHECK(tree.traffic(0).received - before == 14);
   }
 }
@@ -212,7 +215,7 @@ TEST_CASE("a key asked for goes up once for every agent that does not hold it") 
 TEST_CASE("hcmab-lru: memory is flat over 64 stages, the others' grows with them") {
   constexpr std::size_t kNodes = 20;
   for (const PolicyKind kind : kAll) {
-    if (kind == PolicyKind::dht) continue;  // grows as well, by its share: see below
+    if (kind == PolicyKind::dht) continue;  // it grows by its share: see below
     Tree tree(kind, kary(kNodes, 4));
     std::vector<std::uint64_t> largest;
     for (int stage = 0; stage < 64; ++stage) {
@@ -266,7 +269,7 @@ TEST_CASE("dht: every pair is held once, by the node of its owner, beside bounde
         REQUIRE(tree.at(node).usage().bytes <= owned[node] + kLimit);
       }
     }
-    // O(p/n): 80 pairs of 64 bytes a node on average, and no node has twice as many.
+    // A node owns O(p/n) pairs: 80 pairs of 64 bytes on average, and no node owns twice as many.
     CHECK(owned[0] == 0);
     CHECK(*std::max_element(owned.begin(), owned.end()) < 2 * kStages * kPairs * 64);
   }
@@ -304,7 +307,8 @@ TEST_CASE("dht: a key asked for crosses a link once, and again when its copy has
   };
   std::uint64_t before = crossed();
   ask_all();
-  CHECK(crossed() - before == 14 * 14);  // 14 links, and every key is wanted on both sides of each
+  // Each of the 14 links is crossed once for every key, because both sides want all keys.
+  CHECK(crossed() - before == 14 * 14);
   before = crossed();
   ask_all();
   CHECK(crossed() == before);
@@ -325,7 +329,8 @@ TEST_CASE("dht: who passes a pair on drops its copy, and keeps nothing of it for
   policy->pair_passes(foreign, "new", 0);
   CHECK(policy->get(foreign, false).found == Found::elsewhere);
   CHECK(policy->usage().pairs == 0);
-  // What is on its way from here is for this node's ranks only, and no answer takes its place.
+  // A pair that is on its way from this node is visible to this node's ranks only, and no answer
+  // replaces it.
   policy->put(foreign, "own");
   policy->answer_passes(foreign, "old");
   CHECK(policy->get(foreign, false).value == "own");
@@ -403,7 +408,7 @@ TEST_CASE("pieces are cut between pairs") {
     ++count;
   });
   CHECK(joined == pairs);
-  CHECK(count == 5);  // three pairs, two, the large one, three, one
+  CHECK(count == 5);  // pairs: three, two, large, three, one
   for_each_piece("", 100, [](std::string_view) { FAIL("nothing to cut"); });
   for_each_piece("\x05", 100, [](std::string_view) { FAIL("malformed"); });
 }

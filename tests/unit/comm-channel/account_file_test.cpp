@@ -1,4 +1,4 @@
-// What a rank tells of what it has used.
+// Tests the file in which a rank reports the resources that it has used.
 #include "comm-channel/account_file.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Who never waits, and only asks again and again, is told that a rank of the node has ended.
+// Tests that a caller that never waits, and only asks again and again, is told that a rank of the
+// node has ended.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -22,7 +23,7 @@ struct Board {
   std::atomic<std::uint32_t> joined;
 };
 
-// Rank 0 of three, of which 1 has ended without a word; 2 is in this process.
+// Rank 0 of three. Rank 1 has ended without a word, and rank 2 is in this process.
 struct Left {
   explicit Left(Threads threads) {
     Options options;
@@ -54,7 +55,7 @@ struct Left {
   std::unique_ptr<Channel> channel, another;
 };
 
-// What only a wrong answer lasts for.
+// Asks until `asked` returns true. Only a wrong answer makes this last long.
 template <class Asked>
 void ask_until(Asked asked) {
   const auto enough = std::chrono::steady_clock::now() + 20s;
@@ -62,7 +63,7 @@ void ask_until(Asked asked) {
     std::this_thread::yield();
 }
 
-// The way to a rank of another node, by which no bytes go now; messages do.
+// Plays the network to a rank of another node: it carries no bulk data, but it carries messages.
 class NoRoom final : public Network {
  public:
   explicit NoRoom(std::vector<Header>& sent) : sent_(sent) {}
@@ -103,7 +104,7 @@ class NoRoom final : public Network {
   std::string describe() const override { return {}; }
 
   std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
-  bool takes = true;  // messages
+  bool takes = true;  // it carries messages
   bool connected = true;
 
  private:
@@ -216,7 +217,7 @@ TEST_CASE("channel ends: bytes that wait for room to be moved end with their ran
   }
 }
 
-// It would be waited for when the channel is closed.
+// The channel would wait for such an answer when it closes.
 TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it") {
   World world;
   world.size = world.nodes = 2;
@@ -244,7 +245,7 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
   CHECK_FALSE(messenger.blocked());
 }
 
-// No launcher tells here, and nothing breaks.
+// No launcher reports a death here, and no connection breaks.
 TEST_CASE("channel ends: a rank that the program takes for ended ends what waits for it") {
   for (const Threads threads : {Threads::single, Threads::multiple}) {
     World world;
@@ -273,7 +274,7 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
   }
 }
 
-// They were never connected, so that nothing but the launcher can tell.
+// The ranks were never connected, so only the launcher can tell that one has ended.
 TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether they ended well") {
   for (const bool probes : {false, true}) {
     World world;
@@ -284,7 +285,7 @@ TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether 
     std::vector<int> asked;
     auto made = std::make_unique<NoRoom>(sent);
     made->connected = false;
-    // The first question makes the launcher ask that rank's node.
+    // The first question makes the launcher ask the node of that rank.
     const auto channel = channel_over(world, Options(),
                                       Links{nullptr, std::move(made), {}, [&](int rank) {
                                               asked.push_back(rank);

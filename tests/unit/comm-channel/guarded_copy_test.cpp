@@ -1,4 +1,4 @@
-// Copies to and from memory that is not there: an error, and no signal.
+// Tests that a copy to or from memory that does not exist returns an error and raises no signal.
 #include "comm-channel/guarded_copy.h"
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 namespace scela::channel::test::guarded_copy_test {
 namespace {
 
-// Two pages with none behind them.
+// Two mapped pages, and an unmapped one behind them.
 struct Pages {
   Pages()
       : size(2 * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
@@ -31,14 +31,14 @@ struct Pages {
   std::byte* const bytes;
 };
 
-// What a copy does, whichever way it goes.
+// Returns true if copies of both directions are guarded.
 bool is_guarded() {
   GuardedCopy copy;
   const Pages pages;
   std::vector<std::byte> data(pages.size + 8), got(pages.size + 8);
   for (std::size_t i = 0; i < data.size(); ++i)
     data[i] = static_cast<std::byte>(i * 7 + i / 256);
-  for (int round = 0; round < 2; ++round) {  // what failed has left nothing behind
+  for (int round = 0; round < 2; ++round) {  // a failed copy has left nothing behind
     bool good = copy(pages.bytes, data.data(), pages.size) &&
                 copy(got.data(), pages.bytes, pages.size) &&
                 std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(pages.size),
@@ -48,7 +48,7 @@ bool is_guarded() {
            !copy(got.data(), pages.bytes, pages.size + 8) &&
            !copy(got.data(), pages.bytes + pages.size, 8) &&
            !copy(pages.bytes + pages.size, data.data(), 8);
-    // Memory that may be read only is not written.
+    // A copy does not write to memory that is read-only.
     ::mprotect(pages.bytes, pages.size, PROT_READ);
     good = good && !copy(pages.bytes, data.data(), 8) && copy(got.data(), pages.bytes, 8);
     ::mprotect(pages.bytes, pages.size, PROT_READ | PROT_WRITE);

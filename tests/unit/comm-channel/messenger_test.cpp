@@ -1,4 +1,4 @@
-// Messages between ranks of a node: order, sizes, late receivers, ends.
+// Tests messages between ranks of a node: order, sizes, late receivers, ends.
 #include "comm-channel/messenger.h"
 
 #include <catch2/catch.hpp>
@@ -44,7 +44,7 @@ TEST_CASE("channel: a message to oneself, of every size, before its receive and 
       Operation* receive = late ? nullptr : &ranks.receive(0, kAnySource, kAnyTag, got);
       Operation& send = ranks.send(0, 0, 9, sent);
       if (late) {
-        CHECK(send.complete() == (size <= 4096));  // a large one stays where it is
+        CHECK(send.complete() == (size <= 4096));  // a large one stays with its sender
         receive = &ranks.receive(0, 0, 9, got);
       }
       CHECK(send.complete());
@@ -174,7 +174,7 @@ TEST_CASE(
   CHECK_FALSE(sends[0]->complete());
   ranks[1].discard(5);
   ranks[1].discard(5);
-  for (const Data* const data : {&small, &large, &small})  // the first has its receive yet
+  for (const Data* const data : {&small, &large, &small})  // a receive is posted for the first
     sends.push_back(&ranks.send(0, 1, 1, *data, 5, true));
   sends.push_back(&ranks.send(1, 1, 1, small, 5, true));
   ranks.send(0, 1, 1, small, 4);
@@ -223,8 +223,8 @@ TEST_CASE("channel: what comes in a context that is accepted again is kept") {
   CHECK(ranks[1].probe({8, kAny, kAny}) == nullptr);
 }
 
-// Of a million messages that wait, a discarded context makes none dearer: nothing but what comes in
-// it is looked at.
+// If a context is discarded, the cost does not grow with the messages that wait in other contexts,
+// even with a million of them.
 TEST_CASE("channel: messages of other contexts are not looked at for those that are discarded") {
   Ranks ranks(2);
   const Data small = data_of(8, 1);
@@ -305,8 +305,8 @@ TEST_CASE(
   CHECK(anybody.complete());
 }
 
-// Each message says who sent it, its tag, its number among those of its sender, receiver and tag,
-// and its size.
+// Each message carries its sender, its tag, its size, and its number among the messages with its
+// sender, receiver and tag.
 struct Stamp {
   std::uint32_t source, tag, number, size;
 };
@@ -325,7 +325,8 @@ TEST_CASE("channel: random messages of random sizes arrive whole, once, and in o
     std::unique_ptr<Data> data;
   };
   std::deque<Under> sends, receives;
-  std::array<int, kRanks> open{};  // receives that wait, less messages that were sent to the rank
+  // Receives that wait, less messages that were sent to the rank.
+  std::array<int, kRanks> open{};
   const auto pick = [&](int below) {
     return static_cast<int>(random.below(static_cast<std::uint64_t>(below)));
   };
@@ -338,7 +339,7 @@ TEST_CASE("channel: random messages of random sizes arrive whole, once, and in o
     });
   };
   const auto look_at_receives = [&] {
-    // Of the messages of one sender and tag, an earlier receive has the earlier one.
+    // Among messages of one sender and tag, an earlier receive must have the earlier message.
     for (Under& one : receives) {
       if (one.operation == nullptr || !one.operation->complete()) continue;
       const Status status = one.operation->status;
@@ -375,7 +376,7 @@ TEST_CASE("channel: random messages of random sizes arrive whole, once, and in o
         break;
       }
       case 1: {
-        // One kind of receive a rank, so that all complete in the end: by wildcards.
+        // Each rank posts wildcard receives only, so that all of them complete in the end.
         auto data = std::make_unique<Data>(21000);
         Operation& operation = ranks.receive(rank, kAnySource, kAnyTag, *data);
         receives.push_back({rank, &operation, std::move(data)});

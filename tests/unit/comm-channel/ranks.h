@@ -1,4 +1,5 @@
-// The ranks of a node in one process: their messengers over one mapping, moved by the test.
+// Runs the ranks of a node in one process: their messengers share one mapping, and the test moves
+// them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -58,7 +59,7 @@ class Ranks {
     (*this)[rank].begin(operation);
     return operation;
   }
-  // Until nobody has anything to move.
+  // Polls until no rank has anything to move.
   void settle() {
     for (bool moved = true; moved;) {
       moved = false;

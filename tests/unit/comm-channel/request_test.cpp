@@ -1,4 +1,5 @@
-// Requests whose messages were gone before there was one.
+// Tests requests: sends that are over before their request exists, sends that nothing receives, and
+// errors.
 #include "comm-channel/include/scela/request.h"
 
 #include <array>
@@ -43,8 +44,8 @@ struct Pair {
   }
 };
 
-// Of sends that nothing receives, when both ends close: of a small one that is to be matched, one
-// that is offered, and one to itself.
+// Both ends close while they have sends that nothing receives: a small synchronous one, an offered
+// one, and ones to the rank itself.
 TEST_CASE(
     "channel requests: where both ends close, sends that nothing receives end, and name the "
     "receiver") {
@@ -74,7 +75,7 @@ TEST_CASE(
   }
 }
 
-// It receives what has come before, and closes; the other end goes on.
+// The receiver takes what has come before and closes. The other end goes on.
 TEST_CASE(
     "channel requests: a send to a rank that closes without receiving it ends, and no other") {
   Pair pair;
@@ -138,7 +139,7 @@ TEST_CASE("channel requests: a send that was over at once is a request as any ot
   CHECK_FALSE(requests[1].cancel());
   CHECK_FALSE(requests[1].persistent());
   CHECK(requests[1].start().code == Code::argument);
-  requests[1] = Request();  // one of them, not both
+  requests[1] = Request();  // one of the two requests
   CHECK(wait_any(requests, std::chrono::seconds(0)) == 2);
   CHECK(requests[0].cancel());
   for (int message = 0; message < 2; ++message) {

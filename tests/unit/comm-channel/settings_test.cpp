@@ -1,4 +1,4 @@
-// What the environment says about the channel.
+// Tests how the environment sets the channel's options.
 #include "comm-channel/settings.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Messages in parts: what happens between two parts of one.
+// Tests messages in parts: what happens between two parts of one message.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace scela::channel::test::stream_test {
 namespace {
 
-// More than there is room for in a rank's part of the node's memory.
+// A message that is longer than the room in a rank's part of the node's memory.
 constexpr std::size_t kLong = 300'000;
 
 Options in_parts() {
@@ -18,7 +18,7 @@ Options in_parts() {
   return options;
 }
 
-// The sender is stopped by want of room, and the receiver has taken some of it.
+// The sender has stopped because it has no room, and the receiver has taken a part of the message.
 struct Begun {
   Ranks ranks{2, in_parts()};
   Data sent = data_of(kLong, 3);
@@ -49,7 +49,7 @@ TEST_CASE(
   CHECK_FALSE(sending.complete());
   CHECK_FALSE(behind.complete());
   ranks.settle();
-  CHECK(sending.complete());  // whether it is received or not
+  CHECK(sending.complete());  // before a receive, too
   CHECK(behind.complete());
   if (late) one = receive(first);
   Operation* const two = receive(second);

@@ -1,5 +1,5 @@
-// Several threads of each rank call at once, and the ranks are threads of one process over one
-// mapping: the thread sanitizer sees all of it.
+// Several threads of each rank call at once. The ranks are threads of one process over one mapping,
+// so the thread sanitizer sees all of it.
 #include <sys/syscall.h>
 
 #include <array>
@@ -49,7 +49,8 @@ struct Job {
   std::vector<std::unique_ptr<Channel>> channels;
 };
 
-// What a thread sends in a round; its receiver, the thread of its number, knows it too.
+// Returns what a thread sends in a round. Its receiver, the thread with the same number, computes
+// it too.
 Data data_of(int from, int thread, int round) {
   constexpr std::array<std::size_t, 6> kSizes{0, 8, 24, 500, 513, 20'000};
   Data data(kSizes[static_cast<std::size_t>(round * 5 + thread) % kSizes.size()]);
@@ -58,7 +59,8 @@ Data data_of(int from, int thread, int round) {
   return data;
 }
 
-// One thread of a rank: sends to the rank behind, receives from the one before, by its own tag.
+// One thread of a rank. It sends to the next rank and receives from the rank before, with a tag of
+// its own.
 class Caller {
  public:
   Caller(Channel& channel, int thread, std::atomic<int>& wrong)
@@ -76,7 +78,7 @@ class Caller {
       const Data expected = data_of(before_, thread_, round);
       const Data got = received(round, expected.size());
       if (got != expected) wrong_.fetch_add(1);
-      // Or it is waited for where it ends.
+      // In other rounds the request is waited for where it goes out of scope.
       if (round % 4 < 2 && !send.wait()) wrong_.fetch_add(1);
     }
   }
@@ -95,7 +97,7 @@ class Caller {
         return receive.status() ? got : Data();
       }
       case 2: {
-        // One of the two never comes, and goes with its request.
+        // One of the two messages never comes. Its receive ends with its request.
         Data never(8);
         std::array<Request, 2> requests{channel_.irecv(before_, 1000 + thread_, never),
                                         channel_.irecv(before_, thread_, got)};
@@ -115,7 +117,8 @@ class Caller {
         return receive.status() ? got : Data();
       }
       default: {
-        // Left before it is there: whoever has it then, its buffer is not written any more.
+        // The receive is cancelled before its message is there. No thread writes to its buffer any
+        // more.
         Data other(8);
         channel_.irecv(before_, 1000 + thread_, other).cancel();
         if (channel_.recv(before_, 1000 + thread_, other, kWorld, 20us).error.code !=
@@ -178,7 +181,7 @@ TEST_CASE("channel threads: a send that is let go is over when another thread ha
   for (int i = 0; i < kMessages; ++i) {
     Data data(8, static_cast<std::byte>(i));
     { const Request left = job[0].issend(1, 1, data); }
-    data.assign(8, std::byte{0xee});  // the channel's no more
+    data.assign(8, std::byte{0xee});  // the channel does not need it any more
     if (job[0].accounts().messages_sent != static_cast<std::uint64_t>(i) + 1) ++early;
   }
   receiver.join();
@@ -188,15 +191,15 @@ TEST_CASE("channel threads: a send that is let go is over when another thread ha
   CHECK(received == kMessages);
 }
 
-// Ranks that outnumber their processors yield first, and each yield counts: who never sleeps never
-// looks who has died.
+// Ranks that outnumber their processors yield first, and each yield counts. A rank that never
+// sleeps never looks for deaths.
 TEST_CASE("channel threads: who waits for nothing that comes falls asleep") {
   const auto ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;
   Job job(ranks);
   Data got(8);
   Status status;
   std::thread waiting([&] { status = job[0].recv(1, 1, got); });
-  // It has yielded so often before that only who does not count would not sleep yet.
+  // The rank has yielded so often that it would only be awake if it did not count.
   const auto over = std::chrono::steady_clock::now() + 20s;
   while (job[0].accounts().sleeps == 0 && std::chrono::steady_clock::now() < over)
     std::this_thread::sleep_for(10ms);
@@ -211,7 +214,8 @@ TEST_CASE("channel threads: ranks with one thread each, which no lock guards") {
   run_all(job, 1, 120);
 }
 
-// In pieces, so that a receive's limit is over when its message has begun to come.
+// Messages go in pieces here, so that a receive's limit may pass when its message has begun to
+// come.
 TEST_CASE("channel threads: a receive whose limit is over has taken no message from the next one") {
   shm::test::Child child([] {
     if (!shm::test::refuse({SYS_process_vm_readv}, EPERM)) return 2;
@@ -228,7 +232,7 @@ TEST_CASE("channel threads: a receive whose limit is over has taken no message f
     });
     Data got(20'000);
     for (int received = 0; received < kMessages;) {
-      const bool taken = sent > received;  // by a receive before this one
+      const bool taken = sent > received;  // an earlier receive took it
       const Status status = job[1].recv(0, 1, got, kWorld, 0ns);
       if (status ? got[0] != static_cast<std::byte>(received++) : taken) std::_Exit(1);
     }

@@ -94,7 +94,7 @@ TEST_CASE("every truncation of a mixed sequence of fields fails cleanly") {
     out.raw("raw");
     const auto read = [&](std::string_view bytes) {
       ByteReader in(bytes);
-      // A list, so that all are read, in this order, whatever the first ones are.
+      // A list evaluates all reads, in this order, whatever the first ones return.
       const bool equal[] = {in.u8() == 200,        in.flag(),          in.ranks() == ranks,
                             in.varint() == number, in.text() == text,  in.u16() == 9,
                             in.u64() == number,    in.raw(3) == "raw", in.done()};
@@ -102,7 +102,7 @@ TEST_CASE("every truncation of a mixed sequence of fields fails cleanly") {
     };
     REQUIRE(read(out.bytes()));
     for (std::size_t length = 0; length < out.size(); ++length) {
-      // A copy of its own, so that a read past the end is seen by the address sanitizer.
+      // The bytes are in a separate copy, so that the address sanitizer sees a read past the end.
       const std::vector<char> part(out.bytes().begin(),
                                    out.bytes().begin() + static_cast<std::ptrdiff_t>(length));
       REQUIRE_FALSE(read({part.data(), part.size()}));
@@ -166,12 +166,12 @@ TEST_CASE("rank sets that are out of order, overlapping or beyond the last rank 
     return in.done();
   };
   CHECK(reads({2, 5, 1, 3, 0}));             // 5-6, 9
-  CHECK_FALSE(reads({2, 5, 1, 0, 0}));       // the second begins where the first ends
-  CHECK(reads({1, 0xfffffffeu, 0}));         // the last rank there can be
-  CHECK_FALSE(reads({1, 0xffffffffu, 0}));   // one more
+  CHECK_FALSE(reads({2, 5, 1, 0, 0}));       // the second begins at the first's end
+  CHECK(reads({1, 0xfffffffeu, 0}));         // the last possible rank
+  CHECK_FALSE(reads({1, 0xffffffffu, 0}));   // one past the last possible rank
   CHECK_FALSE(reads({1, 0xffffffffu, 1}));   // ends at 2^32
   CHECK_FALSE(reads({1, 1, 0xffffffffu}));   // ends at 2^32
-  CHECK_FALSE(reads({1, 0x100000000u, 0}));  // begins there
+  CHECK_FALSE(reads({1, 0x100000000u, 0}));  // it begins at 2^32
   CHECK_FALSE(reads({3, 0, 0, 2, 0}));       // one range is missing
 }
 

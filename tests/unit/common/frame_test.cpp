@@ -16,7 +16,8 @@ std::string frame(std::uint8_t kind, const std::string& payload) {
   return frame_header(kind, payload.size()) + payload;
 }
 
-// Feeds `stream` in pieces whose sizes `next_piece` gives; every whole frame in order.
+// Feeds `stream` in pieces of the sizes that `next_piece` returns. Returns every whole frame in
+// order.
 template <class F>
 std::vector<Frame> decode_in_pieces(const std::string& stream, F next_piece) {
   FrameDecoder decoder;
@@ -118,7 +119,7 @@ TEST_CASE("a bad frame behind a good one does not take the good one with it") {
   decoder.feed(frame(1, "good") + frame_header(1, kMaxPayload + 1));
   CHECK((*decoder.next())->payload == "good");
   CHECK_FALSE(decoder.next().has_value());
-  CHECK_FALSE(decoder.next().has_value());  // final
+  CHECK_FALSE(decoder.next().has_value());  // the error stays
 }
 
 }  // namespace frame_test

@@ -11,7 +11,7 @@ using namespace scela;
 
 namespace {
 
-// k + k^2 + ... + k^depth, as written in the rule.
+// Returns k + k^2 + ... + k^depth, as the rule writes it.
 std::uint64_t capacity(std::uint64_t degree, std::uint32_t depth) {
   std::uint64_t level = 1;
   std::uint64_t total = 0;
@@ -20,7 +20,7 @@ std::uint64_t capacity(std::uint64_t degree, std::uint32_t depth) {
   return total;
 }
 
-// Levels of agents when the root splits `nodes` hosts.
+// Returns the levels of agents if the root splits `nodes` hosts.
 std::uint32_t tree_depth(std::uint32_t nodes, std::uint32_t degree) {
   std::uint32_t most = 0;
   for (const Slice& slice : split({0, nodes}, degree))
@@ -66,12 +66,12 @@ TEST_CASE("the degree of some well-known sizes") {
   CHECK(degree(1000, 16) == 10);
   CHECK(degree(4096, 8) == 16);
   CHECK(degree(1000, 120) == 7);        // capped: 128 - 1 - 120
-  CHECK(degree(10'000'000, 0) == 127);  // capped by connections alone
+  CHECK(degree(10'000'000, 0) == 127);  // the connections alone cap it
 }
 
 TEST_CASE("the degree never exceeds what log_k(n) <= MAX_DEPTH asks for") {
-  // The thesis counts the first agent as the tree's root; scela-run as an extra root saves a
-  // little.
+  // The thesis counts the first agent as the tree's root. Here scela-run is an extra root, which
+  // saves a little.
   for (std::uint32_t nodes = 2; nodes <= 5000; ++nodes) {
     std::uint64_t thesis = 1;
     while (thesis * thesis * thesis < nodes)
@@ -145,7 +145,8 @@ TEST_CASE("the height of a slice is the longest way down to a leaf") {
 TEST_CASE("every node has the parent that handed it its slice") {
   CHECK(parents(0, 3).empty());
   CHECK(parents(5, 5) == std::vector<std::uint32_t>(5, kRootParent));
-  // Two children of the root, 0 and 4; each has two of its own, 0's first one has one more.
+  // The root has two children, 0 and 4. Each has two of its own, and the first child of 0 has one
+  // more.
   CHECK(parents(7, 2) == std::vector<std::uint32_t>{kRootParent, 0, 1, 0, kRootParent, 4, 4});
   for (const std::uint32_t nodes : {1u, 2u, 15u, 64u, 1000u, 4097u}) {
     const std::uint32_t degree = choose_degree(nodes, 8, {}).value();

@@ -1,5 +1,5 @@
-// Node sets as ClusterShell 1.9.1 (Debian 12's package) reads them: each row is a text, what
-// `nodeset --fold` printed for it and what `nodeset --expand` printed ("..." where that is long).
+// Checks node sets against ClusterShell 1.9.1 (Debian 12's package). Each row has a text, what
+// `nodeset --fold` printed for it, and what `nodeset --expand` printed ("..." if that is long).
 #include <catch2/catch.hpp>
 #include <string>
 

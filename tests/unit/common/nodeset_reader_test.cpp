@@ -8,7 +8,7 @@ using namespace scela;
 
 namespace {
 
-// "POSITION: why", with the position counted from 1.
+// Returns "POSITION: why", with the position counted from 1.
 std::string complaint(const std::string& text) {
   const Result<NodeSet> set = NodeSet::parse(text);
   if (set) return "accepted as " + set->fold();

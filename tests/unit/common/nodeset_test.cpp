@@ -19,7 +19,8 @@ NodeSet parsed(std::string_view text) {
   return NodeSet::parse(text).value();
 }
 
-// Names in many shapes over few numbers, so that two sets of them overlap and fold.
+// Returns a name in one of many shapes over few numbers, so that two sets of such names overlap and
+// fold.
 std::string random_name(Random& random) {
   const auto number = [&] {
     static const char* const padding[] = {"", "", "", "0", "00"};
@@ -57,7 +58,7 @@ Names names_of(const NodeSet& set) {
   return {set.begin(), set.end()};
 }
 
-// What std::set says that an operation keeps.
+// Returns the names that the operation must keep, according to std::set.
 Names kept(const Names& a, const Names& b, bool left, bool both, bool right) {
   Names out;
   for (const std::string& name : a) {

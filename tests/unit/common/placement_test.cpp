@@ -13,8 +13,8 @@ using namespace scela;
 
 namespace {
 
-// 2 sockets with 64 cores each in 4 NUMA domains, 2 L3 caches each, 2 threads a core: cpu = 2 core
-// + thread.
+// The large machine has 2 sockets with 64 cores each in 4 NUMA domains. A domain has 2 L3 caches,
+// and a core has 2 threads: cpu = 2 core + thread.
 constexpr char kLarge[] = "pack:2 numa:4 l3:2 core:8 pu:2";
 constexpr char kSmall[] = "pack:2 numa:2 core:2 pu:2";
 
@@ -36,7 +36,7 @@ PlacementPolicy policy(MapBy map_by, BindTo bind_to, std::uint32_t cpus = 1) {
   return out;
 }
 
-// "0-1 2-3": the processors of each rank; or the error.
+// Returns the processors of each rank, for example "0-1 2-3", or the error.
 std::string places(const Topology& topology, const PlacementPolicy& placement,
                    std::uint64_t ranks) {
   auto placer = Placer::create(topology, placement);
@@ -56,7 +56,7 @@ TEST_CASE("ranks bound to cores take them in order, with all of their threads") 
   CHECK(places(small, policy(MapBy::slot, BindTo::core), 3) == "0-1 2-3 4-5");
   CHECK(places(small, policy(MapBy::core, BindTo::core), 3) == "0-1 2-3 4-5");
   CHECK(places(small, policy(MapBy::slot, BindTo::hwthread), 3) == "0 1 2");
-  // By core, each rank has a core before the second threads have any.
+  // If ranks are mapped by core, each has a core before the second threads are used.
   CHECK(places(small, policy(MapBy::core, BindTo::hwthread), 9) == "0 2 4 6 8 10 12 14 1");
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("a rank is bound to the whole object that its cores lie in") {
   CHECK(places(large, policy(MapBy::slot, BindTo::l3), 9) ==
         "0-15 0-15 0-15 0-15 0-15 0-15 0-15 0-15 16-31");
   CHECK(places(large, policy(MapBy::core, BindTo::socket), 1) == "0-127");
-  // What it needs may lie in two of them.
+  // The cores of a rank may lie in two L3 caches.
   CHECK(places(large, policy(MapBy::slot, BindTo::l3, 12), 2) == "0-31 16-47");
 }
 
@@ -91,7 +91,7 @@ TEST_CASE(
 }
 
 TEST_CASE("an odd machine is filled to its last core") {
-  // Unequal NUMA domains, threads missing, processors numbered as they like.
+  // The NUMA domains are unequal, threads are missing, and the processors have arbitrary numbers.
   const Topology odd = only(topology_of(kSmall), "0,3,5-7,12");
   CHECK(places(odd, policy(MapBy::slot, BindTo::core), 5) == "0 3 5 6-7 12");
   CHECK(places(odd, policy(MapBy::numa, BindTo::core), 5) == "0 5 12 3 6-7");
@@ -136,7 +136,7 @@ TEST_CASE("what a node does not have is named") {
   CHECK(places(Topology(), policy(MapBy::slot, BindTo::core), 1).find("does not tell which") !=
         std::string::npos);
   PlacementPolicy large = policy(MapBy::numa, BindTo::core, 3);
-  large.overload = true;  // which does not make a domain larger
+  large.overload = true;  // domains stay as small
   CHECK(
       places(small, large, 1) ==
       "bind ranks to 3 cores each: the largest NUMA domain of the node has 2, the node 8 cores (16 "
@@ -198,7 +198,7 @@ TEST_CASE(
       CHECK_FALSE(taken.intersects(cpus));
       taken.add(cpus);
     }
-    // The order of numbers moves places about, it does not change them.
+    // The order of numbers changes which rank has a place, but not the places.
     placement.order = PlaceOrder::made;
     auto plain = Placer::create(topology, placement)->next(*room).value();
     CHECK(std::multiset<CpuSet>(made->begin(), made->end()) ==

@@ -40,7 +40,8 @@ Model members(const RankSet& set) {
   return out;
 }
 
-// Sorted, disjoint, and not even adjacent: the form that makes == mean equal sets.
+// Returns true if the ranges are sorted, disjoint and not adjacent. In this form, equal sets
+// compare equal.
 bool is_normal(const RankSet& set) {
   for (std::size_t i = 0; i < set.ranges().size(); ++i) {
     if (set.ranges()[i].first > set.ranges()[i].last) return false;

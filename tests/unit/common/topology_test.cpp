@@ -12,8 +12,8 @@ using namespace scela;
 
 namespace {
 
-// 2 sockets, 2 NUMA domains each, 2 cores each, 2 threads a core numbered as x86 does: 0-7, then
-// 8-15.
+// Returns a machine of 2 sockets, with 2 NUMA domains each and 2 cores a domain. A core has 2
+// threads, numbered as on x86: 0-7, then 8-15.
 Topology usual() {
   std::vector<Processor> all;
   for (std::uint32_t cpu = 0; cpu < 16; ++cpu) {
@@ -26,7 +26,8 @@ Topology usual() {
 }  // namespace
 
 TEST_CASE("objects are numbered in the machine's order, whatever numbers the system gives them") {
-  // Sockets 7 and 3, of which 3 has the lowest processor; cores with the same numbers on both.
+  // The machine has sockets 7 and 3, and socket 3 has the lowest processor. Both sockets use the
+  // same core numbers.
   std::vector<Processor> all;
   for (const std::uint32_t cpu : {5u, 0u, 2u, 7u, 4u, 1u, 6u, 3u}) {
     const std::uint32_t socket = cpu % 2 == 0 ? 3 : 7;
@@ -57,7 +58,7 @@ TEST_CASE("what may not be used goes, the numbers of the rest stay") {
       some.text() ==
       "2 cores (3 processors), cpus 5-6,13 of 16: the control group of the job (cpuset) allows no "
       "more");
-  // Nothing was taken away: there is nothing to explain.
+  // No processor was taken away, so the text explains nothing.
   CHECK(usual().restricted(usual().cpus(), Restriction::affinity).text() ==
         "8 cores (16 processors)");
 }
@@ -75,7 +76,7 @@ TEST_CASE("processors are shared out without overlap, sizes differing by at most
     }
     CHECK(all == whole.cpus());
   }
-  // The threads of a core stay together, however they are numbered.
+  // The threads of a core stay together, whatever their numbers are.
   CHECK(usual().share(0, 2).cpus().text() == "0-3,8-11");
 }
 
@@ -121,7 +122,8 @@ TEST_CASE("a topology travels as a few bytes and arrives as it was") {
       CHECK(Topology::parse(some.bytes()).value() == some);
     }
   }
-  // Cores with the same numbers on interleaved sockets, no L3 caches; and nothing at all.
+  // The odd machine has interleaved sockets with the same core numbers, and no L3 caches. The last
+  // topology is empty.
   std::vector<Processor> odd;
   for (std::uint32_t cpu = 0; cpu < 24; ++cpu)
     odd.push_back({cpu, 0, cpu % 5 * 2 + cpu % 2, kNoObject, cpu % 3, cpu % 2});

@@ -22,7 +22,7 @@ SendRequest send_of(std::uint64_t wr_id, std::uint32_t flags = send_flag::kSigna
   return request;
 }
 
-// Two programs, a queue pair of each, connected.
+// Two programs, each with a queue pair. The queue pairs are connected.
 struct Two {
   explicit Two(QpType type = QpType::rc)
       : a(fabric, 1), b(fabric, 2), from(a.make_qp(type)), to(b.make_qp(type)) {}
@@ -35,7 +35,7 @@ struct Two {
   QueuePair from, to;
 };
 
-// Writes down what it is told.
+// Records the events that the engine reports.
 class Listener final : public Watcher {
  public:
   Moment time() override { return ++now; }
@@ -54,7 +54,8 @@ class Listener final : public Watcher {
 
   Moment now = 0;
   std::string said;
-  std::function<void()> meanwhile;  // what a program does at that moment
+  // An action that a program takes at that moment.
+  std::function<void()> meanwhile;
 
  private:
   static std::string of(const Request& request) {
@@ -71,7 +72,7 @@ TEST_CASE("hca accounts: what processes have is counted for each and for the nod
   two.connect_both();
   static_cast<void>(two.b.make_qp(QpType::ud));
   static_cast<void>(two.b.make_qp(QpType::xrc_send));
-  // Two more lead to one other node.
+  // Two more queue pairs lead to one other node.
   two.fabric.machine.nodes[9] = 4;
   Way away;
   away.lid = 9;
@@ -163,7 +164,7 @@ TEST_CASE("hca accounts: requests are posted, executed or failed, and counted wh
   CHECK(b.received == 2);
   CHECK(b.received_bytes == 30);
   CHECK(b.completions == 2);
-  // Too long for the receiver: it fails, and what stands behind it is flushed.
+  // The message is too long for the receiver: it fails, and the requests behind it are flushed.
   two.b.post_recv(two.to, 3, {there.sge(0, 5)});
   for (std::uint64_t id : {3U, 4U, 5U})
     two.a.post_send(two.from, send_of(id), {here.sge(0, 10)});

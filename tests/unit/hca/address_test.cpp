@@ -55,7 +55,7 @@ TEST_CASE("hca address: what is no address of this adapter leads nowhere") {
 
 TEST_CASE("hca address: a queue pair hears what is sent to its own port, and nothing else") {
   const auto port = GENERATE(std::uint16_t{1}, std::uint16_t{2});
-  const bool is_there = port == 1;  // where connect() puts queue pairs
+  const bool is_there = port == 1;  // connect() puts queue pairs there
   Way way;
   way.lid = port;
   Pair pair(QpType::rc, way);

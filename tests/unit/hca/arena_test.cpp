@@ -13,7 +13,7 @@ using namespace scela::hca;
 
 namespace {
 
-// Small, so that chunks fill up soon.
+// The sizes are small, so that chunks fill up soon.
 constexpr Arena::Sizes kSizes{1024, 4096, 512, 32 * 1024};
 
 }  // namespace
@@ -110,7 +110,7 @@ TEST_CASE("what is given back is one with its neighbours, and is known to be use
   const auto longer = arena.take(256);
   REQUIRE(longer);
   CHECK(longer->offset == 256);
-  CHECK(longer->used_before == 128);  // behind that nobody wrote yet
+  CHECK(longer->used_before == 128);  // no user wrote behind that yet
 }
 
 TEST_CASE("only a piece can be given back, and only once") {

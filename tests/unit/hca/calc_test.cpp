@@ -1,4 +1,5 @@
-// Arithmetic of the adapter: every operation on every type, and what it leaves alone.
+// Tests the arithmetic of the adapter: each operation on each type, and that it changes no other
+// bytes.
 #include "hca/core/calc.h"
 
 #include <catch2/catch.hpp>
@@ -10,7 +11,7 @@ namespace {
 
 template <class Number>
 Number one(CalcOp op, CalcType type, Number a, Number b) {
-  // Off their alignment, and with a byte behind them that is nobody's.
+  // The numbers are not aligned, and bytes around them must stay unchanged.
   std::vector<std::byte> to(2 * sizeof a + 2, std::byte{9}), with(2 * sizeof a + 1);
   for (std::size_t i = 0; i < 2; ++i) {
     std::memcpy(&to[1 + i * sizeof a], &a, sizeof a);

@@ -1,4 +1,5 @@
-// Messages between queue pairs of a node: what arrives, what completes, and with which status.
+// Tests messages between queue pairs of a node: which bytes arrive, which requests complete, and
+// with which status.
 #include "hca/core/engine.h"
 
 #include <catch2/catch.hpp>
@@ -68,7 +69,7 @@ TEST_CASE("hca: RDMA write, read and atomics reach the memory that the key names
   swap.compare_add = 0x0101010101010103;
   swap.swap = 99;
   pair.a.post_send(pair.qa, swap, {mine.sge(40, 8)});
-  swap.compare_add = 1;  // is not there any more
+  swap.compare_add = 1;  // this value is not there any more
   swap.swap = 98;
   pair.a.post_send(pair.qa, swap, {mine.sge(48, 8)});
   pair.fabric.run();
@@ -162,7 +163,7 @@ TEST_CASE("hca: a key, a right or a range that is wrong ends the connection on b
   CHECK(pair.fabric.machine.events.size() == 1);
   for (const std::byte byte : theirs.bytes)
     CHECK(byte == std::byte{1});
-  // What is posted to a queue pair in error is flushed as well.
+  // Requests that are posted to a queue pair in error are flushed as well.
   pair.b.post_recv(pair.qb, 9, {});
   pair.a.post_send(pair.qa, request(Opcode::send, 3, 0), {});
   pair.fabric.run();

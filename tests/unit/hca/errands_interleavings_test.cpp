@@ -1,5 +1,5 @@
-// A process and its engine share out the parts of a message (hca/core/errands.h), in every order of
-// their steps.
+// Explores how a process and its engine share out the parts of a message (hca/core/errands.h), in
+// every order of their steps.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ using scela::test::Futexes;
 using scela::test::Interleavings;
 using scela::test::Turn;
 
-// As layout.h's, but for what they are made of.
+// These types are like those of layout.h, but consist of explored values.
 struct Part {
   Explored<ErrandState> state;
   struct {
@@ -34,11 +34,12 @@ struct World {
   Part part;
   Board board;
   Explored<std::uint64_t> inside;  // the process is within a transfer
-  Explored<std::uint64_t> moved;   // how often the bytes were
-  Explored<std::uint64_t> over;    // the message: its memory is somebody else's
+  Explored<std::uint64_t> moved;   // how often the bytes were moved
+  // The message is over: its memory may have another use.
+  Explored<std::uint64_t> over;
 };
 
-// What the kernel does for the process: it looks how much, once, then moves it.
+// Does what the kernel does for the process: it looks at the length once, then moves the bytes.
 bool transfer(World& world) {
   world.inside.store(1);
   const std::uint64_t bytes = world.part.there.bytes.load();
@@ -55,7 +56,7 @@ void help(World& world) {
   if (finish(world.board, world.part, transfer(world))) world.board.futexes.wake();
 }
 
-// It may be stopped wherever it is not within a transfer, for as long as it likes.
+// The process may be stopped for any time at any place outside of a transfer.
 bool stops_in_time(World& world) {
   return withdraw(world.part, [&] { return world.inside.load() == 0; });
 }
@@ -90,7 +91,7 @@ bool never(World&) {
   return false;
 }
 
-// Nobody is stopped: the engine sleeps until it is woken.
+// No process is stopped here: the engine sleeps until it is woken.
 void runs(Interleavings& run) {
   const auto world = std::make_shared<World>();
   run.thread("engine", [=] { copy(*world, never, true); });

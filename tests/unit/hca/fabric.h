@@ -1,5 +1,5 @@
-// Programs of one node on an interpreter, without processes: memory is arrays, and what a program
-// does is what the library would do.
+// Runs programs of one node on an interpreter, without processes. Memory is arrays, and the
+// programs do what the library would do.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace scela::hca::test {
 
-// The machine under an engine: remembers what it was told.
+// Plays the machine under an engine, and records what the engine tells it.
 class Machine final : public Host {
  public:
   struct Memory {
@@ -44,7 +44,7 @@ class Machine final : public Host {
   }
   bool alive(ProcessId process) override { return !dead.contains(process); }
 
-  // Memory that is not reached at once: orders wait until carry_out_some().
+  // This memory is not reached at once: orders wait until carry_out_some().
   bool at_once(ProcessId process) override { return !distant.contains(process); }
   Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override {
     std::deque<Given>& given = orders_[process];
@@ -69,7 +69,7 @@ class Machine final : public Host {
     if (found != given.end()) given.erase(found);
     ++forgotten;
   }
-  // The oldest order of one process. False: there is none.
+  // Carries out the oldest order of one process. Returns false if there is none.
   bool carry_out_some() {
     std::vector<ProcessId> with;
     for (const auto& [process, given] : orders_)
@@ -100,14 +100,15 @@ class Machine final : public Host {
     return all;
   }
   std::set<ProcessId> distant;
-  std::set<ProcessId> stopped;  // they carry out nothing
+  std::set<ProcessId> stopped;  // processes that carry out nothing
   std::size_t most_orders = 4;
   std::uint64_t carried_out = 0, forgotten = 0;
-  std::vector<std::uint64_t> copied_to;  // addresses, in the order in which they were written
+  // The addresses that were written, in the order in which they were written.
+  std::vector<std::uint64_t> copied_to;
   Shared allocate(ProcessId process, std::uint64_t bytes) override {
     if (full) return {};
     auto& shared = memory_[process].shared;
-    // Aligned by hand: the layout wants whole cache lines.
+    // The layout needs whole cache lines, so the memory is aligned by hand.
     shared.push_back(std::make_unique<std::byte[]>(bytes + 64));
     const auto base = (reinterpret_cast<std::uintptr_t>(shared.back().get()) + 63) / 64 * 64;
     Shared result;
@@ -155,11 +156,11 @@ class Machine final : public Host {
     return true;
   }
 
-  // Memory of a process: requests may name it.
+  // Adds memory of a process that requests may name.
   void map(ProcessId process, const void* address, std::uint64_t bytes) {
     memory_[process].mapped[reinterpret_cast<std::uint64_t>(address)] = bytes;
   }
-  // A pool there: its addresses begin at kPools.
+  // Adds a pool of the process. The addresses of pools begin at kPools.
   void map_pool(ProcessId process, const void* address, std::uint64_t bytes) {
     memory_[process].mapped[reinterpret_cast<std::uint64_t>(address) | kPools] = bytes;
   }
@@ -167,7 +168,7 @@ class Machine final : public Host {
     memory_[process].mapped.erase(reinterpret_cast<std::uint64_t>(address));
   }
 
-  // Where wake() rings, for a program with a thread of its own.
+  // Names the page where wake() rings, for a program with a thread of its own.
   void bell_of(ProcessId process, ProcessPage* page) { pages_[process] = page; }
   std::atomic<std::uint64_t> heard{0};  // completion events
 
@@ -179,7 +180,7 @@ class Machine final : public Host {
   std::deque<Frame> frames;  // on their way
   std::size_t most_frames = 1000;
   std::set<std::uint32_t> cut;
-  std::set<ProcessId> dead;  // though nobody has said so yet
+  std::set<ProcessId> dead;  // processes that died untold
 
   struct ChannelEvent {
     ProcessId process;
@@ -239,12 +240,12 @@ class Machine final : public Host {
 
 struct Fabric {
   explicit Fabric(const Settings& settings = {}) : engine(machine, settings) {}
-  // Runs until nothing is to be done at once.
+  // Runs until nothing can be done at once.
   void run() {
     while (engine.run(now) || (!lazy && machine.carry_out_some())) {
     }
   }
-  // To the next moment at which something is due; false: nothing is.
+  // Goes to the next moment at which something is due. Returns false if nothing is due.
   bool advance() {
     const auto next = engine.deadline();
     if (!next) return false;
@@ -337,7 +338,7 @@ class Program {
     if ((ask.create_flags & create_flag::kManagedSend) != 0) holds_sends_.insert(made.handle);
     return made;
   }
-  // A shared receive queue for so many requests; events name it by `cookie`.
+  // Makes a shared receive queue for this many requests. Events name it by `cookie`.
   Answer make_srq(std::uint32_t requests, std::uint64_t cookie = 0) {
     Ask ask;
     ask.operation = Operation::create_srq;
@@ -347,7 +348,7 @@ class Program {
     ask.cookie = cookie;
     return this->request(ask);
   }
-  // A queue pair of RC that receives from it.
+  // Makes an RC queue pair that receives from the shared queue.
   QueuePair make_qp(const Answer& srq) {
     Ask ask;
     ask.srq = srq.handle;
@@ -377,19 +378,19 @@ class Program {
     request.sge_count = static_cast<std::uint32_t>(sges.size());
     post_raw(qp, request, sges);
   }
-  // What stands behind the request is its list of pieces, or data.
+  // The list of pieces, or inline data, stands behind the request.
   void post_raw(const QueuePair& qp, const SendRequest& request, const std::vector<Sge>& body) {
     post(qps_[qp.handle].send, qps_[qp.handle].send_slots, qps_[qp.handle].send_stride, request,
          body);
-    // As the library.
+    // The bell rings under the same condition as in the library.
     if (!holds_sends_.contains(qp.handle) || wants_bell(qp)) ring_bell(qps_[qp.handle].send_bell);
   }
-  // Whether a bell is wanted though its requests are held.
+  // Returns true if the engine wants a bell although the requests are held.
   bool wants_bell(const QueuePair& qp) {
     return head(qps_[qp.handle].send)->ring_on_post.load() != 0;
   }
   bool knows(const QueuePair& qp) const { return qps_.contains(qp.handle); }
-  // True: the engine must be woken.
+  // Returns true if the engine must be woken.
   bool post_and_ring(const QueuePair& qp, SendRequest request, const std::vector<Sge>& sges,
                      EnginePage& engine) {
     request.sge_count = static_cast<std::uint32_t>(sges.size());
@@ -469,7 +470,7 @@ inline SendRequest remote(Opcode opcode, const Buffer& to, std::uint64_t offset 
   return made;
 }
 
-// To ready-to-send, towards a queue pair of the same node.
+// The way of a queue pair to ready-to-send, towards a queue pair of the same node.
 struct Way {
   std::uint32_t access = kAllRights;
   std::uint8_t timeout = 14, retries = 7, rnr_retries = 7, rnr_timer = 12, rd_atomic = 16;

@@ -1,4 +1,4 @@
-// What an engine does wrong on purpose (Faults), and what programs see of it.
+// Tests the faults that an engine commits on purpose (Faults), and what programs see of them.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -21,7 +21,7 @@ Faults late(std::uint32_t times) {
   return faults;
 }
 
-// A sender and a receiver of datagrams, on a node or on two; the sender's node has the faults.
+// A sender and a receiver of datagrams, on one node or on two. The sender's node has the faults.
 struct Datagrams {
   Datagrams(const Faults& faults, bool two_nodes, bool distant, std::uint64_t seed = 1)
       : left(with(faults, seed)), right(node(11)) {
@@ -111,7 +111,8 @@ TEST_CASE("hca faults: datagrams that are late arrive all, behind others, the sa
     }
     const Moment begun = datagrams.left.now;
     datagrams.run();
-    // Their sender has been told of all; of the others none has waited.
+    // The sender has a completion for each datagram. The datagrams that are not late have not
+    // waited.
     CHECK(datagrams.a->poll(datagrams.sent).size() == 200);
     std::vector<std::uint32_t> came = datagrams.numbers();
     CHECK(came.size() > 100);
@@ -208,7 +209,7 @@ TEST_CASE(
   int attempts = 1;
   while (pair.fabric.advance())
     ++attempts;
-  CHECK(attempts == (not_ready ? 3 : 4 + 1));  // the last timeout is waited for
+  CHECK(attempts == (not_ready ? 3 : 4 + 1));  // it waits for the last timeout
   const auto done = pair.a.poll();
   REQUIRE(done.size() == 1);
   CHECK(done[0].status == (not_ready ? Status::rnr_retry_exceeded : Status::retry_exceeded));
@@ -263,7 +264,7 @@ TEST_CASE(
   CHECK(done == 20);
   CHECK(pair.fabric.now - begun >= 19 * 50'000);
   CHECK(pair.fabric.now - begun <= 20 * 50'000);
-  // It sleeps meanwhile: nothing is to be done at once, and the next look has its time.
+  // The engine sleeps meanwhile: nothing can be done at once, and the next look has its time.
   pair.a.post_send(pair.from, remote(Opcode::rdma_write, theirs), {mine.all()});
   pair.a.post_send(pair.from, remote(Opcode::rdma_write, theirs), {mine.all()});
   pair.fabric.run();

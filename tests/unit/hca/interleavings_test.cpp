@@ -1,9 +1,9 @@
-// The steps that programs and their engine take without a lock (hca/core/bells.h,
-// hca/library/sleepers.h), in every order of them; with a step that is wrong on purpose, the order
-// in which somebody sleeps for ever is found.
+// Explores the steps that programs and their engine take without a lock (hca/core/bells.h,
+// hca/library/sleepers.h), in every order. If a step is wrong on purpose, the exploration finds the
+// order in which a process sleeps for ever.
 //
-// SCELA_INTERLEAVINGS: how many preemptions an execution may have, instead of the few that each
-// test takes time for.
+// SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
+// the few that its time allows.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ using scela::test::step;
 using scela::test::Turn;
 using scela::test::wait_until;
 
-// As layout.h's, but for what they are made of.
+// These types are like those of layout.h, but consist of explored values.
 struct Page {
   Explored<std::uint64_t> summary;
   std::array<Explored<std::uint64_t>, 2> words;
@@ -50,7 +50,7 @@ struct Completions {
   Explored<std::uint32_t> watched;
 };
 
-// What wakes the engine's process: eventfds, and connections that end.
+// The descriptors that wake the engine's process: eventfds, and connections that end.
 struct Descriptors {
   Explored<std::uint64_t> ready;
   void write() { ready.fetch_add(1); }
@@ -80,13 +80,13 @@ void fails(const Interleavings::Found& found, const std::string& how) {
   CHECK(found.problem.find(how) != std::string::npos);
 }
 
-// ---- bells: programs that post, and an engine that sleeps when nobody has ----
+// ---- bells: programs that post, and an engine that sleeps if no program has posted ----
 
 struct Node {
   std::array<Page, 2> pages;
   std::array<Requests, 2> requests;
   std::array<Explored<std::uint64_t>, 2> done;
-  std::array<Explored<std::uint64_t>, 2> gone;  // its connection has ended
+  std::array<Explored<std::uint64_t>, 2> gone;  // the program's connection has ended
   Asleep engine;
   Descriptors descriptors;
 };
@@ -107,13 +107,13 @@ bool says_so_too_softly(Node& node) {
   return !any_has_rung(node);
 }
 
-// As Server::run and Engine::run.
+// Does what Server::run and Engine::run do.
 void serve(Node& node, bool (*falls_asleep)(Node&)) {
   for (;;) {
     for (std::size_t i = 0; i < 2; ++i)
       take_bells(node.pages[i], [&](std::uint32_t) {
         const std::uint64_t posted = posted_to(node.requests[i]);
-        // What is published is whole.
+        // An entry that is published must be whole.
         if (posted != 0) expect(node.requests[i].entry.load() == 7, "an entry is whole");
         node.done[i].store(posted);
       });
@@ -151,8 +151,8 @@ void two_programs(Interleavings& run) {
     });
 }
 
-// One of them is killed somewhere: before it has written its entry, between that and publishing it,
-// or when it has said that the engine is awake and has not woken it.
+// One program is killed at any step. It may not have written its entry, or not have published it.
+// It may also have set the engine awake without waking it.
 void one_is_killed(Interleavings& run, bool connection_ends) {
   const auto node = std::make_shared<Node>();
   run.daemon("engine", [=] { serve(*node, sleeps_as_it_should); });
@@ -235,7 +235,7 @@ void events(Interleavings& run, bool solicited, Arm arms) {
   });
 }
 
-// True: something has come meanwhile.
+// Returns true if a completion has come meanwhile.
 const auto kArmsAndPolls = [](Completions& ring, bool solicited, const auto& poll) {
   arm(ring, solicited);
   return poll();
@@ -250,7 +250,8 @@ const auto kArmsWithoutPolling = [](Completions& ring, bool solicited, const aut
 using Sleepers = library::Sleepers<Explored<int>, ExploredLock>;
 
 struct Queue {
-  ExploredLock lock;  // of the library's own: who polls, who resizes
+  // The library's own lock, for threads that poll or resize.
+  ExploredLock lock;
   std::array<Completions, 2> rings;
   std::size_t ring = 0;
   std::uint64_t taken = 0;
@@ -263,7 +264,7 @@ struct Polled {
   std::uint64_t taken() const { return queues[0].taken + queues[1].taken; }
 };
 
-// As poll_cq: what has come is counted under the queue's lock.
+// Does what poll_cq does: it counts completions under the queue's lock.
 bool poll(Polled& world, std::size_t number) {
   Queue& queue = world.queues[number];
   const std::lock_guard alone(queue.lock);
@@ -300,7 +301,7 @@ const auto kWatchesTooSoftly = [](Polled& world, const std::vector<std::size_t>&
   if (ring.produced.load() == ring.consumed.load()) world.page.futexes.wait(world.page.bell, seen);
 };
 
-// As Engine::State::tell and Machine::wake.
+// Does what Engine::State::tell and Machine::wake do.
 void tell(Polled& world, Completions& ring, std::uint64_t end) {
   show_completions(ring, end);
   if (!take_watch(ring)) return;
@@ -324,7 +325,7 @@ void one_poller(Interleavings& run, Sleep sleeps) {
   });
 }
 
-// Both look at both queues, as threads of a program may.
+// Both threads look at both queues, as the threads of a program may.
 void two_pollers(Interleavings& run) {
   const auto world = std::make_shared<Polled>();
   run.thread("engine", [=] {
@@ -341,15 +342,15 @@ void two_pollers(Interleavings& run) {
     });
 }
 
-// The engine answers an ask between two completions: there is a new ring, with what stood in the
-// old one.
+// The engine answers the request between two completions. There is a new ring, with the contents of
+// the old one.
 void resize(Queue& queue) {
   Completions& from = queue.rings[0];
   Completions& to = queue.rings[1];
   to.consumed.set(from.consumed.seen());
   to.armed.set(from.armed.seen());
   to.produced.set(from.produced.seen());
-  // Who looks at the old one from now on looks at memory that is somebody else's.
+  // A thread that looks at the old ring from now on would look at memory that has another use.
   from.produced.set(~0ULL);
 }
 
@@ -362,7 +363,7 @@ void resized(Interleavings& run, Without without) {
   };
   const auto world = std::make_shared<World>();
   run.thread("engine", [=] {
-    // The ask comes before, between or after the completions; those come in any case.
+    // The request comes before, between or after the completions. The completions come in any case.
     std::uint64_t told = 0;
     while (told < 2 || world->answered.seen() == 0) {
       step();
@@ -423,7 +424,7 @@ TEST_CASE(
     "hca interleavings: who is killed between reserving and publishing, or before waking, blocks "
     "nobody") {
   passes(explore(1, [](Interleavings& run) { one_is_killed(run, true); }));
-  // Were it not for the end of its connection, which wakes the engine.
+  // Without the end of its connection, which wakes the engine, the other program would wait.
   fails(explore(2, [](Interleavings& run) { one_is_killed(run, false); }), "other waits for ever");
 }
 

@@ -1,4 +1,4 @@
-// Jobs of one user and node have engines of their own.
+// Tests that jobs of one user on a node have engines of their own.
 #include "hca/core/job_socket.h"
 
 #include <catch2/catch.hpp>

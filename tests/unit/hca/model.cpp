@@ -113,7 +113,7 @@ void World::flush_sends(Qp& qp) {
     finish_send(qp, send, Status::flushed);
 }
 
-// All that is posted ends, and all that will be.
+// Completes all posted requests with an error. Requests that are posted later end in the same way.
 void World::fail(Qp& qp) {
   const bool enters = qp.state != QpState::err;
   qp.state = QpState::err;
@@ -169,7 +169,7 @@ void World::run() {
   }
 }
 
-// One request of a queue pair. False: it has none, or waits.
+// Does one request of a queue pair. Returns false if it has none, or waits.
 bool World::step(Qp& qp) {
   if (qp.state == QpState::err && (!qp.sends.empty() || !qp.receives.empty())) {
     fail(qp);
@@ -185,7 +185,8 @@ bool World::step(Qp& qp) {
   if (!goes || (qp.holds_sends && send.index >= qp.send_enabled)) return false;
   qp.begun = true;
   const Outcome outcome = execute(qp, send);
-  if (qp.state == QpState::err) return true;  // it ended itself: this one was flushed
+  // The queue pair has ended itself, and its request was flushed.
+  if (qp.state == QpState::err) return true;
   if (outcome.what == What::not_ready && qp.attributes.rnr_retry == 7) return false;
   if (outcome.what == What::not_ready && is_management(send.request.opcode)) return false;
   Status status = outcome.status;
@@ -255,7 +256,7 @@ World::Outcome World::manage(Qp& qp, const Send& send) {
     if (cq->second.produced < request.wait_until) return {What::not_ready, Status::success};
     return {};
   }
-  if (request.opcode == Opcode::calc) {  // sums of 32 bits only
+  if (request.opcode == Opcode::calc) {  // the model has 32-bit sums only
     std::vector<std::byte*> bytes;
     if (!gather(send.sges, qp.pd, 0, bytes)) return {What::failed, Status::local_protection};
     const std::size_t each = send.sges.at(0).length;
@@ -335,7 +336,7 @@ World::Outcome World::carry(Qp& from, Qp& to, const Send& send) {
   return receive(from, to, srq, send, 0);
 }
 
-// A message that takes a receive request; `gap` bytes of that stay free.
+// Delivers a message that takes a receive request. The first `gap` bytes of the receive stay free.
 World::Outcome World::receive(Qp& from, Qp& to, Srq* srq, const Send& send, std::uint64_t gap) {
   std::deque<Receive>& queue = srq ? srq->receives : to.receives;
   const bool held =

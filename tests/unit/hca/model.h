@@ -1,9 +1,10 @@
-// What verbs promise, as plainly as it can be said: queue pairs with lists of requests, memory as
-// arrays, and messages that happen at once. Written from the rules (InfiniBand's chapters 9 to 11
-// and the manual pages of verbs), not from the engine.
+// A model of what verbs promise, as plain as possible: queue pairs with lists of requests, memory
+// as arrays, and messages that happen at once. It was written from the rules (InfiniBand's chapters
+// 9 to 11 and the manual pages of verbs), not from the engine.
 //
-// It knows no time: where a requester would try again, the model waits if it may do so for ever,
-// and fails if not; so its users change nothing while somebody tries again a few times only.
+// The model knows no time. Where a requester would try again, the model waits if the requester may
+// try for ever, and fails if not. So its users change nothing while a requester tries again a few
+// times only.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ struct Cq {
 struct Srq {
   int process = 0;
   int pd = 0;
-  int xrcd = -1;  // none: a basic one
+  int xrcd = -1;  // -1: a basic one
   int cq = -1;
   std::uint32_t number = 0;
   std::uint64_t cookie = 0;
@@ -93,7 +94,7 @@ struct Qp {
   std::deque<Send> sends;
   std::deque<Receive> receives;
 
-  // XRC_RECV: who holds it, with the cookie that its events carry.
+  // For XRC_RECV: the processes that hold it, each with the cookie that its events carry.
   std::vector<std::pair<int, std::uint64_t>> holders;
 
   bool reliable() const { return type != QpType::uc && type != QpType::ud; }
@@ -108,7 +109,8 @@ struct Event {
 
 class World {
  public:
-  // All by number of the model, which is not used again; nothing that has gone is found.
+  // All objects have numbers of the model, which are not used again. An object that has gone is not
+  // found.
   std::map<int, Memory> memory;  // by process
   std::map<int, int> node_of;    // by process
   std::map<int, Region> regions;
@@ -120,9 +122,9 @@ class World {
   void post_send(int qp, Send send);
   void post_receive(int qp, Receive receive);
   void post_shared(int srq, Receive receive);
-  // A change that is allowed.
+  // Makes a change that is allowed.
   void change(int number, QpState to, const QpAttributes& value, std::uint32_t mask);
-  // Until nothing moves.
+  // Runs until nothing moves.
   void run();
 
  private:
@@ -146,7 +148,8 @@ class World {
   Qp* target(std::uint16_t lid, std::uint32_t number);
   const Region* find(std::uint32_t key, int pd, std::uint64_t address, std::uint64_t bytes,
                      std::uint32_t rights) const;
-  // The bytes that a list names, one pointer each; false: it may not.
+  // Finds the bytes that a list names, one pointer for each byte. Returns false if the list is not
+  // allowed.
   bool gather(const std::vector<Sge>& sges, int pd, std::uint32_t rights,
               std::vector<std::byte*>& bytes);
   std::byte* at(const Region& region, std::uint64_t address);

@@ -1,6 +1,6 @@
-// What a random sequence of verbs has to do with: two engines and a model of them (model.h),
-// processes with what they have made, and queue pairs that are connected. Both sides are told the
-// same.
+// The scene of a random sequence of verbs: two engines and a model of them (model.h), processes
+// with the objects that they have made, and connected queue pairs. The engines and the model are
+// told the same.
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@ namespace scela::hca::test::model {
 namespace a = attribute;
 
 inline constexpr std::uint64_t kSlotBytes = 256;
-inline constexpr std::uint64_t kSlots = 20;  // one for each queue pair, and for each shared queue
+// Each queue pair and each shared queue has a slot.
+inline constexpr std::uint64_t kSlots = 20;
 enum Zone : std::uint64_t { source, landing, receives, target, zones };
 
-// Which attributes a change must name (ibv_modify_qp(3)).
+// Returns the attributes that a change must name (ibv_modify_qp(3)).
 inline std::uint32_t required(QpType type, QpState to) {
   const bool answers = type == QpType::rc || type == QpType::xrc_recv;
   const bool asks = type == QpType::rc || type == QpType::xrc_send;
@@ -48,7 +49,7 @@ inline std::uint32_t required(QpType type, QpState to) {
 
 class Scene {
  public:
-  // `distant`: of some processes, memory is not reached at once.
+  // If `distant` is true, the memory of some processes is not reached at once.
   Scene(std::uint64_t seed, bool loud, bool distant)
       : random_(seed),
         loud_(loud),
@@ -68,9 +69,11 @@ class Scene {
   }
 
  protected:
-  struct Joined {  // what is connected, or may be
+  // Queue pairs that are connected, or may be.
+  struct Joined {
     int one = -1, other = -1;
-    bool patient = false;  // no receive request: tried again for ever
+    // Without a receive request, the sender tries for ever.
+    bool patient = false;
   };
 
   Settings settings(std::uint16_t lid) {
@@ -259,7 +262,7 @@ class Scene {
     join(pair);
     pairs_.push_back(pair);
   }
-  // Another process of the node holds it as well.
+  // Another process of the node opens the queue pair as well.
   void open_other(int number) {
     model::Qp& qp = world_.qps.at(number);
     const int other = any(programs_);
@@ -286,7 +289,8 @@ class Scene {
     value.path_mtu = 5;
     value.dest_qpn = peer.number;
     value.rq_psn = value.sq_psn = 0xFFFFFE;
-    if (!managed_ && random_.chance(1, 30)) value.sq_psn = 5;  // nobody hears it
+    // The peer does not expect this number.
+    if (!managed_ && random_.chance(1, 30)) value.sq_psn = 5;
     if (managed_) value.access_flags = kAllRights;
     value.max_dest_rd_atomic = value.max_rd_atomic = random_.chance(1, 10) && !managed_ ? 0 : 2;
     value.min_rnr_timer = pair.patient ? 20 : 1;
@@ -302,7 +306,7 @@ class Scene {
     say() << "modify qp " << number << " to " << static_cast<int>(to) << " mask " << mask;
     return program(holder).modify(qps_.at(number), value, a::kState | mask);
   }
-  // In steps, with an attribute left out now and then; perhaps not to the end.
+  // Raises the state in steps. Sometimes it leaves out an attribute, or does not go on to the end.
   void raise(int number, const QpAttributes& value) {
     for (const QpState to : {QpState::init, QpState::rtr, QpState::rts}) {
       const std::uint32_t mask = required(world_.qps.at(number).type, to);

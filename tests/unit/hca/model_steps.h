@@ -1,5 +1,5 @@
-// What programs do in a random sequence of verbs, step by step: requests, good ones and others;
-// states that change; objects that come and go.
+// The steps of programs in a random sequence of verbs: good and bad requests, changes of state, and
+// objects that are made and destroyed.
 #pragma once
 
 #include <algorithm>
@@ -101,7 +101,7 @@ class Steps : protected Scene {
     aim(number, request, bytes);
     return send;
   }
-  // At the memory of who is at the other end, or near it.
+  // Aims the request at the memory of the process at the other end, or near it.
   void aim(int number, SendRequest& request, std::uint64_t bytes) {
     const model::Qp& qp = world_.qps.at(number);
     int process = -1;
@@ -145,7 +145,7 @@ class Steps : protected Scene {
     std::vector<Sge> body = send.sges;
     world_.post_send(number, send);
     if (!send.data.empty()) {
-      // In the place of the list.
+      // The data stand in the place of the list.
       request.inline_bytes = static_cast<std::uint32_t>(send.data.size());
       body.resize((std::min<std::size_t>(send.data.size(), qp.inline_bytes) + 15) / 16);
       std::memcpy(body.data(), send.data.data(), std::min(send.data.size(), body.size() * 16));
@@ -167,7 +167,7 @@ class Steps : protected Scene {
   }
   void post_receive(int number) {
     const model::Qp& qp = world_.qps.at(number);
-    // What a message that is too long does to an unreliable connection is told in different ways.
+    // Implementations differ in what a message that is too long does to an unreliable connection.
     const auto sges = make_list(qp.process, number, managed_ || qp.type == QpType::uc);
     say() << "receive at qp " << number << " sges " << sges.size();
     world_.post_receive(number, {++wr_id_, sges, 0});
@@ -201,7 +201,7 @@ class Steps : protected Scene {
         return pair.one == number ? pair.other : pair.one;
     return -1;
   }
-  // Queue pairs that have nothing to do with each other send at once.
+  // Lets queue pairs that have nothing to do with each other send at once.
   void crowd() {
     std::set<int> busy;
     for (const Joined& pair : pairs_) {
@@ -266,7 +266,7 @@ class Steps : protected Scene {
         change(QpState::reset, 0);
         break;
       case 2:
-        // Which of several requests have begun is known to nobody.
+        // If there are several requests, it is unknown which of them have begun.
         if (qp.state == QpState::rts && qp.sends.size() <= 1 && qp.type != QpType::xrc_recv) {
           value.sqd_notify = 1;
           change(QpState::sqd, random_.chance(1, 2) ? a::kSqdNotify : 0);
@@ -302,7 +302,8 @@ class Steps : protected Scene {
     expect(program(process).request(ask).error, 0, "destroy_qp");
     if (qp.holders.empty()) world_.qps.erase(number);
   }
-  // Both ends of a connection try again: which of them misses a region first is for time to say.
+  // Returns true if both ends of a connection try again. Which of them misses a region first
+  // depends on the time.
   bool both_wait() const {
     return std::ranges::any_of(pairs_, [&](const Joined& pair) {
       return alive(pair) && pair.one != pair.other && !world_.qps.at(pair.one).sends.empty() &&
@@ -324,7 +325,8 @@ class Steps : protected Scene {
     ask.handle = region.key;
     say() << "deregister at " << region.process;
     expect(program(region.process).request(ask).error, 0, "dereg_mr");
-    for (const auto& [process, other] : programs_)  // it is gone, and nobody else's
+    // The region is gone, and no process can deregister it again.
+    for (const auto& [process, other] : programs_)
       if (world_.node_of.at(process) == world_.node_of.at(region.process))
         expect(other->request(ask).error, EINVAL, "dereg_mr again");
     world_.regions.erase(number);
@@ -362,8 +364,8 @@ class Steps : protected Scene {
     world_.memory.erase(process);
   }
 
-  // Requests that wait for completions and release others; nothing of it fails, so that it does not
-  // matter in which order the queue pairs come to their turns.
+  // Posts requests that wait for completions and that release others. None of them fails, so the
+  // order in which the queue pairs take turns does not matter.
   void managed_step() {
     const int number = any(world_.qps);
     if (number < 0) return;
@@ -380,7 +382,7 @@ class Steps : protected Scene {
   }
   void post_task(int number) {
     const model::Qp& qp = world_.qps.at(number);
-    // A task begins when what is before it has left: on a node that is when it has arrived.
+    // A task begins when the messages before it have left. On one node they have arrived by then.
     const bool behind_messages =
         std::any_of(qp.sends.begin(), qp.sends.end(),
                     [](const model::Send& before) { return before.request.opcode < Opcode::wait; });
@@ -413,7 +415,7 @@ class Steps : protected Scene {
     } else {
       request.opcode = Opcode::calc;
       request.target = 2 << 8;  // a sum of 32 bits without sign
-      // Of bytes that no send is reading.
+      // No send is reading these bytes.
       for (std::uint64_t operand = 0; operand < 3; ++operand)
         send.sges.push_back(piece(qp.process, number, source, 208 + 8 * operand, 8));
     }

@@ -1,9 +1,9 @@
-// Random sequences of verbs (model_scene.h, model_steps.h) on the interpreter and on a model of it
-// (model.h): after each step completions, memory, events and states are compared.
+// Runs random sequences of verbs (model_scene.h, model_steps.h) on the interpreter and on a model
+// of it (model.h). After each step completions, memory, events and states are compared.
 //
-// SCELA_MODEL_SEQUENCES=1000000 in the environment runs so many sequences, SCELA_MODEL_FIRST=N from
-// that seed on, SCELA_MODEL_SEED=N only the one of that seed, and says what it does
-// (bench/verbs_model.py).
+// SCELA_MODEL_SEQUENCES=1000000 in the environment runs that many sequences, and
+// SCELA_MODEL_FIRST=N begins at that seed. SCELA_MODEL_SEED=N runs that seed only, and says what it
+// does (bench/verbs_model.py).
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -25,12 +25,12 @@ using namespace model;
 
 constexpr Moment kSoon = 1'000'000, kLater = 20'000'000;  // finite retries; RNR for ever
 
-// Time, and what there is to compare.
+// Runs the sequence: it advances the time and compares the results.
 class Sequence : Steps {
  public:
   using Steps::Steps;
 
-  // What is different, or nothing.
+  // Returns the difference, or nothing if there is none.
   std::optional<std::string> run() {
     say() << (remote_ ? "two nodes" : "one node") << (managed_ ? ", managed" : "");
     const std::uint64_t processes = random_.between(2, 4);
@@ -86,9 +86,10 @@ class Sequence : Steps {
       carry();
     }
   }
-  // Whether all has come that the model has. Who tries again for ever does so now and then only:
-  // not before that he finds a receive request that a chain of tasks has released, or misses who
-  // was to answer and fails, which may be what makes a queue run over.
+  // Returns true if all completions that the model has have come. A requester that tries for ever
+  // tries only now and then. Only then does it find a receive request that a chain of tasks has
+  // released, or find that its peer is gone and fail. That failure may be what makes a queue run
+  // over.
   bool all_came() {
     return std::all_of(world_.cqs.begin(), world_.cqs.end(), [&](const auto& entry) {
       const model::Cq& cq = entry.second;
@@ -110,9 +111,9 @@ class Sequence : Steps {
     bool is_shared = false, receives = false;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  // The queue that a completion is of; verbs promise an order within each, and none between two. A
-  // shared receive queue and a queue pair are numbered each for themselves, so one may have the
-  // number of the other: which of them it is follows from the queue pair that received.
+  // Returns the queue that a completion belongs to. Verbs promise an order within each queue, and
+  // none between two. Shared receive queues and queue pairs are numbered separately, so two may
+  // have the same number. The queue pair that received says which of them it is.
   Key queue_of(const model::Cq& cq, const Completion& completion) const {
     const bool receives =
         (completion.opcode & done::kReceive) != 0 && completion.opcode < done::kWait;
@@ -154,7 +155,8 @@ class Sequence : Steps {
         for (const Completion& c : got)
           std::cerr << "\n   cq " << number << " id " << c.wr_id << " status "
                     << static_cast<int>(c.status) << " of " << c.owner;
-      if (cq.overrun) {  // which were too many is for chance to say
+      // The entries that were too many are a matter of chance.
+      if (cq.overrun) {
         if (program(cq.process).completions(cqs_.at(number)).broken == 0)
           differs() << "a queue did not run over";
         continue;
@@ -190,7 +192,7 @@ class Sequence : Steps {
     }
     compare_events();
   }
-  // A strict adapter has spoilt the places of reads that did not end well, or have not ended.
+  // A strict adapter spoils the target memory of reads that fail or have not ended.
   void forget_spoilt() {
     for (const auto& [number, slot] : slot_)
       for (auto& [process, memory] : world_.memory)

@@ -1,5 +1,6 @@
-// What a program and its engine share, with a thread on each side of it: a program that posts,
-// arms, sleeps and polls, and an engine that sleeps. Run under the thread sanitizer, too.
+// Tests the memory that a program and its engine share, with a thread on each side: a program that
+// posts, arms, sleeps and polls, and an engine that sleeps. It runs under the thread sanitizer,
+// too.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -11,8 +12,8 @@
 namespace scela::hca::test::model_threads_test {
 namespace {
 
-// As the engine's process does: it says that it sleeps, looks once more, and waits for the eventfd,
-// which is a counter here.
+// Does what the engine's process does: it says that it sleeps, looks once more, and waits for the
+// eventfd, which is a counter here.
 class EngineThread {
  public:
   explicit EngineThread(Fabric& fabric) : fabric_(fabric), thread_([this] { run(); }) {}
@@ -54,7 +55,7 @@ TEST_CASE(
   Fabric fabric;
   Program a(fabric, 1);
   const QueuePair qp = a.make_qp(QpType::rc);
-  REQUIRE(connect(a, qp, QpType::rc, qp.handle) == 0);  // to itself
+  REQUIRE(connect(a, qp, QpType::rc, qp.handle) == 0);  // it is connected to itself
   const Buffer mine = a.buffer(64, 1);
   fabric.machine.bell_of(1, &a.page());
   const bool events = GENERATE(false, true);
@@ -73,11 +74,12 @@ TEST_CASE(
         got += came;
         received += came;
         if (came != 0) continue;
-        if (events) {  // an event comes for the first of them; the second one is polled for
+        // An event comes for the first one. The second one is polled for.
+        if (events) {
           if (got == 0) fabric.machine.heard.wait(heard);
           continue;
         }
-        // As hca/library/park.cpp.
+        // This does what hca/library/park.cpp does.
         ring_of_completions.watched.store(1, std::memory_order_seq_cst);
         a.page().waiters.fetch_add(1, std::memory_order_seq_cst);
         const std::uint32_t seen = a.page().bell.load(std::memory_order_seq_cst);

@@ -1,4 +1,5 @@
-// Two nodes with a program each, on interpreters without processes, and frames between them.
+// Runs two nodes with a program each on interpreters without processes, and carries frames between
+// them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -16,9 +17,9 @@ inline Settings node(std::uint16_t lid) {
   return settings;
 }
 
-// Two nodes with a program each, and what is between them.
+// Two nodes with a program each, and the frames between them.
 struct Nodes {
-  // The memory of those named is not reached at once.
+  // The memory of the processes in `distant` is not reached at once.
   explicit Nodes(const std::set<ProcessId>& distant = {})
       : left(node(1)),
         right(node(11)),
@@ -40,7 +41,7 @@ struct Nodes {
       from.engine.writable(number == 1 ? 2 : 1);
     return true;
   }
-  // Until nothing is to be done at once; frames of the two directions in any order.
+  // Runs until nothing can be done at once. Frames of the two directions come in any order.
   void run(std::uint64_t seed = 1) {
     Random random(seed);
     bool more = true;

@@ -1,4 +1,4 @@
-// Messages between nodes: the same verbs, with frames on the way that are late, stopped or wrong.
+// Tests messages between nodes: the same verbs, with frames that are late, stopped or wrong.
 #include <catch2/catch.hpp>
 
 #include "hca/core/wire.h"
@@ -135,7 +135,7 @@ TEST_CASE("hca nodes: datagrams find their queue pair by LID, with its key") {
   SendRequest send = request(Opcode::send);
   send.destination = {{}, 11, 1, 0, nodes.qb.handle, 0x1111, 0};
   nodes.a.post_send(nodes.qa, send, {mine.all()});
-  send.destination.lid = 99;  // nobody
+  send.destination.lid = 99;  // no node has this LID
   nodes.a.post_send(nodes.qa, send, {mine.all()});
   nodes.run();
   CHECK(nodes.a.poll().size() == 2);
@@ -217,7 +217,7 @@ TEST_CASE("hca nodes: a new round repeats neither tasks nor what was found to be
   REQUIRE(connect(nodes.b, end, QpType::rc, held.handle, back) == 0);
   for (std::uint64_t i = 0; i < 4; ++i)
     nodes.a.post_send(held, remote(Opcode::rdma_write, theirs), {mine.all()});
-  nodes.a.post_send(nodes.qa, request(Opcode::send), {mine.all()});  // nobody waits for it
+  nodes.a.post_send(nodes.qa, request(Opcode::send), {mine.all()});  // no receive waits for it
   const bool is_task = GENERATE(true, false);
   SendRequest behind = request(is_task ? Opcode::send_enable : Opcode::bind_mw);
   behind.target = held.handle;

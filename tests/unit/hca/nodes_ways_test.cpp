@@ -1,5 +1,5 @@
-// The ways between nodes: what is lost with one, what is said again over the next, and what goes to
-// several.
+// Tests the connections between nodes: what is lost with one, what is repeated over the next, and
+// what goes to several nodes.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/hca/nodes.h"
@@ -17,7 +17,7 @@ TEST_CASE("hca nodes: a node that is lost is tried again until the retries are o
   nodes.a.post_send(nodes.qa, request(Opcode::send), {mine.all()});
   nodes.left.run();
   REQUIRE(nodes.left.machine.frames.size() == 1);
-  nodes.left.machine.frames.clear();  // it went with the connection
+  nodes.left.machine.frames.clear();  // it was lost with the connection
   nodes.left.machine.cut.insert(2);
   nodes.left.engine.lost(2, nodes.left.now);
   SECTION("it comes back") {
@@ -70,7 +70,7 @@ TEST_CASE("hca nodes: what was carried out, and whose answer was lost, is answer
   nodes.a.post_send(nodes.qa, add, {back.sge(8, 8)});
   nodes.a.post_send(nodes.qa, request(Opcode::send), {mine.all()});
   nodes.a.post_send(nodes.qa, remote(Opcode::rdma_read, written, 16), {back.sge(16, 199'984)});
-  // All of it is executed, and every answer but the first few goes with the connection.
+  // All requests are executed. All answers but the first few are lost with the connection.
   for (bool more = true; more;) {
     nodes.left.run();
     more = nodes.carry(nodes.left, 1, nodes.right);
@@ -105,7 +105,7 @@ TEST_CASE("hca nodes: what was never carried out is not answered as if it had be
   way.retries = 1;
   nodes.connect_both(QpType::rc, way);
   const Buffer mine = nodes.a.buffer(8), theirs = nodes.b.buffer(8);
-  // It begins with a number before the one that the other expects.
+  // The sender begins with a number before the one that the other end expects.
   QpAttributes value;
   value.state = QpState::reset;
   REQUIRE(nodes.a.modify(nodes.qa, value, attribute::kState) == 0);
@@ -129,7 +129,7 @@ TEST_CASE("hca nodes: a queue pair that is led to another address speaks to who 
   REQUIRE(connect(nodes.a, nodes.qa, type, nodes.qb.handle, nowhere) == 0);
   REQUIRE(connect(nodes.b, nodes.qb, type, nodes.qa.handle) == 0);
   const Buffer mine = pattern(nodes.a, 8), theirs = nodes.b.buffer(8);
-  // Of a reliable one the first is still on its way when the address changes.
+  // With RC, the first request is still on its way when the address changes.
   if (type == QpType::rc)
     nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, theirs), {mine.all()});
   nodes.run();
@@ -182,7 +182,7 @@ TEST_CASE("hca nodes: a datagram to a group comes to its members on every node, 
     CHECK(received[0].wr_id == nodes.qb.handle);
     CHECK(received[0].source_qpn == nodes.qa.handle);
     CHECK(std::equal(mine.bytes.begin(), mine.bytes.end(), came[1].bytes.begin() + 40));
-    CHECK(nodes.left.machine.frames.empty());  // nobody hands it on
+    CHECK(nodes.left.machine.frames.empty());  // no node hands it on
     CHECK(nodes.right.machine.frames.empty());
   }
   SECTION("where no member is on the sender's node") {

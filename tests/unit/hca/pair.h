@@ -1,4 +1,4 @@
-// Two programs of one node with a queue pair each, connected.
+// Makes two programs of one node with a connected queue pair each.
 #pragma once
 
 #include <catch2/catch.hpp>

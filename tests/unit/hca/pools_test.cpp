@@ -1,4 +1,4 @@
-// Pools: memory that is reached at once, also where a process's other memory is not.
+// Tests pools: memory that is reached at once, even if other memory of the process is not.
 #include <catch2/catch.hpp>
 #include <cerrno>
 
@@ -8,7 +8,7 @@
 namespace scela::hca::test::pools_test {
 namespace {
 
-// Neither's memory is reached at once, and neither carries out anything.
+// The memory of neither program is reached at once, and neither carries out anything.
 struct Stopped {
   Stopped() : a(prepare(fabric), 1), b(fabric, 2) {
     of_a = a.make_qp(QpType::rc);

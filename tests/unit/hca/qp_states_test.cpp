@@ -1,4 +1,4 @@
-// The changes of a queue pair's state, against those that the specification names.
+// Compares the changes of a queue pair's state with those that the specification names.
 #include "hca/core/qp_states.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Queues, domains and who holds what: completion queues, shared receive queues, XRC, management
-// queues, and what is left when something goes.
+// Tests queues, domains and their holders: completion queues, shared receive queues, XRC,
+// management queues, and what is left when an object goes.
 #include <catch2/catch.hpp>
 #include <cerrno>
 
@@ -182,7 +182,7 @@ TEST_CASE("hca: an adapter without XRC refuses all of it, whoever asks, and says
     make.qp_type = type;
     CHECK(program.request(make).error == EOPNOTSUPP);
   }
-  // What it has works.
+  // The objects that exist still work.
   CHECK(program.make_qp(QpType::rc).handle != 0);
 }
 
@@ -213,11 +213,12 @@ TEST_CASE("hca: a shared receive queue says once that it has fallen below its li
   value.state = QpState::err;
   REQUIRE(b.modify(to, value, attribute::kState) == 0);
   CHECK(fabric.machine.events.back().type == EventType::last_wqe_reached);
-  CHECK(b.poll().size() == 3);  // what stays in the shared queue is not flushed
+  // Requests that stay in the shared queue are not flushed.
+  CHECK(b.poll().size() == 3);
 }
 
 TEST_CASE("hca: management requests wait for completions and release what is held") {
-  // A relay of three: b forwards to c what it has not seen yet, with nobody running at b.
+  // A relay of three: b forwards a message from a to c without seeing it, while no code runs at b.
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2), c(fabric, 3);
   const std::uint32_t arrivals = b.make_cq(8), done = b.make_cq(8);
@@ -281,14 +282,14 @@ TEST_CASE("hca: what is held is told by a bell only where it was enabled before,
   fabric.run();
   CHECK(b.poll().size() == 1);
   CHECK_FALSE(a.wants_bell(from));
-  // Enabled first: it goes as soon as it is posted.
+  // A send that was enabled before goes as soon as it is posted.
   a.post_send(manager, enable, {});
   fabric.run();
   CHECK(a.wants_bell(from));
   a.post_send(from, request(Opcode::send, 2), {});
   fabric.run();
   CHECK(b.poll().size() == 1);
-  // No longer, once one is enabled that is posted already.
+  // If a send that is posted already is enabled, no bell is wanted any more.
   a.post_send(from, request(Opcode::send, 3), {});
   a.post_send(manager, enable, {});
   fabric.run();
@@ -358,7 +359,7 @@ TEST_CASE(
   CHECK(destroy(Operation::destroy_qp, qp.handle) == 0);
   CHECK(destroy(Operation::destroy_qp, qp.handle) == EINVAL);
   CHECK(destroy(Operation::destroy_cq, a.cq) == 0);
-  CHECK(destroy(Operation::dealloc_pd, a.pd) == EBUSY);  // the region
+  CHECK(destroy(Operation::dealloc_pd, a.pd) == EBUSY);  // the region uses it
   a.cq = a.make_cq(4);
   qp = a.make_qp(QpType::ud);
   REQUIRE(qp.handle != 0);

@@ -1,5 +1,5 @@
-// Queue pairs that speak to themselves, domains that several processes share, and tables that are
-// full.
+// Tests queue pairs that send to themselves, domains that several processes share, and tables that
+// are full.
 #include <catch2/catch.hpp>
 #include <cerrno>
 
@@ -105,7 +105,7 @@ TEST_CASE("hca: a process closes a domain only when nothing of its own is left i
   CHECK(a.request(asking(Operation::close_xrcd, domain)).error == 0);
   Ask open = asking(Operation::open_xrcd);
   open.file_inode = 5;
-  CHECK(a.request(open).error == EAGAIN);  // it went with its last opening
+  CHECK(a.request(open).error == EAGAIN);  // its last opening is gone
 }
 
 TEST_CASE("hca: when all queue pair numbers are taken, another is refused") {
@@ -176,7 +176,8 @@ TEST_CASE("hca: openings of domains and queue pairs, and groups, have bounds") {
   std::uint32_t groups = 0;
   for (; a.request(join).error == 0; ++groups)
     std::memcpy(&join.gid.bytes[8], &groups, sizeof groups);
-  CHECK(groups == limit::kMcastGroups + 1);  // the first number names the group that is there
+  // The first number names a group that exists.
+  CHECK(groups == limit::kMcastGroups + 1);
   a.leave();
   CHECK(fabric.machine.allocated == 0);
 }

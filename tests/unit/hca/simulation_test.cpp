@@ -1,6 +1,6 @@
-// Several nodes in one process, with nothing in it that is not drawn from a seed: engines take
-// turns, ways are slow, full or cut, and what was cut is connected again. Whatever happens,
-// messages arrive once and in their order, and the same seed makes the same run.
+// Runs several nodes in one process, with all choices drawn from a seed. Engines take turns,
+// connections are slow, full or cut, and cut ones are made again. In any case messages arrive once
+// and in their order, and one seed always makes the same run.
 #include <catch2/catch.hpp>
 #include <tuple>
 
@@ -13,7 +13,7 @@ constexpr std::size_t kNodes = 4;
 constexpr std::uint64_t kMessages = 20, kAdds = 10;  // of each queue pair
 constexpr int kMostCuts = 12;
 
-// When, at which node, of which request and how it ended, with what it brought.
+// The time, node, request and status of a completion, with its data.
 using Seen = std::tuple<Moment, std::size_t, std::uint64_t, Status, std::uint32_t, std::uint32_t>;
 
 class Simulation {
@@ -66,7 +66,7 @@ class Simulation {
   int cuts() const { return cuts_; }
 
  private:
-  static constexpr std::uint64_t kReceives = 1000;  // their numbers begin with it
+  static constexpr std::uint64_t kReceives = 1000;  // the IDs of receives begin with it
   struct End {
     std::size_t at = 0, peer = 0;
     QueuePair qp;
@@ -112,14 +112,15 @@ class Simulation {
     programs_[end.at]->post_send(end.qp, add, {end.found.all()});
   }
 
-  // Engines in any order, and a frame of any way. False: nothing is to be done at once.
+  // Runs the engines in any order, and delivers a frame of any connection. Returns false if nothing
+  // can be done at once.
   bool turn() {
     bool more = false;
     const std::size_t first = random_.below(kNodes);
     for (std::size_t i = 0; i < kNodes; ++i) {
       Fabric& fabric = *nodes_[(first + i) % kNodes];
       if (random_.chance(1, 3)) {
-        more = true;  // it is slow this time
+        more = true;  // this engine is slow this time
         continue;
       }
       more = fabric.engine.run(now_) || more;
@@ -134,7 +135,8 @@ class Simulation {
     look();
     return more;
   }
-  // The first frame from there to the node that any of them is for.
+  // Chooses a node for which there is a frame, and delivers the first frame for it. Sometimes it
+  // cuts the connection instead.
   void bring(std::size_t from) {
     auto& frames = nodes_[from]->machine.frames;
     const std::uint32_t to = frames[random_.below(frames.size())].node;
@@ -147,7 +149,7 @@ class Simulation {
     for (std::uint32_t other = 1; other <= kNodes; ++other)
       nodes_[from]->engine.writable(other);
   }
-  // What is on its way between two nodes is lost, in both directions.
+  // Loses the frames between two nodes, in both directions.
   void cut(std::size_t one, std::size_t other) {
     ++cuts_;
     for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {

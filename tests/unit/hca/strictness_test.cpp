@@ -1,4 +1,4 @@
-// An engine that is never kinder than hardware, and one that does wrong on purpose.
+// Tests an engine that is never kinder than hardware, and one that commits faults on purpose.
 #include "hca/core/strictness.h"
 
 #include <algorithm>
@@ -42,8 +42,9 @@ TEST_CASE(
 
 namespace {
 
-// What a queue pair has been told that it received when the engine tells of its last receive. It
-// ends itself by a request that is wrong, while completions of what it received are held.
+// Returns the completions of receives that a queue pair has got when the engine reports its last
+// receive. The queue pair ends by a wrong request of its own, while completions of its receives are
+// held.
 std::vector<std::uint64_t> told_before_the_last(std::uint64_t seed) {
   Settings settings;
   settings.seed = seed;
@@ -181,7 +182,7 @@ TEST_CASE("hca: faults happen as often as they are asked for, and reliable messa
     REQUIRE(a.poll().size() == 1);
     came += b.poll(cq).size();
   }
-  // Half of them are lost; of the others, half come twice.
+  // Half of the datagrams are lost. Half of the others come twice.
   CHECK(came > 650);
   CHECK(came < 850);
 }

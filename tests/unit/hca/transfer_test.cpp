@@ -1,4 +1,4 @@
-// Memory that is not reached at once: what waits for it, and for how long.
+// Tests memory that is not reached at once: which requests wait for it, and for how long.
 #include <catch2/catch.hpp>
 
 #include "tests/unit/hca/fabric.h"
@@ -6,8 +6,8 @@
 namespace scela::hca::test::transfer_test {
 namespace {
 
-// Two processes, each with a connected queue pair; the memory of those named is not reached at
-// once.
+// Two processes, each with a connected queue pair. The memory of the processes in `distant` is not
+// reached at once.
 struct Pair {
   explicit Pair(const std::set<ProcessId>& distant)
       : a(prepare(fabric, distant), 1), b(fabric, 2), c(fabric, 3) {
@@ -54,7 +54,7 @@ TEST_CASE("hca transfers: a stopped process holds up those who need its memory, 
     fabric.run();
     CHECK(statuses(pair.a.poll()) == std::vector{Status::success});
     CHECK(to_b.bytes == from.bytes);
-    CHECK_FALSE(fabric.engine.deadline());  // nobody waits for anything
+    CHECK_FALSE(fabric.engine.deadline());  // no request waits for anything
   }
   SECTION("until the retries of the transport end") {
     const Moment begun = fabric.now;
@@ -94,7 +94,7 @@ TEST_CASE(
   fabric.run();
   CHECK(statuses(pair.a.poll()) == std::vector{Status::success, Status::success});
   CHECK(to_c.bytes[0] == std::byte{0xFF});
-  // It waits for itself, for as long as it takes.
+  // The process waits for its own memory, for any time.
   fabric.now += 3'600'000'000'000;
   fabric.run();
   CHECK(pair.a.poll().empty());
@@ -111,7 +111,8 @@ TEST_CASE(
   Buffer result = pair.a.buffer(8), number = pair.b.buffer(8);
   SendRequest add = remote(Opcode::fetch_add, number);
   add.compare_add = 3;
-  fabric.machine.stopped = {1};  // the number is changed, the result is not stored yet
+  // The number at the target is changed, and the result is not stored yet.
+  fabric.machine.stopped = {1};
   pair.a.post_send(pair.of_a, add, {result.all()});
   fabric.run();
   CHECK(number.bytes[0] == std::byte{3});
@@ -169,7 +170,7 @@ TEST_CASE(
   a.post_send(of_a, send, {from_a.all()});
   b.post_send(of_b, send, {from_b.all()});
   fabric.run();
-  // All that was ordered is carried out before the engine looks.
+  // All orders are carried out before the engine looks.
   fabric.machine.stopped.clear();
   while (fabric.machine.carry_out_some()) {
   }

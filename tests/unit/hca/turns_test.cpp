@@ -1,5 +1,5 @@
-// Queue pairs take turns: what one sends, however much, keeps no other waiting for long. And
-// numbers of what has gone mean nothing.
+// Tests that queue pairs take turns: one that sends much does not delay another for long. Also
+// tests that numbers of objects that have gone mean nothing.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 namespace scela::hca::test::turns_test {
 namespace {
 
-// Two queue pairs from one program to another, all completions in one queue.
+// Two queue pairs from one program to another. All completions go to one queue.
 struct Two {
   Two() : a(fabric, 1), b(fabric, 2), cq(a.make_cq(2048)) {
     Ask ask;
@@ -39,7 +39,7 @@ TEST_CASE("hca turns: a long message keeps no other queue pair waiting") {
   const Buffer mine = two.a.buffer(8, 2), theirs = two.b.buffer(8);
   two.write(0, large, there);
   two.write(1, mine, theirs, 8);
-  // A part of the long one, then the others.
+  // The engine does a part of the long request, then the other requests.
   for (int looks = 0; looks < 2; ++looks)
     CHECK(two.fabric.engine.run(1));  // there is more to do
   const auto done = two.a.poll(two.cq);
@@ -85,7 +85,7 @@ TEST_CASE("hca turns: between nodes a long message keeps no other queue pair wai
     REQUIRE(nodes.carry(nodes.left, 1, nodes.right));
     came = nodes.b.poll();
   }
-  REQUIRE(came.size() == 1);  // of 123 frames of the other
+  REQUIRE(came.size() == 1);  // among 123 frames of the other
   CHECK(came[0].qpn == to[1].handle);
   nodes.run();
   CHECK(nodes.b.poll().size() == 1);

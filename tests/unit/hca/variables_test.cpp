@@ -1,4 +1,4 @@
-// The variables SCELA_HCA_... and what is said of those that do nothing.
+// Tests the variables SCELA_HCA_... and the warnings about those that have no effect.
 #include "hca/core/variables.h"
 
 #include <catch2/catch.hpp>

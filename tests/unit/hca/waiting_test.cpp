@@ -1,5 +1,5 @@
-// What other nodes send to processes that do not take it yet: nothing is lost without a word, and
-// the engine keeps no more than so much of it.
+// Tests messages of other nodes to processes that do not take them yet. No loss is silent, and the
+// engine keeps only a limited number of bytes.
 #include <catch2/catch.hpp>
 
 #include "hca/core/wire.h"
@@ -9,10 +9,10 @@ namespace scela::hca::test::waiting_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-// docs/hca.md: of messages, of answers, and of what is moved between processes.
+// The limits of docs/hca.md: for messages, for answers, and for bytes that move between processes.
 constexpr std::uint64_t kMostRequests = 64 * kMiB, kMostAnswers = 64 * kMiB,
                         kMostMoves = 64 * kMiB + 2 * 64 * 1024;
-// Of one queue pair: a window, and how far its peer is ahead.
+// The limit of one queue pair: a window, and how far its peer may be ahead.
 constexpr std::uint64_t kOfOne = 6 * kMiB;
 
 std::uint64_t kept(Fabric& fabric, ProcessId process) {
@@ -29,7 +29,7 @@ Joined join(Nodes& nodes, const Way& way = {}) {
   return {nodes.qa, nodes.qb};
 }
 
-// Until nothing more happens; what happens for ever is a fault.
+// Runs until nothing more happens. It is a fault if that never comes.
 void settle(Nodes& nodes) {
   constexpr int kForEver = 2'000;
   int looks = 0;
@@ -101,7 +101,8 @@ TEST_CASE("hca waiting: a large read by a stopped process is whole when that goe
 TEST_CASE("hca waiting: what many queue pairs send to a stopped process has bounds, and arrives") {
   Nodes nodes({2});
   Way way;
-  way.retries = way.rnr_retries = 0;  // nothing of this is a failure
+  // Without retries, a send fails if a wait counts as a failed try.
+  way.retries = way.rnr_retries = 0;
   std::vector<Joined> all;
   std::vector<Buffer> mine, theirs;
   for (int i = 0; i < 40; ++i) {
@@ -115,7 +116,7 @@ TEST_CASE("hca waiting: what many queue pairs send to a stopped process has boun
     nodes.a.post_send(all[i].a, remote(Opcode::rdma_write, theirs[i]), {mine[i].all()});
   settle(nodes);
   CHECK(kept(nodes.right, 2) <= kMostRequests + kMiB);
-  // Who needs no memory of it is not held up.
+  // A request that needs no memory of the stopped process is not held up.
   const Joined another = join(nodes);
   nodes.a.post_send(another.a, remote(Opcode::rdma_write, theirs[0]), {});
   settle(nodes);
@@ -187,7 +188,7 @@ TEST_CASE(
       REQUIRE(kept(nodes.right, 2) <= kMostRequests + kMiB);
     }
   }
-  // It says little of it.
+  // The node answers with few frames only.
   CHECK(nodes.right.machine.frames.size() < 1000);
   stop(nodes, 2, false);
   nodes.right.run();
@@ -220,7 +221,7 @@ TEST_CASE("hca waiting: answers without end, which nobody has asked for, are not
     REQUIRE(kept(nodes.left, 1) <= kOfOne);
     nodes.left.advance();
   }
-  // No node that is honest does that: it is as if it had not answered, and the retries end.
+  // No honest node sends such answers. They count as none, and the retries end.
   CHECK(statuses(nodes.a.poll()) == std::vector{Status::retry_exceeded});
   CHECK(kept(nodes.left, 1) == 0);
 }

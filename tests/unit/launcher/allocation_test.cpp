@@ -1,4 +1,4 @@
-// Which allocations of batch schedulers are told to be ignored.
+// Tests which batch allocations the launcher reports as ignored.
 #include "launcher/core/allocation.h"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What is said on host "n1"; empty: nothing.
+// Returns what is said on host "n1"; empty if nothing is.
 std::string said(const Words& environment, const std::map<std::string, std::string>& files = {}) {
   const auto read = [&](const std::string& path) {
     const auto found = files.find(path);

@@ -30,7 +30,7 @@ std::optional<std::vector<std::string>> needed(const std::string& file) {
   return found->libraries;
 }
 
-// As ldconfig writes it: each library's name, and its path.
+// Returns a cache as ldconfig writes it, from each library's name and path.
 std::string loader_cache(const std::vector<std::pair<std::string, std::string>>& libraries) {
   constexpr std::size_t kHeader = 48;
   constexpr std::size_t kEntry = 24;
@@ -63,7 +63,7 @@ TEST_CASE("the libraries that a program asks for are read from its dynamic secti
   CHECK(needed(program({two})) == two);
   CHECK(needed(program({{}})) == std::vector<std::string>{});
   ProgramSample without{two};
-  without.segments = 1;  // static: there is no dynamic section
+  without.segments = 1;  // static: it has no dynamic section
   CHECK(needed(program(without)) == std::vector<std::string>{});
   CHECK_FALSE(needed("#!/bin/sh\nexit 0\n").has_value());
   CHECK_FALSE(needed("").has_value());
@@ -84,7 +84,8 @@ TEST_CASE(
   const std::string whole = program({two});
   for (std::size_t size = 0; size + 1 < whole.size(); ++size)
     CHECK(needed(whole.substr(0, size)) != two);
-  // Whatever a byte becomes, nothing is read out of bounds; the sanitizers watch.
+  // The program must not read out of bounds, whatever the changed bytes are. The sanitizers check
+  // this.
   Random random(7);
   for (int i = 0; i < 20000; ++i) {
     std::string changed = whole;
@@ -138,7 +139,7 @@ TEST_CASE("a program's strings say whether it can load libraries or start progra
   CHECK_FALSE(can({"printf", "gethostname", "dlopen_not", "executable"}));
   for (const char* const name : {"dlopen", "execve", "execvp", "posix_spawn", "system", "popen"})
     CHECK(can({"printf", name}));
-  CHECK(can({"my_system"}));  // linkers let names share their ends
+  CHECK(can({"my_system"}));  // linkers share the ends of names
 }
 
 TEST_CASE("libraries say what a program speaks") {

@@ -16,7 +16,7 @@ RankOutcome of_kind(Kind kind, int code = 0, std::string message = "") {
   return {.kind = kind, .code = code, .message = std::move(message)};
 }
 
-// node001 to node040, all of which did well.
+// Returns a job on node001 to node040, all of which succeeded.
 JobOutcome forty_hosts() {
   JobOutcome job;
   job.once_per_host = true;

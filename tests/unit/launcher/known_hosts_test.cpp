@@ -14,9 +14,9 @@ using test::key_blob;
 
 namespace {
 
-int hashes = 0;  // how many were asked for
+int hashes = 0;  // the number of hashes computed
 
-// Not a hash, but as different for different names.
+// This is not a real hash, but its results differ for different names.
 Sha1Digest fake_hmac(std::string_view key, std::string_view text) {
   ++hashes;
   Sha1Digest out{};
@@ -43,7 +43,7 @@ std::string key(std::string_view body) {
   return "ssh-ed25519 " + key_blob("ssh-ed25519", body);
 }
 
-// The bodies of keys, so that tests can name them.
+// Returns the bodies of keys, so that tests can name them.
 std::string bodies(const std::vector<KnownKey>& keys) {
   std::string out;
   for (const KnownKey& one : keys) {
@@ -128,7 +128,7 @@ TEST_CASE("revoked keys are never accepted, whoever names them") {
   const Answer first = ask(text, "node1");
   CHECK(first.accepted == "b");
   CHECK(first.revoked == "a");
-  // The address counts for what is revoked, not for what is accepted.
+  // An entry for the address revokes a key, but does not accept one.
   CHECK(ask(text, "node2", 22, "10.0.0.2").revoked == "a c");
   CHECK(ask("10.0.0.2 " + key("x"), "node2", 22, "10.0.0.2").accepted.empty());
   CHECK(ask(text, "node3").accepted.empty());

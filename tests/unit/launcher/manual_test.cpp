@@ -27,7 +27,7 @@ std::string rendered(const std::string& name) {
   return std::move(*page);
 }
 
-// What a reader sees of one roff line: escapes and fonts gone.
+// Returns one roff line as a reader sees it, without escapes and fonts.
 std::string plain(std::string line) {
   const std::pair<std::string_view, std::string_view> escapes[] = {
       {"\\-", "-"}, {"\\fB", ""}, {"\\fI", ""}, {"\\fR", ""}, {"\\(aq", "'"}, {"\\&", ""}};
@@ -49,7 +49,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The lines of one .SH section.
+// Returns the lines of one .SH section.
 std::vector<std::string> section(const std::string& page, const std::string& title) {
   std::vector<std::string> found;
   bool inside = false;
@@ -63,7 +63,7 @@ std::vector<std::string> section(const std::string& page, const std::string& tit
   return found;
 }
 
-// The long options at the head of the entries of a text.
+// Returns the long options at the head of a text's entries.
 std::set<std::string> option_heads(const std::vector<std::string>& heads) {
   std::set<std::string> names;
   for (const std::string& head : heads) {
@@ -81,7 +81,7 @@ std::set<std::string> table_names() {
   return names;
 }
 
-// Words of a command line with the shell's single quotes.
+// Returns the words of a command line, which may have the shell's single quotes.
 std::vector<std::string> shell_words(const std::string& line) {
   std::vector<std::string> words;
   std::string word;

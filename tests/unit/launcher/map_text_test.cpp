@@ -82,7 +82,7 @@ TEST_CASE("nodes whose ranks are bound alike share their lines") {
         "  rank 15: core 1\n"
         "n8: 2 cores\n"
         "  ranks 16-17: core 0\n");
-  // Names that fold badly are not all told.
+  // If names fold badly, the text leaves some out.
   std::vector<NodeBindings> apart;
   for (Rank node = 0; node < 100; ++node)
     apart.push_back({cat("n", 2 * node), "2 cores", {}});

@@ -31,7 +31,7 @@ Mapping mapped(const MapRequest& request) {
   return std::move(*mapping);
 }
 
-// "0-1 2": the ranks of each node.
+// Returns the ranks of each node, for example "0-1 2".
 std::string layout(const Mapping& mapping, std::size_t nodes) {
   std::string text;
   for (std::uint32_t node = 0; node < nodes; ++node) {

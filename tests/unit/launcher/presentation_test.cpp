@@ -21,7 +21,7 @@ std::string joined(const std::vector<PresentedWrite>& writes) {
   return text;
 }
 
-// One rank's bytes, not ended.
+// Passes bytes of one rank. The stream of the rank does not end here.
 std::string show(Presentation& presentation, Rank rank, std::string_view bytes) {
   return joined(presentation.accept(rank, kOut, bytes, false));
 }
@@ -328,8 +328,7 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
       if (seed % 2 != 0) CHECK(received[rank] == sent[rank]);
     }
     CHECK(presentation.bytes_accepted() == presentation.bytes_written());
-    // A line has one rank's letters only, as long as no part of one was flushed or ended by the
-    // stream.
+    // A line has only one rank's letters, unless a part of one was flushed or ended by the stream.
     if (flushed) continue;
     all.resize(before_end);
     const std::size_t label = seed % 2 == 0 ? 3 : 0;

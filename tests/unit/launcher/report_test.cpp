@@ -25,7 +25,7 @@ RankOutcome of_kind(Kind kind, std::string message = "", int code = 0) {
   return {.kind = kind, .code = code, .message = std::move(message)};
 }
 
-// A job of 16 ranks whose rank 5 failed first; the others were ended with it.
+// Returns a job of 16 ranks in which rank 5 failed first. The others were ended with it.
 JobOutcome failed_job(const RankOutcome& outcome) {
   JobOutcome job;
   job.add(RankSet::run(0, 5), of_kind(Kind::killed_by_us));
@@ -221,13 +221,14 @@ TEST_CASE("a message from a rank can neither add lines nor write to the terminal
 TEST_CASE("what nodes and ranks say is printed without what a terminal obeys") {
   CHECK(printable("a\tb\r\nc\n") == "a b  c");
   CHECK(printable("\x1b[31mred\x07\x7f") == "?[31mred??");
-  // U+009B, which is CSI, and its neighbours; U+00A0 is the first that is none.
+  // U+009B, which is CSI, and its neighbours are control characters. U+00A0 is the first that is
+  // none.
   CHECK(printable("a\xc2\x9b"
                   "31mb") == "a?31mb");
   CHECK(printable("\xc2\x80\xc2\x9f\xc2\xa0") == "??\xc2\xa0");
   CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80") ==
         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
-  // Bytes that are no UTF-8: alone, overlong, a surrogate, beyond the last character, cut short.
+  // These bytes are no UTF-8: alone, overlong, a surrogate, beyond the last character, cut short.
   CHECK(printable("\x9b"
                   "31m") == "?31m");
   CHECK(printable("\xc0\x9b") == "??");
@@ -235,7 +236,7 @@ TEST_CASE("what nodes and ranks say is printed without what a terminal obeys") {
   CHECK(printable("\xed\xa0\x80") == "???");
   CHECK(printable("\xf4\x90\x80\x80") == "????");
   CHECK(printable("x\xe2\x82") == "x??");
-  // Directions and ends of lines: U+202E, U+2066, U+2028; U+2027 and U+202F are none.
+  // U+202E, U+2066 and U+2028 change the direction or end a line. U+2027 and U+202F do not.
   CHECK(printable("a\xe2\x80\xae"
                   "b\xe2\x81\xa6"
                   "c\xe2\x80\xa8") == "a?b?c?");

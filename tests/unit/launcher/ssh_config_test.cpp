@@ -25,7 +25,7 @@ Result<SshConfig> parse(const std::string& text, const Files& files = {}) {
   return SshConfig::parse({"config", text}, reader(files));
 }
 
-// What the texts say about a host.
+// Returns what the texts say about a host.
 SshSettings said(const std::vector<std::string>& texts, const SshQuery& query,
                  const Files& files = {}) {
   std::vector<SshConfig> configs;
@@ -122,7 +122,7 @@ TEST_CASE("Match looks at names, users and commands") {
   CHECK(user("Match all\nUser a\n", "n") == "a");
   CHECK(user("Match canonical\nUser a\n", "n") == "nobody");
   CHECK(user("Match !canonical\nUser a\n", "n") == "a");
-  // "Host" ends a Match and the other way round.
+  // "Host" ends a Match, and "Match" ends a Host.
   CHECK(user("Match host x\nHost n\nUser a\n", "n") == "a");
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("an included file belongs to the block that includes it") {
   const std::string text = "Host n*\nInclude inner\nPort 7\nHost *\nUser c\n";
   CHECK(said({text}, query("n1"), files).user == "a");
   CHECK(said({text}, query("x2"), files).user == "c");
-  // What the included file ends with does not reach the file that includes it.
+  // A Host or Match at the end of the included file does not apply to the file that includes it.
   CHECK(said({text}, query("n1"), files).port == 7);
   CHECK(said({"Host x\nInclude inner\n"}, query("n2"), files).user == std::nullopt);
   CHECK(said({"Include nothing there\nUser d\n"}, query("n"), files).user == "d");

@@ -28,7 +28,7 @@ TEST_CASE("paths have homes, tokens and variables") {
   const std::map<std::string, std::string> environment{{"KEYS", "/keys/%h"}};
   CHECK(expand_path("~", kTokens, environment) == "/home/me");
   CHECK(expand_path("~/.ssh/%r", kTokens, environment) == "/home/me/.ssh/them");
-  // What a variable holds is taken as it is.
+  // The value of a variable is taken literally.
   CHECK(expand_path("${KEYS}/%n", kTokens, environment) == "/keys/%h/node1");
   CHECK(expand_path("a~b", kTokens, environment) == "a~b");
   for (const char* bad : {"~root/x", "${NONE}", "${KEYS", "%C"}) {

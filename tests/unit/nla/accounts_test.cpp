@@ -1,4 +1,4 @@
-// What ranks leave of themselves becomes lines of their agent's report.
+// Tests that the accounts which ranks leave in files become lines of their agent's report.
 #include "nla/accounts.h"
 
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ TEST_CASE("a rank's account goes to the root with its number, and a rank may lea
   const Folder node;
   node.write(3, "channel {\"sent\":1}\nchannel {\"sent\":2}\n");
   node.write(5, "my-own {}\n");
-  node.write(9, "channel {\"sent\":9}\n");  // of no rank that is asked about
+  node.write(9, "channel {\"sent\":9}\n");  // a rank that the report does not cover
   CHECK(node.report(3, 6) ==
         "{\"account\":\"channel\",\"rank\":3,\"values\":{\"sent\":1}}\n"
         "{\"account\":\"channel\",\"rank\":3,\"values\":{\"sent\":2}}\n"
@@ -59,7 +59,7 @@ TEST_CASE("what is no account is left out, and so is what is too much or no file
                            "channel {", "channel {\t}", "channel {}\r"})
     CHECK(account_line(line, 1).empty());
   const Folder node;
-  node.write(0, "channel {}");  // cut in the midst of being written
+  node.write(0, "channel {}");  // cut off while it was written
   node.write(1, cat("channel {", std::string(kMostOfRank, ' '), "}\n"));
   REQUIRE(::mkfifo(accounts_file(node.path(), 2).c_str(), 0600) == 0);
   REQUIRE(::symlink("/etc/passwd", accounts_file(node.path(), 3).c_str()) == 0);

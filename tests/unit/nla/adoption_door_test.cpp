@@ -1,4 +1,4 @@
-// Visitors of an orphan's door who are not the adopter.
+// Tests visitors of an orphan's door that are not the adopter.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -37,7 +37,7 @@ struct House {
     door.reset();
     CHECK(remove_tree(path));
   }
-  // A visitor that has knocked; its reads wait for nobody.
+  // Returns a visitor that has knocked. Its reads do not block.
   Fd visitor() {
     SocketName name;
     REQUIRE(name_socket(path, name));
@@ -54,7 +54,8 @@ struct House {
     while (io.poll() > 0) {
     }
   }
-  // What the door says to that; nothing if it has not answered, or has closed the socket.
+  // Returns what the door has answered to the visitor. The text is empty if the door has not
+  // answered, or has closed the socket.
   std::string answer(const Fd& socket) {
     settle();
     std::string said;
@@ -66,7 +67,7 @@ struct House {
     char byte;
     return ::recv(socket.get(), &byte, 1, 0) == 0;
   }
-  // Nonces exchanged, with whatever key the visitor has.
+  // Exchanges nonces with the door, with whatever key the visitor has.
   Talk greet(const Fd& socket, char key = 'k') {
     Talk talk{std::string(32, key), "job-1", new_nonce(), {}};
     REQUIRE(send_record(socket.get(), talk.attached));
@@ -75,7 +76,7 @@ struct House {
     talk.orphan = greeting.substr(0, kNonce);
     return talk;
   }
-  // Whoever knows the key still gets in.
+  // Checks that a visitor that knows the key still gets in.
   void check_open() {
     CHECK_FALSE(adopter);
     const Fd socket = visitor();
@@ -181,7 +182,7 @@ TEST_CASE("a first word that is no nonce is not answered") {
 }
 
 TEST_CASE("another user is not heard, even where the directory lets him in") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   House house;
   const std::string path = house.path + "/" + kSocket;
   REQUIRE(path.size() < sizeof sockaddr_un{}.sun_path);
@@ -195,7 +196,7 @@ TEST_CASE("another user is not heard, even where the directory lets him in") {
   const pid_t stranger = ::fork();
   REQUIRE(stranger >= 0);
   if (stranger == 0) {
-    // Connects, says a right first word, and tells what became of it.
+    // The child connects, says a right first word, and reports what became of it.
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -234,7 +235,7 @@ TEST_CASE("a visitor that says nothing keeps nobody out for long") {
   house.settle();
   std::string said;
   std::vector<Fd> descriptors;
-  CHECK_FALSE(receive_record(next.get(), said, descriptors));  // one at a time
+  CHECK_FALSE(receive_record(next.get(), said, descriptors));  // the door serves one at a time
   while (!receive_record(next.get(), said, descriptors)) {
     house.io.restart();
     REQUIRE(house.io.run_one() > 0);
@@ -247,7 +248,7 @@ TEST_CASE("a visitor that speaks in the moment in which its time is over is drop
   const Fd visitors[] = {house.visitor(), house.visitor(), house.visitor()};
   for (const Fd& one : visitors)
     REQUIRE(send_record(one.get(), "?"));
-  // Dropped twice, the first would let in two, and the door serves one at a time.
+  // If the door dropped the first visitor twice, it would let two in, but it serves one at a time.
   for (const Fd& one : visitors) {
     while (!house.dropped(one)) {
     }
@@ -255,8 +256,8 @@ TEST_CASE("a visitor that speaks in the moment in which its time is over is drop
   CHECK_FALSE(house.adopter);
 }
 
-// The undefined behaviour sanitizer opens a pipe to look at an object, and takes it for none when
-// it cannot: this test is not in its tree.
+// The undefined behaviour sanitizer opens a pipe to look at an object, and reports the object as
+// invalid if it cannot open one. So this test is not built with sanitizers.
 #ifndef __SANITIZE_ADDRESS__
 TEST_CASE(
     "an orphan without a free descriptor does not run in circles, and opens when it has one") {
@@ -301,7 +302,7 @@ TEST_CASE("descriptors that come with an empty record are not kept") {
   }
   REQUIRE(::fcntl(read.get(), F_SETFL, O_NONBLOCK) == 0);
   char byte;
-  CHECK(::read(read.get(), &byte, 1) == 0);  // nobody holds the other end
+  CHECK(::read(read.get(), &byte, 1) == 0);  // no process holds the other end
 }
 
 }  // namespace adoption_door_test

@@ -1,5 +1,5 @@
-// Agents that lose their parent while the job goes on, on a tree of 13 nodes: 0 (1 (2), 3, 4) and
-// so on at degree 3; and on a chain.
+// Tests agents that lose their parent while the job goes on. They run on a chain, and on a tree of
+// 13 nodes, which at degree 3 begins with 0 (1 (2), 3, 4).
 #include <catch2/catch.hpp>
 
 #include "nla/core/agent.h"
@@ -21,7 +21,7 @@ RankSet with_outcome(const action::JobEnded& ended, Ending ending) {
   return out;
 }
 
-// Node i is the parent of node i + 1; one rank each.
+// Node i is the parent of node i + 1. Each node has one rank.
 struct Chain {
   explicit Chain(std::uint32_t hosts) : tree(hosts, 1) {
     tree.adopt_ms = 1000;
@@ -83,7 +83,7 @@ TEST_CASE("an agent that nobody adopts ends when its time is over") {
 TEST_CASE("under kill, and without time for it, nobody waits for another parent") {
   TreeHarness tree(3, 1);
   SECTION("kill") {
-    tree.adopt_ms = 0;  // as scela-run says then
+    tree.adopt_ms = 0;  // scela-run sends 0 for this policy
     tree.begin();
     tree.launch(TreeHarness::job(3, 1, OnFailure::kill));
   }
@@ -101,7 +101,7 @@ TEST_CASE("two losses in a row are survived, from below and from above") {
   const auto order = GENERATE(std::pair{2u, 1u}, std::pair{1u, 2u});
   Chain chain(5);
   chain.tree.crash(order.first);
-  if (GENERATE(true, false)) chain.tree.run();  // adopted in between, or not
+  if (GENERATE(true, false)) chain.tree.run();  // the orphan is adopted first, or not
   chain.tree.crash(order.second);
   chain.tree.run();
   CHECK(chain.tree.node(3).parent == chain.tree.agent_of(0));
@@ -111,7 +111,7 @@ TEST_CASE("two losses in a row are survived, from below and from above") {
 TEST_CASE(
     "output that a lost agent had not passed on arrives once, through one adopter after another") {
   Chain chain(5);
-  chain.tree.show = false;  // the reader is slow: everything waits on its way
+  chain.tree.show = false;  // the slow reader holds up all output
   std::string all;
   for (int i = 0; i < 40; ++i) {
     const std::string piece(60000, static_cast<char>('a' + i % 26));
@@ -142,7 +142,7 @@ TEST_CASE("an operation with members beyond a lost agent fails on both sides and
     REQUIRE(answer != nullptr);
     CHECK_FALSE(answer->ok);
   }
-  // Among themselves they go on.
+  // Operations among ranks of the same side still work.
   const ask::Collective own{CollectiveKind::barrier, RankSet::run(2, 2), 0, {}};
   for (const Rank rank : {2u, 3u})
     chain.tree.ask(rank, own, 2);
@@ -232,7 +232,8 @@ TEST_CASE(
 }
 
 TEST_CASE("orphans below a host that was never there are adopted by one that did not start them") {
-  // Degree 2: the root starts 0, that 1, and that 2 (3 to 6), or where 2 is not there 3 (4 to 6).
+  // At degree 2 the root starts node 0, node 0 starts 1, and node 1 starts 2 (3 to 6). If node 2 is
+  // not there, node 1 starts 3 (4 to 6) instead.
   TreeHarness tree(46, 2);
   tree.adopt_ms = 1000;
   tree.unreachable = {2};
@@ -308,8 +309,9 @@ TEST_CASE("what can be reported as cut off is bounded") {
     chain.tree.run();
   };
   for (std::uint32_t first = 1; first < 12; ++first)
-    report(first, 12 - first);  // as in the worst of jobs, each agent for its own slice
-  report(1, 11);                // again: not one more
+    // In the worst case each agent reports its own slice.
+    report(first, 12 - first);
+  report(1, 11);  // a repeated report adds none
   CHECK(chain.tree.first_failures.empty());
   SECTION("enough for every agent") {
     chain.ends_with("", "0-11");
@@ -320,7 +322,7 @@ TEST_CASE("what can be reported as cut off is bounded") {
         report(first, ranks);
     }
     CHECK(reports > 4 * 12);
-    chain.tree.fire(1, Timer::adopt);  // nobody does
+    chain.tree.fire(1, Timer::adopt);  // no agent adopts the orphans
     chain.ends_with("1-11", "0");
   }
 }

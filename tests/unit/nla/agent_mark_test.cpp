@@ -1,4 +1,4 @@
-// Which processes are agents: those that show a mark which only the job's agents can make.
+// Tests which processes are agents: those that show a mark which only the job's agents can make.
 #include "nla/agent_mark.h"
 
 #include <sys/wait.h>

@@ -101,7 +101,7 @@ TEST_CASE("a job that is ended waits for no host that has not answered yet") {
   begin.degree = 2;
   root.handle(begin, actions);
   actions.clear();
-  msg::Hello hello;  // of the first only
+  msg::Hello hello;  // only the first child says hello
   root.handle(event::Received{1, hello, 0}, actions);
   actions.clear();
   root.handle(event::Stop{StopCause::signal, 2, 1000}, actions);
@@ -237,7 +237,8 @@ TEST_CASE("who waits for the ranks of a node that cannot hold them is told at on
       CHECK(up->missing == RankSet::run(0, 1u << 23));
     }
   }
-  // ProcessFail, CollectiveUp, Launched, Verdicts: not one for each of eight million.
+  // The agent sends ProcessFail, CollectiveUp, Launched and Verdicts, and not one message for each
+  // of eight million ranks.
   CHECK(sent == 4);
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("who waits for an attribute is told when a rank of the node fails and 
   REQUIRE(tree.answer(0, here) != nullptr);
   CHECK(tree.answer(0, here)->error == "rank 1 failed");
   CHECK(tree.answer(3, there) == nullptr);
-  tree.put(2, "key", "value");  // the one that was told asks no more
+  tree.put(2, "key", "value");  // rank 0 was answered and asks no more
   CHECK(tree.answer(2, tree.get(2, "key", true))->found);
 }
 

@@ -8,7 +8,7 @@ using namespace scela::nla;
 
 namespace {
 
-// What became of each session that entered: 0 waits, 1 goes, -1 was turned away.
+// The state of each session that entered: 0 if it waits, 1 if it goes, -1 if it was turned away.
 struct Sessions {
   explicit Sessions(AuthGate& gate, int count) : state(static_cast<std::size_t>(count), 0) {
     for (int& one : state)

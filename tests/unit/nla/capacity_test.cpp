@@ -18,7 +18,7 @@ using namespace scela::nla;
 
 namespace {
 
-// A system of files, for what a test wants /proc and /sys to say.
+// A tree of files that holds what a test wants /proc and /sys to say.
 struct FakeSystem {
   FakeSystem() { std::filesystem::create_directories(root); }
   ~FakeSystem() { std::filesystem::remove_all(root); }

@@ -1,5 +1,5 @@
-// One agent's core between neighbours that a test plays: what they send is as good or bad as the
-// test wants it.
+// One agent's core between neighbours that a test plays. The neighbours send good or bad messages,
+// as the test wants.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,12 @@
 
 namespace scela::nla::testing {
 
-// One agent that runs a job, its neighbours played by the test: node 0 of a chain of three, so its
-// only child (link 1) looks after nodes 1 and 2; node 3 is elsewhere. Two ranks a node.
+// One agent that runs a job, between neighbours that the test plays. It is node 0 of a chain of
+// three, so its only child (link 1) looks after nodes 1 and 2. Node 3 is elsewhere. Each node has
+// two ranks.
 struct Chain {
-  // Not ready: its child has told of its topology, if `asked` says that it is to.
+  // If `ready` is false, the agent is not ready yet, and its child has told its topology if `asked`
+  // has settings.
   explicit Chain(bool ready = true, std::uint32_t adopt_ms = 0,
                  const std::string& asked = "fanout=2\ntopology=1\n")
       : adopts(adopt_ms > 0) {
@@ -54,7 +56,7 @@ struct Chain {
       job.map.append(node, ranks_of_node);
     return encode(job);
   }
-  // What the agent does about this one event is in `actions` afterwards.
+  // Gives the agent one event. Afterwards `actions` has what the agent does about it.
   void give(const Event& event) {
     actions.clear();
     agent.handle(event, actions);
@@ -79,7 +81,7 @@ struct Chain {
         actions.begin(), actions.end(),
         [](const Action& action) { return std::holds_alternative<action::Reply>(action); }));
   }
-  Response reply() const {  // the last
+  Response reply() const {  // the last one
     Response last;
     for (const Action& action : actions) {
       if (const auto* reply = std::get_if<action::Reply>(&action)) last = reply->response;
@@ -87,7 +89,7 @@ struct Chain {
     return last;
   }
 
-  // The agent has given a neighbour up.
+  // Returns true if the agent has given up the neighbour on this link.
   bool closed(LinkId link) const {
     return std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
       const auto* close = std::get_if<action::CloseLink>(&action);

@@ -13,7 +13,7 @@ using scela::nla::testing::Chain;
 
 namespace {
 
-// The first of several pieces of what `source` gives.
+// Returns the first of several pieces of what `source` gives.
 Chunk first_piece(Rank source, std::uint32_t destination) {
   std::string records;
   append_record(records, source, destination, 10 * kRecordPayload, 0,
@@ -75,7 +75,7 @@ TEST_CASE("operations on one set are numbered, those on different sets overlap")
   const auto down = [](const RankSet& set, std::uint64_t seq) {
     return msg::CollectiveDown{{set, seq}, CollectiveKind::barrier, 0, true, {}, {}, Chunk()};
   };
-  // The world's first is open all the time: its other members are late.
+  // The world's first operation is open all the time, because its other members are late.
   chain.ask(0, world);
   chain.ask(1, world);
   for (std::uint64_t seq = 0; seq < 3; ++seq) {
@@ -85,7 +85,7 @@ TEST_CASE("operations on one set are numbered, those on different sets overlap")
     const auto up = chain.sent<msg::CollectiveUp>(kParentLink);
     REQUIRE(up.size() == 1);
     CHECK(up[0].id == CollectiveId{pair, seq});
-    // An answer to another operation of the set is none to this one.
+    // An answer to another operation of the set does not answer this one.
     chain.from(kParentLink, down(pair, seq + 7));
     CHECK(chain.replies() == 0);
     chain.from(kParentLink, down(pair, seq));

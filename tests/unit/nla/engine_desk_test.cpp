@@ -1,4 +1,4 @@
-// How the agents of a job find the adapter engines of each other's nodes.
+// Tests how the agents of a job find the adapter engines of each other's nodes.
 #include "nla/core/engine_desk.h"
 
 #include <catch2/catch.hpp>
@@ -17,12 +17,13 @@ using scela::nla::testing::TreeHarness;
 
 namespace {
 
-// Desks of `hosts` nodes with two ranks each, over a tree of agents; the engines are the test.
+// The desks of `hosts` nodes with two ranks each, over a tree of agents. The test plays the
+// engines.
 struct Nodes : TreeHarness {
   struct Node {
     RankSet own;
-    std::vector<std::string> told;       // the engine
-    std::vector<std::string> not_taken;  // that it has said and the desk has not heard yet
+    std::vector<std::string> told;       // what the engine was told
+    std::vector<std::string> not_taken;  // said, but not heard by the desk yet
     std::unique_ptr<EngineDesk> desk;
   };
 
@@ -37,7 +38,7 @@ struct Nodes : TreeHarness {
       sides.tell = [&node](std::string_view text) { node.told.emplace_back(text); };
       sides.send = [this, i](Rank from, const ask::Send& send) {
         ++asked;
-        post(agent_of(i), event::Asked{from, kEngineRequest, send});  // also if that has ended
+        post(agent_of(i), event::Asked{from, kEngineRequest, send});  // also if that rank has ended
       };
       sides.catch_up = [&node] {
         for (const std::string& text : std::exchange(node.not_taken, {}))
@@ -54,7 +55,7 @@ struct Nodes : TreeHarness {
     run();
     for (; passed < answers.size(); run()) {
       const Answered one = answers[passed++];
-      if (one.id == kEngineRequest) continue;  // that it was sent
+      if (one.id == kEngineRequest) continue;  // it only says that the message was sent
       REQUIRE(nodes[*work.map.node_of(one.rank)].desk->heard({one.rank, one.id, one.response}));
     }
   }
@@ -76,7 +77,8 @@ action::Reply message(Rank source, std::uint32_t tag, std::string text) {
 
 using Told = std::vector<std::string>;
 
-// What an engine is told of that node's, with the key of connections from node `from` to it.
+// Returns what an engine is told of the engine of node `node`, with the key of connections from
+// node `from` to it.
 std::string peer(std::uint32_t node, std::string_view address, std::uint32_t from) {
   return cat("peer ", node, " ", address, " ", std::string(60, '0'), "0", node, "0", from);
 }
@@ -87,7 +89,7 @@ TEST_CASE("engines: where another node's engine is, its agent says") {
   Nodes job(5);
   job.say(4, "listening 192.0.2.4:7000");
   job.say(1, "listening [2001:db8::1]:80");
-  CHECK(job.asked == 0);  // nobody is told of what he has not asked
+  CHECK(job.asked == 0);  // no engine is told of what it did not ask
   job.say(1, "where 4");
   CHECK(job.nodes[1].told == Told{peer(4, "192.0.2.4:7000", 1)});
   job.say(4, "where 1");
@@ -107,7 +109,7 @@ TEST_CASE("engines: an engine that has ended, or that never was, is said to be n
   job.say(2, "listening 127.0.0.1:2");
   job.say(0, "where 2");
   CHECK(job.nodes[0].told == Told{"nobody 2", "nobody 2", peer(2, "127.0.0.1:2", 0)});
-  // A node without ranks, and the engine's own.
+  // The desk has no engine to name for a node without ranks, nor for the asker's own node.
   job.say(0, "where 9");
   job.say(0, "where 0");
   CHECK(job.nodes[0].told.size() == 5);
@@ -150,7 +152,7 @@ TEST_CASE("engines: what makes no sense is not passed on") {
   CHECK(desk.heard(message(2, kEngineTag, std::string(100, '1'))));
   CHECK(desk.heard(message(99, kEngineTag, "1.2.3.4:5")));
   CHECK(job.nodes[0].told.empty());
-  // Those of PMIx have other tags.
+  // Messages of PMIx have other tags.
   CHECK_FALSE(desk.heard(message(2, kServiceTags, "?")));
   CHECK_FALSE(desk.heard({0, 7, {}}));
 }

@@ -1,4 +1,4 @@
-// Agents on hosts that had none when the job began.
+// Tests agents on hosts that had no agent when the job began.
 #include <catch2/catch.hpp>
 
 #include "tests/support/launched_tree.h"
@@ -26,8 +26,8 @@ void fence_all(Tree& tree, const RankSet& set, RequestId id) {
 
 TEST_CASE("hosts that are added get agents below the root, which run ranks like all others") {
   Tree tree(3, 2);
-  REQUIRE(tree.of(1, spawn(2, {{"early", "1"}})).ok);  // ranks 3 and 4, of a world before
-  tree.add_hosts(7);                                   // two below the root, the others below those
+  REQUIRE(tree.of(1, spawn(2, {{"early", "1"}})).ok);  // ranks 3 and 4, of an earlier world
+  tree.add_hosts(7);                                   // two below the root, the others lower
   REQUIRE(tree.added.size() == 1);
   CHECK(tree.added[0] == Slice{3, 10});
   CHECK(tree.agents() == 10);
@@ -43,7 +43,7 @@ TEST_CASE("hosts that are added get agents below the root, which run ranks like 
   fence_all(tree, world, 99);
   for (const Rank rank : {5u, 9u, 14u})
     CHECK(tree.of(rank, ask::Get{Job::key_prefix(2) + "x", false}).found);
-  fence_all(tree, RankSet::run(0, 3), 100);  // the first ones go on without them
+  fence_all(tree, RankSet::run(0, 3), 100);  // the first ranks go on without them
   CHECK(tree.of(14, spawn(1)).ok);
   tree.post_to_host(9, event::RankOutput{14, Stream::out, Chunk(std::string("far away\n"))});
   tree.run();

@@ -39,7 +39,7 @@ TEST_CASE("a peer is lost when nothing was heard for three periods, and not long
   Heartbeat heart;
   for (std::uint64_t bytes = 1; bytes < 50; ++bytes)
     heart.tick({bytes, bytes, false});
-  // The last was heard at some time in the tick before the first of these.
+  // The last byte was heard at some time in the tick before the first of these.
   std::uint32_t ticks = 0;
   for (std::uint64_t sent = 100; heart.tick({49, sent, false}) != Verdict::lost; ++sent) {
     ++ticks;
@@ -108,14 +108,14 @@ TEST_CASE("a sign of life that comes another way counts") {
 
 TEST_CASE("a peer that takes nothing of what waits for it is told apart from a slow one") {
   scela::nla::Stall stall;
-  // Nothing waits.
+  // No byte waits for the peer.
   for (int i = 0; i < 100; ++i)
     CHECK_FALSE(stall.tick(false, 0, 3));
-  // Slow: a byte a tick.
+  // The peer is slow: it takes a byte a tick.
   std::uint64_t taken = 0;
   for (int i = 0; i < 100; ++i)
     CHECK_FALSE(stall.tick(true, ++taken, 3));
-  // It stands still, moves once, and stands still for good.
+  // The peer stands still, moves once, and then stands still for good.
   for (int i = 0; i < 3; ++i)
     CHECK_FALSE(stall.tick(true, taken, 3));
   CHECK_FALSE(stall.tick(true, ++taken, 3));

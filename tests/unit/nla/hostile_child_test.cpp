@@ -1,5 +1,6 @@
-// A child agent that keeps to the frames but not to the protocol, to make its parent hold or pass
-// on without bound: its link is closed, the ranks behind it are lost, nobody else notices.
+// Tests a child agent that keeps to the frames but not to the protocol, so that its parent would
+// hold or pass on data without bound. The parent closes the child's link, the ranks behind it are
+// lost, and no other agent notices.
 #include <catch2/catch.hpp>
 
 #include "cache/policy.h"
@@ -268,7 +269,7 @@ TEST_CASE("a child brings into open operations what its ranks may, and no more")
   cache::append_pair(bytes, "key", std::string(1024 * 1024, 'v'));
   const Chunk pair(std::move(bytes));
   const RankSet everybody = RankSet::run(0, 8);
-  // The ranks of nodes 1 and 2.
+  // Nodes 1 and 2 have four ranks together.
   const std::uint64_t allowed = 4 * kOverlappingBudgets * kRankBudget;
   const auto piece = [&](std::uint32_t tag, bool last) {
     chain.from(
@@ -329,7 +330,7 @@ TEST_CASE("topologies go up with those below, and only of nodes below the child 
     CHECK(sent[0].agents == 3);
     CHECK(sent[0].topologies ==
           TopologyList{{"four", RankSet::single(1)}, {"seven", RankSet::single(2)}});
-    return;  // the last section: none behind it is left out
+    return;  // the last section: none is left out
   }
   chain.from(1, ready);
   CHECK(chain.closed(1));
@@ -424,7 +425,8 @@ TEST_CASE(
     "what operations that a child begins take has a bound, which they give back at their end") {
   Chain chain;
   chain.launch();
-  // Two ranges of ranks an operation: 1536 + 2 * 272 bytes of the 128 MiB that two nodes may begin.
+  // Each operation has two ranges of ranks, and takes 1536 + 2 * 272 bytes of the 128 MiB that two
+  // nodes may begin.
   RankSet set = RankSet::run(2, 2);
   set.add(5);
   const std::uint64_t most = std::uint64_t{128} * 1024 * 1024 / (1536 + 2 * 272);

@@ -1,5 +1,5 @@
-// Standard input on its way down: who is sent it, and that it stays where it is once nobody takes
-// it.
+// Tests standard input on its way down: which agents it is sent to, and that it stays where it is
+// once no rank takes it.
 #include <catch2/catch.hpp>
 
 #include "tests/support/tree_harness.h"
@@ -37,7 +37,7 @@ TreeHarness tree_with_input_for(const RankSet& targets) {
   return tree;
 }
 
-// How much the root reads of an input without end.
+// Returns how much the root reads of an input without end.
 std::uint64_t read_on(TreeHarness& tree) {
   constexpr std::uint64_t kMuch = std::uint64_t{64} << 20;
   std::uint64_t read = 0;
@@ -51,7 +51,7 @@ std::uint64_t read_on(TreeHarness& tree) {
   return read;
 }
 
-constexpr std::uint64_t kWindow = std::uint64_t{256} * 1024;  // as the root reads ahead
+constexpr std::uint64_t kWindow = std::uint64_t{256} * 1024;  // the root reads this far ahead
 
 }  // namespace
 

@@ -24,7 +24,8 @@ Job small_job() {
   return job;
 }
 
-// What decode_job says of small_job() after `change`; empty if it is accepted.
+// Returns what decode_job says of small_job() after `change`. The text is empty if the job is
+// accepted.
 std::string fault(const std::function<void(Job&)>& change) {
   Job job = small_job();
   change(job);

@@ -1,5 +1,5 @@
-// What starting ranks and agents says when the system has no process or descriptor left: the limits
-// are set in a process of their own.
+// Tests what a start of ranks and agents reports if the system has no process or descriptor left.
+// The limits are set in a process of their own.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ void no_more_descriptors() {
   ::setrlimit(RLIMIT_NOFILE, &few);
 }
 
-// What `tell` says in a process of its own.
+// Returns what `tell` says in a process of its own.
 template <class Tell>
 std::string in_a_child(Tell&& tell) {
   Result<Pipe> pipe = make_pipe();
@@ -79,8 +79,8 @@ std::string agent_refused_under(void (*limit)()) {
     const auto spawner = make_local_spawner(io, "/bin/true");
     Contact node;
     node.name = "node";
-    // Once before: the undefined-behaviour sanitizer looks at the type of each object on the way
-    // with the help of a pipe.
+    // The spawner starts a node once before the limit is set. The undefined-behaviour sanitizer
+    // looks at the type of each object on the way with the help of a pipe.
     spawner->start(
         node, [] {}, [](auto) {});
     limit();

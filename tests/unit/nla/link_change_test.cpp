@@ -1,5 +1,5 @@
-// Links that change from one stream to another, over streams that the test plays: bytes arrive in
-// pieces of any size, at any time, and in any order between the streams.
+// Tests links that change from one stream to another, over streams that the test plays. Bytes
+// arrive in pieces of any size, at any time, and in any order between the streams.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -22,9 +22,9 @@ namespace {
 // One direction of a stream.
 struct Pipe {
   std::string bytes;
-  std::size_t arrived = 0;  // of `bytes`: those that can be read
-  std::size_t room = 0;     // that may be written until the next grant
-  bool ended = false;       // by the writer
+  std::size_t arrived = 0;  // bytes that can be read
+  std::size_t room = 0;     // bytes that may be written until a grant
+  bool ended = false;       // the writer has ended it
   bool end_arrived = false;
 };
 
@@ -63,7 +63,7 @@ struct FakeEnd final : Transport {
   }
   bool is_open() const override { return open; }
 
-  // What the event loop would do.
+  // The event loop would read or write in these cases.
   bool can_read() const { return reader && (in->arrived > 0 || in->end_arrived); }
   bool can_write() const { return writer && out->room > 0; }
 
@@ -76,7 +76,7 @@ struct Stream {
   std::shared_ptr<Pipe> down = std::make_shared<Pipe>(), up = std::make_shared<Pipe>();
   std::unique_ptr<FakeEnd> parent = std::make_unique<FakeEnd>(up, down);
   std::unique_ptr<FakeEnd> child = std::make_unique<FakeEnd>(down, up);
-  FakeEnd* parent_end = parent.get();  // once the links own them
+  FakeEnd* parent_end = parent.get();  // for use once the links own the ends
   FakeEnd* child_end = child.get();
 };
 
@@ -125,7 +125,7 @@ struct Bench {
     link.send(numbered(count++, padding));
     link.flush();
   }
-  // One thing happens, somewhere.
+  // Does one random thing at one of the four ends.
   void step(Random& random) {
     FakeEnd* ends[] = {first.parent_end, first.child_end, second.parent_end, second.child_end};
     FakeEnd& end = *ends[random.below(4)];
@@ -208,7 +208,7 @@ TEST_CASE("a link changes its stream without losing, doubling or reordering a fr
     CHECK(bench.below.link_frames == changed);
     CHECK(bench.above.ended + bench.below.ended == 0);
     CHECK(bench.parent->queued_bytes() + bench.child->queued_bytes() == 0);
-    // What is sent now goes over the second.
+    // A message that is sent now goes over the second stream.
     bench.send(*bench.child, bench.sent_up, 0);
     CHECK(bench.second.up->bytes.size() == kFrameHeader + 4);
     CHECK(bench.first.up->bytes.empty());
@@ -254,7 +254,8 @@ TEST_CASE("what is said last before leaving arrives, and only then is it time to
   CHECK_FALSE(bench.child->finish());
   bench.second.up->room = 1000;
   std::exchange(bench.second.child_end->writer, nullptr)();
-  // The peer has not read it; to close now, while a beat is on its way here, would destroy it.
+  // The peer has not read the last message. A close now, while a beat is on its way here, would
+  // destroy that message.
   CHECK_FALSE(bench.child->finish());
   bench.parent->beat();
   bench.settle();

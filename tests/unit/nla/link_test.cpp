@@ -17,7 +17,7 @@ using namespace scela::nla;
 
 namespace {
 
-// Notes what a link tells.
+// Records what a link reports.
 struct Probe final : LinkListener {
   void on_frame(LinkId, Frame frame) override {
     CHECK(ended == 0);
@@ -43,7 +43,7 @@ struct Probe final : LinkListener {
 struct Bench {
   Bench() : ends(make_socket_pair(SOCK_STREAM).value()) {}
   std::unique_ptr<Link> link(Probe& probe) { return make_stream_link(buffer, 1, probe); }
-  // Handles what is there to be handled.
+  // Handles all events that are ready.
   void settle() {
     io.restart();
     while (io.poll() > 0) {
@@ -146,7 +146,7 @@ TEST_CASE("a stream that ends inside a message, or has no frames, says so") {
   nonsense.settle();
   CHECK(b.ended == 1);
   CHECK(b.why.find("version") != std::string::npos);
-  // The peer is told by the end of the stream, and its own end is still seen.
+  // The end of the stream tells the peer. The link still sees the peer's own end.
   char byte;
   CHECK(::recv(nonsense.ends.theirs.get(), &byte, 1, MSG_DONTWAIT) == 0);
   REQUIRE(::write(nonsense.ends.theirs.get(), "more", 4) == 4);

@@ -1,5 +1,5 @@
-// The command of nla/core/remote_shell.h under every shell of this machine that may be somebody's
-// login shell, with scripts in the agent's place.
+// Tests the command of nla/core/remote_shell.h under every shell of this machine that may be a
+// user's login shell, with scripts in the agent's place.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -24,7 +24,8 @@ struct Said {
   int status = 0;
 };
 
-// What the command says under a shell, without input. `place` is for what it writes.
+// Returns what the command says under a shell, without input. The command keeps its temporary files
+// in `place`.
 Said run(const std::string& shell, const std::string& command, const std::string& place) {
   REQUIRE(::setenv("COMMAND", command.c_str(), 1) == 0);
   const std::string line =

@@ -1,4 +1,4 @@
-// Messages that come in pieces, at the agent of their destination.
+// Tests messages that come in pieces, at the agent of their destination.
 #include "nla/core/mailbox.h"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,8 @@ struct Receiver {
     const char letter = static_cast<char>('a' + source);
     CHECK(mailbox.receive({source, 0, tag, total, offset, Chunk(std::string(size, letter))}));
   }
-  // What has come whole since it was asked last: the first letter and the length of each.
+  // Returns the messages that are whole since the last call: the first letter and the length of
+  // each.
   std::string take() {
     std::string out;
     for (const Action& action : std::exchange(actions, {})) {
@@ -77,7 +78,7 @@ TEST_CASE("what has come of messages without an end has a bound, and others pass
   node.piece(4, first + 6, 1u << 20, 0, 900);
   node.piece(2, first + 5, 40, 20, 20);
   CHECK(node.take() == "c40 ");
-  // One alone may be as large as a message may be, if a rank waits for it.
+  // A single message may be as large as any message may be, if a rank waits for it.
   if (!service) node.mailbox.ask(0, 2, ask::Receive{2, 5});
   for (std::uint64_t at = 0; at < 10 * kMost; at += 1024)
     node.piece(2, first + 5, 10 * kMost, at, 1024);
@@ -114,7 +115,7 @@ TEST_CASE("messages that no rank receives are dropped beyond a bound, and receiv
     node.piece(1, tag, 100, 0, 100);
     REQUIRE(node.mailbox.held_bytes() <= kMost / 2);
   }
-  // What came before the bound arrives, in order.
+  // Messages that came before the bound was reached arrive, in order.
   node.mailbox.ask(0, 1, ask::Receive{1, 0});
   CHECK(node.take() == "b100 ");
   const auto refused = [&](Rank source, std::uint32_t tag) {

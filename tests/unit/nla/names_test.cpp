@@ -102,7 +102,7 @@ TEST_CASE("a name that is there once is given to who waited first, and is gone")
   CHECK(publish_once(5, "b"));
   REQUIRE(tree.answer(3, second) != nullptr);
   CHECK(tree.answer(3, second)->parts[0].view() == "b");
-  // More than a rank may have published at a time.
+  // The rank publishes more names than it may have at a time.
   for (int i = 0; i < 100; ++i) {
     CHECK(publish_once(5, "c"));
     CHECK(tree.of(1, lookup("once")).parts[0].view() == "c");
@@ -148,7 +148,7 @@ TEST_CASE("who gives up waiting for a name is told at the root, and is not given
   const std::size_t said = tree.answers.size();
   ask(7, 101, {NameAct::give_up, "once"});  // too late: it has what it waited for
   CHECK(tree.answers.size() == said);
-  // Who has given up counts no more among those who wait.
+  // A rank that has given up no longer counts among those that wait.
   for (RequestId id = 200; id < 400; ++id) {
     REQUIRE(ask(2, id, {NameAct::await, "never"}) == nullptr);
     REQUIRE(ask(2, id, {NameAct::give_up, "never"}) != nullptr);
@@ -182,13 +182,13 @@ TEST_CASE(
   CHECK(found(2, NameRange::job) == "node 1");
   CHECK(found(3, NameRange::job) == "rank 3");
   CHECK(found(5, NameRange::job) == "node 2");
-  CHECK(found(5, NameRange::rank).empty());  // another has published it
+  CHECK(found(5, NameRange::rank).empty());  // another rank has published it
   CHECK(publish_for(5, NameRange::job, "job"));
   CHECK(publish_for(0, NameRange::world, "world"));
   CHECK(found(1, NameRange::job) == "world");
   CHECK(found(1, NameRange::node) == "world");
   CHECK(found(2, NameRange::node) == "node 1");
-  // Only that of the range is gone.
+  // Only the name of that range is gone.
   CHECK(ask(3, {NameAct::unpublish, "n", {}, NameRange::node}).ok);
   CHECK(found(2, NameRange::job) == "world");
   CHECK(found(3, NameRange::job) == "rank 3");

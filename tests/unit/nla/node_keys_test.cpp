@@ -1,4 +1,4 @@
-// Who has which node's key.
+// Tests which nodes have which node's key.
 #include "nla/node_keys.h"
 
 #include <catch2/catch.hpp>
@@ -39,7 +39,8 @@ TEST_CASE("the holder of a slice has the keys of its nodes and of no others") {
         REQUIRE(own.of(node) == (node >= first && node < end ? root.of(node) : ""));
       }
       CHECK(own.of(UINT32_MAX).empty());
-      // Nothing that it holds opens more: no part of another slice comes out of it either.
+      // The keys that it holds open no more nodes: no part of another slice can be derived from
+      // them.
       CHECK(own.of({0, 45}).encode() == own.encode());
       CHECK(own.of({end, 100}).empty());
     }
@@ -82,7 +83,7 @@ TEST_CASE("malformed keys are refused") {
   changed[1] = 33;  // beyond the last level
   CHECK_FALSE(NodeKeys::decode(changed));
   changed = one;
-  changed[2] = 3;  // no half of anything begins there
+  changed[2] = 3;  // no subtree of that level begins there
   CHECK_FALSE(NodeKeys::decode(changed));
   changed = one + one.substr(1);
   changed[0] = 2;  // the same nodes twice

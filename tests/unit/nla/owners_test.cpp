@@ -1,5 +1,5 @@
-// Keys with owners (policy dht), at one agent: what it keeps, where it sends pairs and questions,
-// in which order, and which neighbours' messages break the protocol.
+// Tests keys with owners (policy dht) at one agent: what it keeps, where it sends pairs and
+// questions, in which order, and which neighbours' messages break the protocol.
 #include <catch2/catch.hpp>
 
 #include "cache/dht.h"
@@ -56,7 +56,7 @@ struct Owners : Chain {
   void release(const RankSet& set) {
     from(kParentLink, msg::CollectiveDown{{set, 0, 0}, CollectiveKind::fence, 0, true, {}, {}, {}});
   }
-  // Of the last event: what ranks of this node were answered.
+  // Returns what ranks of this node were answered because of the last event.
   std::vector<std::string> answers() const {
     std::vector<std::string> out;
     for (const Action& action : actions) {
@@ -69,7 +69,7 @@ struct Owners : Chain {
     }
     return out;
   }
-  // Positions of messages on a link among the actions of the last event.
+  // Returns the positions of messages on a link among the actions of the last event.
   template <class M>
   std::vector<std::size_t> at(LinkId link) const {
     std::vector<std::size_t> out;
@@ -116,7 +116,7 @@ TEST_CASE("pairs of a fence go to their owners, before the word that its release
   node.get(0, key_of(0, 1));
   CHECK(node.answers() == Texts{"above"});
   node.get(0, key_of(1, 1));
-  CHECK(node.answers() == Texts{"none"});  // its owner knows
+  CHECK(node.answers() == Texts{"none"});  // the owner knows that it has none
   CHECK(node.agent.cache_bytes() == std::string("mine"
                                                 "child"
                                                 "above")
@@ -154,7 +154,7 @@ TEST_CASE("questions go towards the owner, once, and answers are kept until the 
 TEST_CASE("an answer that was under way when a fence passed is for those who asked before it") {
   Owners node;
   const std::string key = key_of(6);
-  const RankSet pair = RankSet::run(0, 2);  // a group on this node and nobody else
+  const RankSet pair = RankSet::run(0, 2);  // a group on this node alone
   const bool whole = GENERATE(true, false);
   node.get(0, key);
   CHECK(node.sent<msg::Get>(kParentLink).size() == 1);

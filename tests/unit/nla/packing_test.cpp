@@ -1,4 +1,4 @@
-// Pieces of a fence in fewer bytes, and what a neighbour can do with that.
+// Tests pieces of a fence in fewer bytes, and what a neighbour can do with that.
 #include "nla/core/packing.h"
 
 #include <catch2/catch.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("a fence's pieces travel packed, and are not packed again on their way
   REQUIRE(chain.sent<msg::CollectiveUp>(kParentLink).size() == 1);
   CHECK(chain.sent<msg::CollectiveUp>(kParentLink)[0].packed);
   CHECK(chain.sent<msg::CollectiveUp>(kParentLink)[0].records.view() == large);
-  // Small ones are merged, and the whole is packed.
+  // Small pieces are merged, and the whole is packed.
   msg::CollectiveUp last = piece_up(pack(cards(700, 750)), true);
   last.last = true;
   chain.from(1, last);

@@ -22,7 +22,7 @@ using scela::nla::testing::TreeHarness;
 
 namespace {
 
-// Those of `hosts` nodes with two ranks each, and what they send each other.
+// The copies of `hosts` nodes with two ranks each, and what the nodes send each other.
 struct Copiers {
   struct Node {
     RankSet own;
@@ -65,7 +65,8 @@ struct Copiers {
     nodes[rank / 2].copies->output(rank, error, text);
     settle();
   }
-  // What a node's server was told, and has passed on, if it does.
+  // Returns what a node's server was told. If `takes` is true, the server says that it has passed
+  // it on.
   std::vector<Copy> told(std::uint32_t node, bool takes = true) {
     const std::vector<Copy> all = std::exchange(nodes[node].told, {});
     for (const Copy& one : all)
@@ -133,7 +134,7 @@ TEST_CASE("what a slow reader of copies has no room for is left out, and it is t
   std::vector<Copy> all = copiers.told(0, false);
   const std::uint64_t had = all.size() * piece.size();
   CHECK(had == kCopiesWindow / hosts);
-  // Room for one more: it says what is missing before it.
+  // There is room for one more copy, which says what is missing before it.
   copiers.say(0, Taken{writer, piece.size()});
   copiers.write(writer, true, "error");
   copiers.write(writer, false, "more");
@@ -141,7 +142,8 @@ TEST_CASE("what a slow reader of copies has no room for is left out, and it is t
         std::vector<Copy>{{writer, true, 0, "error"}, {writer, false, written - had, "more"}});
   copiers.write(writer, false, piece);
   CHECK(copiers.told(0, false).empty());
-  // What nothing follows is told when all else was taken; a server that says more gains nothing.
+  // A gap that no copy follows is told when all else was taken. A server gains nothing if it says
+  // that it took more than it got.
   copiers.say(0, Taken{writer, 10 * had});
   CHECK(copiers.told(0) == std::vector<Copy>{{writer, false, piece.size(), ""}});
   for (int i = 0; i < 100; ++i)
@@ -194,7 +196,7 @@ TEST_CASE("a node that sends more copies than its window is cut short, and its r
   CHECK(had == kCopiesWindow / 2);
   copiers.say(0, Taken{2, had});
   CHECK(copiers.told(0) == std::vector<Copy>{{2, false, 1000 * piece.size() - had, ""}});
-  flood(7);  // of no question
+  flood(7);  // no question asked for these
   CHECK(copiers.told(0).empty());
 }
 
@@ -212,7 +214,7 @@ TEST_CASE("copies go on after an adoption, whatever was lost with the agent betw
     copiers.say(0, Pull{set_of({2}), true, false});
     for (std::size_t i = 0; i < window; ++i)
       copiers.write(2, false, piece);
-    // All but three have been passed on, and their writer will not hear of it.
+    // All copies but three have been passed on, but their writer will not hear of it.
     for (std::size_t i = 3; i < window; ++i) {
       Taken taken{2, piece.size()};
       REQUIRE(copiers.nodes[0].copies->receive(taken));

@@ -166,7 +166,7 @@ TEST_CASE("a PMIx look-up is given up with what the root says of it") {
   REQUIRE(nodes.answer_of(0, 1) != nullptr);
   CHECK(nodes.answer_of(0, 1)->status == Status::timed_out);
   CHECK(nodes.answer_of(0, 2) == nullptr);
-  // It is published while that is on its way.
+  // The name is published while the request to give up is on its way.
   REQUIRE(nodes.nodes[1].desk->receive(
       pmix::msg::Publish{1, 1, "port", pmix::Keep::first_read, "value"}));
   REQUIRE(nodes.nodes[0].desk->receive(pmix::msg::GiveUp{2}));
@@ -344,11 +344,11 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   const PmixDesk::Sides deaf = {[](const pmix::Message&) {},
                                 [](Rank, RequestId, const Request&) {}};
   PmixDesk desk(job, own, 0, deaf);
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));  // of nothing
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));  // no world was told yet
   desk.tell_worlds();
   CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));        // before it is ready
   CHECK_FALSE(desk.receive(pmix::msg::Environment{2, {}}));  // of another node
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));             // without its ranks
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));             // without its ranks' environments
   CHECK(desk.receive(pmix::msg::Environment{0, {"A=1"}}));
   CHECK_FALSE(desk.receive(pmix::msg::Environment{0, {}}));
   CHECK(desk.receive(pmix::msg::Environment{1, {}}));
@@ -356,7 +356,7 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   CHECK(desk.environment(0) == std::vector<std::string>{"A=1"});
   CHECK_FALSE(desk.receive(pmix::msg::Ready{}));
   CHECK_FALSE(desk.receive(pmix::msg::Connected{2}));
-  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // none of its own
+  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // no rank of its own
   CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(0, 5), ""}));  // not of the job
   CHECK_FALSE(desk.receive(pmix::msg::Abort{1, 3, 1, ""}));
   CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", pmix::Keep::job, ""}));
@@ -365,8 +365,9 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   CHECK_FALSE(desk.receive(pmix::msg::RanksFailed{own}));
   CHECK_FALSE(desk.receive(pmix::msg::Log{1, 2, false, "x"}));
   CHECK_FALSE(desk.receive(pmix::msg::World{}));
-  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 2, {}}));                         // of another node
-  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 0, {{{}, {}, 1, "", "", ""}}}));  // of no program
+  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 2, {}}));  // of another node
+  // without a program
+  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 0, {{{}, {}, 1, "", "", ""}}}));
   PmixDesk other(job, own, 0, deaf);
   other.tell_worlds();
   CHECK(other.receive(pmix::msg::Failed{"no memory"}));
@@ -475,7 +476,7 @@ TEST_CASE("PMIx sets may have ranks of several namespaces") {
 
 TEST_CASE("who asks a node for a rank whose namespace its server has still to take in waits") {
   Nodes nodes(2, 1);
-  // As though node 1 were slower: its server has been told, and has not answered.
+  // Node 1 is slower than others: its server has been told, and has not answered.
   PmixDesk slow(nodes.work, nodes.nodes[1].own, 1,
                 {[&](pmix::Message message) { nodes.nodes[1].told.push_back(std::move(message)); },
                  [&](Rank rank, RequestId id, Request request) {
@@ -501,12 +502,12 @@ TEST_CASE("a node that asks without end is told that there is nothing") {
       return std::holds_alternative<pmix::msg::DataAsked>(message);
     });
   };
-  // Two ranks, of which each of the other node's two may be asked for twice.
+  // This node has two ranks, and they may ask twice for each of the other node's two.
   CHECK(asked() == 8);
   REQUIRE(nodes.answer_of(0, 100) != nullptr);
   CHECK(nodes.answer_of(0, 100)->status == Status::not_found);
   CHECK(nodes.answer_of(0, 1) == nullptr);
-  // What was answered leaves room for more.
+  // A question that was answered leaves room for another.
   nodes.put(1, "blob");
   CHECK(nodes.answer_of(0, 1)->blob == "blob");
   nodes.say(0, pmix::msg::DataWanted{200, 2, {}});

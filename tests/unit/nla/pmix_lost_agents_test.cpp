@@ -1,4 +1,4 @@
-// What PMIx servers ask of each other while agents between them are lost.
+// Tests what PMIx servers ask of each other while agents between them are lost.
 #include <catch2/catch.hpp>
 
 #include "common/core/bytes.h"
@@ -77,7 +77,7 @@ TEST_CASE("PMIx servers beyond an adoption's edge are asked as before, those of 
 }
 
 TEST_CASE("who had ended well on a node that is lost is told as ended, and nobody waits for it") {
-  const bool all = GENERATE(false, true);  // of its ranks
+  const bool all = GENERATE(false, true);  // all or one of the node's ranks
   const bool asked_before = GENERATE(false, true);
   const auto policy = all ? GENERATE(OnFailure::wait, OnFailure::kill) : OnFailure::wait;
   Nodes nodes(3, 2, policy, 2, policy == OnFailure::wait ? 60'000 : 0);

@@ -1,5 +1,5 @@
-// Nodes whose ranks speak PMIx, over a tree of agents: the desks of their servers, played by the
-// test.
+// Nodes with ranks that speak PMIx, over a tree of agents. The test plays the servers behind their
+// desks.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ struct PmixNodes : TreeHarness {
     RankSet own;
     std::unique_ptr<PmixDesk> desk;
     std::vector<pmix::Message> told;
-    std::size_t answered = 0;  // of them, by put()
+    std::size_t answered = 0;  // how many of them put() has answered
   };
 
   PmixNodes(std::uint32_t hosts, std::uint32_t ppn, OnFailure on_failure = OnFailure::kill,
@@ -38,7 +38,7 @@ struct PmixNodes : TreeHarness {
           PmixDesk::Sides{
               [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
               [this, i](Rank rank, RequestId id, Request request) {
-                // Also in the name of a rank that has ended.
+                // The desk also asks in the name of a rank that has ended.
                 if (agent_of(i) >= 0) post(agent_of(i), event::Asked{rank, id, std::move(request)});
               }});
       node.desk->tell_worlds();
@@ -51,7 +51,7 @@ struct PmixNodes : TreeHarness {
     });
     REQUIRE(node.desk->receive(pmix::msg::Ready{}));
   }
-  // Worlds that the agents know by now become known here, to the servers too.
+  // Adds the worlds that the agents know by now, and tells the servers of them.
   void add_worlds() {
     for (; work.worlds.size() < added_worlds.size();) {
       const World world = added_worlds[work.worlds.size()];
@@ -97,7 +97,7 @@ struct PmixNodes : TreeHarness {
     REQUIRE(nodes[node].desk->receive(std::move(message)));
     settle();
   }
-  // The answer to a server's question, if there is one yet.
+  // Returns the answer to a server's question, or nullptr if there is none yet.
   const pmix::msg::Answer* answer_of(std::uint32_t node, pmix::Id id) const {
     for (const pmix::Message& message : nodes[node].told) {
       const auto* answer = std::get_if<pmix::msg::Answer>(&message);
@@ -105,7 +105,8 @@ struct PmixNodes : TreeHarness {
     }
     return nullptr;
   }
-  // A server whose ranks have put `blob`, which answers what it is asked now.
+  // Plays a server with ranks that have put `blob`. It answers what it has been asked since the
+  // last call.
   void put(std::uint32_t node, const std::string& blob) {
     const std::vector<pmix::Message> told = nodes[node].told;
     for (std::size_t i = nodes[node].answered; i < told.size(); ++i) {

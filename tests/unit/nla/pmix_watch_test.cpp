@@ -19,7 +19,7 @@ using scela::nla::testing::TreeHarness;
 
 namespace {
 
-// The watches of `hosts` nodes with `ppn` ranks each, and what they send each other.
+// The watches of `hosts` nodes with `ppn` ranks each, and what the nodes send each other.
 struct Watches {
   struct Node {
     RankSet own;
@@ -58,7 +58,7 @@ struct Watches {
       node.watch = std::make_unique<PmixWatch>(job, node.own, std::move(sides));
     }
   }
-  // Carries what was sent, but to nodes that are gone; how many there were.
+  // Carries what was sent, but not to nodes that are gone. Returns how many parcels there were.
   std::size_t settle() {
     std::size_t count = 0;
     for (; !parcels.empty(); ++count) {
@@ -82,7 +82,7 @@ struct Watches {
     }
     return out;
   }
-  // The table that was the last answer; empty if it is none.
+  // Returns the table that was the last answer. It is empty if the last answer is no table.
   std::vector<Process> table(std::uint32_t node) const {
     const auto answers = told<pmix::msg::Answer>(node);
     if (answers.empty()) return {};
@@ -115,7 +115,7 @@ TEST_CASE("a table of PMIx processes has those of all nodes, and what has become
 
 TEST_CASE("a table of one PMIx process is asked of its node alone") {
   Watches all(3, 2);
-  all.nodes[1].gone = true;  // and would be waited for
+  all.nodes[1].gone = true;  // a full table would wait for it
   all.nodes[2].watch->ended({5, 0, ProcessState::exited, 0});
   all.say(0, pmix::msg::TableWanted{7, false, RankSet::single(5)});
   const std::vector<Process> table = all.table(0);
@@ -140,7 +140,7 @@ TEST_CASE("a table of PMIx processes does not wait for nodes that are gone") {
   REQUIRE(all.table(0).size() == 6);
   CHECK(all.table(0)[4] == Process{4, 0, ProcessState::lost, 0});
   CHECK(all.table(0)[3].state == ProcessState::running);
-  // Nor is it asked again.
+  // The node that is gone is not asked again.
   CHECK(all.say(0, pmix::msg::TableWanted{2, false}) == 2);
   CHECK(all.told<pmix::msg::Answer>(0).back().id == 2);
   CHECK(all.table(0).size() == 6);
@@ -169,7 +169,7 @@ TEST_CASE("a PMIx event goes once to each other node that it is for") {
   CHECK(all.told<pmix::msg::Event>(2).front().blob == "to all");
   CHECK(all.say(0, pmix::msg::Notify{RankSet::run(1, 2), "to some"}) == 1);
   CHECK(all.told<pmix::msg::Event>(1).size() == 2);
-  // Nobody would take more, nor believe it.
+  // No watch sends an event that is too large, or takes one about ranks beyond the job.
   CHECK(all.say(0, pmix::msg::Notify{{}, std::string(kMaxEvent + 1, 'x')}) == 0);
   pmix::msg::Notify beyond{RankSet::run(5, 2), "x"};
   CHECK_FALSE(all.nodes[0].watch->receive(beyond));
@@ -228,7 +228,7 @@ TEST_CASE("a PMIx watch that is told nonsense by another does nothing") {
       CHECK(watch.heard(tag, 1, bytes));
     CHECK(watch.heard(0xfffffffb, 1, bytes));
   }
-  // Another node's processes are not its to tell.
+  // A node must not tell of another node's processes.
   all.say(0, pmix::msg::TableWanted{2, false});
   ByteWriter out;
   out.varint(2);

@@ -1,4 +1,4 @@
-// Visitors of the port of a node's ranks, and whose a connection is.
+// Tests visitors of the port of a node's ranks, and which process a connection belongs to.
 #include "nla/rank_door.h"
 
 #include <arpa/inet.h>
@@ -49,7 +49,7 @@ bool say(const Fd& socket, std::string_view words) {
          static_cast<ssize_t>(words.size());
 }
 
-// What has not come by then never comes.
+// An event that has not come by then never comes.
 constexpr auto kNever = 30s;
 
 // The door of a node with ranks 0 and 1 of four; this process is rank 0, and rank 1 runs nowhere.
@@ -78,7 +78,7 @@ struct House {
     while (told.size() + warnings.size() < count)
       REQUIRE(io.run_one_for(kNever) > 0);
   }
-  // Everything that can be heard now was heard.
+  // Lets the door hear all that can be heard now.
   void settle() {
     io.restart();
     while (io.poll() > 0) {
@@ -119,7 +119,8 @@ struct Stranger {
   }
 };
 
-// A process that is no rank's connects, says that, and stays until it is hung up on.
+// Forks a process that is no rank. It connects, says the words, and stays until the door closes the
+// connection.
 Stranger stranger(std::uint16_t port, uid_t user, const std::string& words) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -266,7 +267,7 @@ TEST_CASE("a rank that speaks for another, or for none, breaks the protocol") {
 
 TEST_CASE("a process outside of the job is refused, and told of once") {
   House house;
-  house.rank_0 = 0;  // this process is no rank's
+  house.rank_0 = 0;  // this process is no rank
   for (int i = 0; i < 3; ++i) {
     const Fd visitor = house.visitor();
     say(visitor, ints({8, 0}));
@@ -278,7 +279,7 @@ TEST_CASE("a process outside of the job is refused, and told of once") {
 }
 
 TEST_CASE("another user is refused before he is heard, and told of once") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   House house;
   {
     const Stranger other = stranger(house.door->port(), 65534, ints({8, 0}));

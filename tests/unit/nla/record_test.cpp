@@ -17,7 +17,7 @@ using namespace scela::nla;
 
 namespace {
 
-// `base` as it is, and once for every change: one member different each time.
+// Appends `base` as it is, and once for each change, with one member different each time.
 template <class Variant, class Struct>
 void vary(std::vector<Variant>& out, const Struct& base,
           const std::vector<std::function<void(Struct&)>>& changes) {
@@ -479,7 +479,7 @@ TEST_CASE("a damaged entry is an error that names its event by number") {
   writer.add(event::NodeEmpty{}, {});
   writer.add(event::NodeEmpty{}, {});
   std::string log = writer.take();
-  log[log.size() - 9] = static_cast<char>(200);  // the kind of the second
+  log[log.size() - 9] = static_cast<char>(200);  // the kind of the second event
   auto reader = RecordReader::open(log);
   REQUIRE(reader->next().has_value());
   const auto broken = reader->next();

@@ -296,7 +296,7 @@ Job job(Random& random) {
       list.push_back(cat(prefix, "=", large_number(random)));
     return list;
   };
-  // Each rank goes to one of a few applications; those that got none are not there.
+  // Each rank goes to one of a few applications. Applications that got no rank are left out.
   std::array<RankSet, 3> shares;
   for (Rank rank = 0; rank < out.map.size(); ++rank)
     shares[random.below(shares.size())].add(rank);

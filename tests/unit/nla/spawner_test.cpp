@@ -1,4 +1,4 @@
-// Whose turn it is among the sessions of one process, and whom it may not reach.
+// Tests which session of a process comes next, and which hosts an agent hands back to scela-run.
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"

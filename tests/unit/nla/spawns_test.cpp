@@ -53,7 +53,8 @@ TEST_CASE("a node whose ranks have all ended gets new ones, which fence and end 
   CHECK(tree.node(5).running.text() == "12");
   for (Rank rank = 7; rank < 14; ++rank)
     tree.ask(rank, fence(RankSet::run(7, 7)), 50);
-  // Who is waited for in vain is found out, also by those who know no more of the first ranks.
+  // A wait for ranks that have ended is found out, also by agents that no longer know of the first
+  // ranks.
   tree.ask(0, fence(RankSet::run(0, 7)), 51);
   tree.run();
   CHECK(tree.answer(12, 50)->ok);

@@ -1,4 +1,4 @@
-// Operations of one set of ranks that tags keep apart.
+// Tests operations of one set of ranks that tags keep apart.
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
@@ -120,7 +120,7 @@ TEST_CASE("a rank that puts without end is refused until the next fence of all r
     tree.run();
     return *tree.answer(rank, tree.last);
   };
-  // Three ranks a node.
+  // Each node has three ranks.
   const std::uint64_t most = 3 * kRankBudget / (value.size() + 16);
   std::uint64_t taken = 0;
   while (taken <= most && put(0, cat("key ", taken)).ok)

@@ -49,13 +49,13 @@ struct Bench {
     while (!done())
       REQUIRE(io.run_one() > 0);
   }
-  // What can be done at once.
+  // Does what can be done at once.
   void turn() {
     io.restart();
     while (io.poll() > 0) {
     }
   }
-  // What does not wait for a timer.
+  // Does what does not wait for a timer.
   void settle() {
     io.restart();
     for (int i = 0; i < 50; ++i) {
@@ -70,7 +70,7 @@ struct Bench {
   std::unique_ptr<TlsAttempt> server, client;
 };
 
-// A peer without the library.
+// Connects a plain socket, as a peer without the library does.
 Fd raw(std::uint16_t port) {
   Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const Address address = loopback(port);
@@ -108,7 +108,7 @@ struct Trap {
   std::uint16_t port = 0;
 };
 
-// The first flight of a parent that knows the key.
+// Returns the first flight of a parent that knows the key.
 std::string client_hello(Bench& bench, SharedKey key = key_for(1)) {
   Trap trap;
   bench.connect(trap.port, std::move(key));
@@ -150,7 +150,7 @@ TEST_CASE("a parent and a child with the same key have a stream that carries all
   Transport& down = ***bench.connected;
   Transport& up = ***bench.accepted;
 
-  // More than the sockets hold, so that writes are cut anywhere.
+  // The text is longer than the sockets hold, so that writes are cut anywhere.
   std::string sent;
   for (int i = 0; i < 20'000'000; i += 4)
     sent.append(reinterpret_cast<const char*>(&i), sizeof i);
@@ -158,7 +158,7 @@ TEST_CASE("a parent and a child with the same key have a stream that carries all
   std::size_t at = 0;
   std::vector<char> bytes(100'000);
   while (got.size() < sent.size()) {
-    // Two parts, as a link has a head and a tail.
+    // Each write has two parts, as a link has a head and a tail.
     const std::size_t head = std::min<std::size_t>(13, sent.size() - at);
     const iovec parts[2] = {{sent.data() + at, head},
                             {sent.data() + at + head, sent.size() - at - head}};
@@ -186,7 +186,7 @@ TEST_CASE("a parent and a child with the same key have a stream that carries all
   CHECK(write_all(up, "last words") == 10);
   bench.settle();
   CHECK(down.read(bytes.data(), bytes.size()) == 10);
-  // Who is gone without a farewell is at its end too.
+  // A peer that is gone without a farewell is at its end too.
   up.close();
   bench.settle();
   CHECK(down.read(bytes.data(), bytes.size()) == 0);
@@ -215,7 +215,7 @@ TEST_CASE("a peer with another key, or that of another link, is not let in") {
     CHECK_FALSE(*bench.connected);
     CHECK(bench.connected->error().find("prove") != std::string::npos);
     CHECK_FALSE(bench.accepted);
-    // The right one still is.
+    // A parent with the right key is still accepted.
     bench.connected.reset();
     bench.connect(bench.server->port());
     bench.until([&] { return bench.accepted && bench.connected; });
@@ -242,7 +242,8 @@ TEST_CASE("what a parent said once proves nothing when it is said again") {
   const Fd thief = raw(bench.server->port());
   say(thief, hello);
   bench.settle();
-  CHECK(hear(thief).size() > 50);  // the child answers, but only who made the first words goes on
+  // The child answers, but only the maker of the first words can go on.
+  CHECK(hear(thief).size() > 50);
   say(thief, std::string("\x14\x03\x03\x00\x01\x01", 6));
   say(thief, std::string("\x17\x03\x03\x00\x35", 5) + std::string(0x35, '\0'));
   bench.settle();

@@ -1,4 +1,5 @@
-// Starting a program in a test: argument vectors from strings, and what /proc says about the child.
+// Starts a program in a test: builds argument vectors from strings, and reads what /proc says about
+// the child.
 #pragma once
 
 #include <dirent.h>
@@ -54,7 +55,7 @@ inline int wait_status(pid_t pid) {
   return status;
 }
 
-// A program that sleeps until it is ended.
+// Returns the command of a program that sleeps until it is ended.
 inline std::vector<std::string> sleeper() {
   return {"/bin/sleep", "1000"};
 }

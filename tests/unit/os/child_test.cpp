@@ -17,7 +17,7 @@ using namespace scela::test;
 
 namespace {
 
-// A directory that goes with the test.
+// A directory that is removed at the end of the test.
 struct Scratch {
   Scratch() : path(private_directory_path(temporary_base(), cat("scela-child-test-", ::getpid()))) {
     REQUIRE(make_private_directory(path));
@@ -90,7 +90,7 @@ TEST_CASE("a processor that does not exist is told so") {
 }
 
 TEST_CASE("a child has the descriptors it was given and no other, close-on-exec or not") {
-  const Fd leaked(::open("/dev/null", O_RDONLY));  // as a careless library would
+  const Fd leaked(::open("/dev/null", O_RDONLY));  // as a careless library leaves it
   const Fd high(::fcntl(leaked.get(), F_DUPFD, 200));
   Result<Pipe> pipe = make_pipe();
   REQUIRE(pipe);
@@ -99,7 +99,7 @@ TEST_CASE("a child has the descriptors it was given and no other, close-on-exec 
   command.spec.descriptors = wanted;
   const auto pid = start_child(command.spec);
   REQUIRE(pid);
-  // The program's loader opens files for a moment; what leaked would stay.
+  // The program's loader opens files for a moment. A leaked descriptor would stay open.
   const std::set<std::string> expected = {"0", "1", "2", "3"};
   CHECK(eventually([&] { return names_in(cat("/proc/", *pid, "/fd")) == expected; }));
   ::kill(*pid, SIGKILL);
@@ -107,7 +107,8 @@ TEST_CASE("a child has the descriptors it was given and no other, close-on-exec 
 }
 
 TEST_CASE("descriptors whose numbers are each other's places arrive where they belong") {
-  // 0 and 1 exchanged: the child reads what is written to its 0 and answers on its 1.
+  // Descriptors 0 and 1 are exchanged: the child reads what is written to its 0 and answers on its
+  // 1.
   Result<Pipe> in = make_pipe();
   Result<Pipe> out = make_pipe();
   REQUIRE(in);
@@ -149,7 +150,7 @@ TEST_CASE("a child begins with default signals and an empty mask whatever its pa
   ::sigprocmask(SIG_SETMASK, &old, &now);
   ::sigaction(SIGPIPE, &before, nullptr);
   REQUIRE(pid);
-  // The parent's own mask is as it was.
+  // The parent's own mask is unchanged.
   CHECK(::sigismember(&now, SIGUSR1) == 1);
   CHECK(::sigismember(&now, SIGTERM) == 0);
   const unsigned long ignored = std::stoul(status_field(*pid, "SigIgn"), nullptr, 16);

@@ -57,7 +57,7 @@ TEST_CASE("a directory is held by its owner, for as long as that lives") {
   Fd hold = hold_directory(path);
   CHECK(hold);
   CHECK(directory_held(path));
-  CHECK(directory_held(path));  // looking takes nothing
+  CHECK(directory_held(path));  // a look does not take the hold
   hold.reset();
   CHECK_FALSE(directory_held(path));
   REQUIRE(remove_tree(path));
@@ -74,7 +74,7 @@ TEST_CASE("removal leaves alone what is mounted inside") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // In a mount namespace of its own, so that nothing is left whatever happens.
+    // The mount is in a mount namespace of its own, so that none is left whatever happens.
     const bool ready =
         ::unshare(CLONE_NEWNS) == 0 &&
         ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -111,7 +111,7 @@ TEST_CASE("removal takes what its owner has closed to himself") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // To root nothing is closed.
+    // Root may read everything, so the child gives up root.
     if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
     fs::create_directories(path + "/a/b");
     std::ofstream(path + "/a/b/file") << "x";

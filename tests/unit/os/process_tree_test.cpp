@@ -61,7 +61,7 @@ TEST_CASE("a dead child counts until it is reaped") {
   siginfo_t info{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
   CHECK(below.any());
-  CHECK(below.signal_all(SIGTERM) == 0);  // nobody there to hear it
+  CHECK(below.signal_all(SIGTERM) == 0);  // no process is left to receive it
   CHECK(reap_all() == 1);
   CHECK_FALSE(below.any());
 }
@@ -73,7 +73,7 @@ TEST_CASE(
   const pid_t pid = start_shell("(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000");
   REQUIRE(eventually([] { return children_of(::getpid()).size() == 3; }));
   ::kill(pid, SIGKILL);
-  // Two if the shell had not taken notice of its subshell's end yet.
+  // There are two if the shell had not reaped its subshell yet.
   REQUIRE(eventually([&] { return reap_all() >= 1; }));
   CHECK(below.any());
   CHECK(kill_until_empty(below));
@@ -132,19 +132,19 @@ TEST_CASE("agents of other nodes and what is below them are left alone") {
   CHECK(facts_of(other, facts));
   CHECK(facts.state != 'Z');
 
-  // For somebody else the agent is a process like any other.
+  // Another Descendants object treats the agent like any other process.
   CHECK(kill_until_empty(Descendants()));
 }
 
 TEST_CASE("sessions that are kept are left alone, and all below them") {
   become_subreaper();
   const Descendants below;
-  // As an ssh client with a process of its own, one of which begins a further session.
+  // `client` stands for an ssh client with child processes, one of which begins a further session.
   const pid_t client =
       start({"/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"}, ChildGroup::own_session);
   const pid_t left = start_shell("sleep 1000 & (setsid sleep 1000 &) ; wait");
   REQUIRE(eventually([&] {
-    // The daemon has fallen to this process.
+    // The daemon is now a child of this process.
     return below_shell(client) == 2 && below_shell(left) == 1 &&
            children_of(::getpid()).size() == 3;
   }));
@@ -193,7 +193,7 @@ TEST_CASE("daemons of a process that keeps its orphans stay below it while it li
   const pid_t daemon = daemons().front();
   CHECK(children_of(::getpid()) == std::vector<pid_t>{*client});
   CHECK(below.signal_all(SIGKILL, {*client}) == 0);
-  // Then it falls to this process, and is left.
+  // The daemon then falls to this process, and is left running.
   ::kill(*client, SIGKILL);
   REQUIRE(eventually([] { return reap_all() == 1; }));
   CHECK(children_of(::getpid()) == std::vector<pid_t>{daemon});

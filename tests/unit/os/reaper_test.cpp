@@ -27,7 +27,7 @@ TEST_CASE("every child that ended is told once, with its own status") {
   REQUIRE(reaper);
   CHECK_FALSE(readable(reaper->descriptor(), 0));
   std::map<pid_t, int> expected;
-  // Signals of children that end together are one signal: nobody may be missed for that.
+  // Children that end together may raise only one signal. The reaper must not miss any of them.
   for (int code = 1; code <= 8; ++code) {
     Command command({"/bin/sh", "-c", cat("exit ", code)});
     const auto pid = start_child(command.spec);

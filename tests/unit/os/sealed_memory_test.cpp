@@ -44,7 +44,7 @@ TEST_CASE("what the maker writes others read, and nobody else can write it") {
   CHECK(::write(fd, "x", 1) == -1);
   CHECK(::ftruncate(fd, 0) == -1);
   CHECK(::fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) == -1);
-  // A descriptor for reading can be opened anew for writing; the seals hold there too.
+  // A descriptor for reading can be reopened for writing, and the seals hold there too.
   const Fd again(::open(cat("/proc/self/fd/", fd).c_str(), O_RDWR | O_CLOEXEC));
   REQUIRE(again);
   CHECK_FALSE(maps_writable(again.get()));

@@ -1,4 +1,4 @@
-// Pseudo-terminals, and a child that has one.
+// Tests pseudo-terminals, and a child that has one.
 #include "common/os/terminal.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ PseudoTerminal open_one() {
   return std::move(*pair);
 }
 
-// All that comes until everybody has closed the other end.
+// Returns all bytes until every copy of the other end is closed.
 std::string read_all(const Fd& ours) {
   std::string text;
   for (;;) {
@@ -57,7 +57,7 @@ struct OnTerminal {
 
 TEST_CASE("a terminal has the size and the modes that it was given") {
   const PseudoTerminal pair = open_one();
-  CHECK_FALSE(window_size(pair.ours.get()));  // nobody has said yet
+  CHECK_FALSE(window_size(pair.ours.get()));  // no size was set yet
   set_window_size(pair.ours.get(), {50, 132, 1000, 700});
   CHECK(window_size(pair.theirs.get()) == WindowSize{50, 132, 1000, 700});
   TerminalModes modes = terminal_modes(pair.theirs.get()).value();
@@ -72,7 +72,7 @@ TEST_CASE("a terminal has the size and the modes that it was given") {
   set_terminal_modes(pair.theirs.get(), modes);
   CHECK(terminal_modes(pair.theirs.get()) == modes);
   CHECK(end_key(pair.theirs.get()) == 5);
-  set_terminal_modes(pair.theirs.get(), {true, false, ""});  // keys as they are
+  set_terminal_modes(pair.theirs.get(), {true, false, ""});  // the keys stay as they are
   CHECK(terminal_modes(pair.theirs.get())->keys == modes.keys);
 }
 

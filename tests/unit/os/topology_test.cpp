@@ -1,4 +1,4 @@
-// The reader of /sys, judged by hwloc: on this machine, and on files of machines that are made up.
+// Checks the reader of /sys against hwloc, on this machine and on files of invented machines.
 #include "common/os/topology.h"
 
 #include <catch2/catch.hpp>
@@ -31,11 +31,11 @@ std::vector<int> cpus_of(const std::vector<Processor>& all) {
 }
 
 struct Written {
-  bool old_names = false;  // of kernels before 5.3
+  bool old_names = false;  // the names of kernels before 5.3
   bool caches = true;
 };
 
-// What Linux shows of such a machine.
+// Writes the files that Linux shows of such a machine.
 void write_machine(const test::TemporaryHome& root, const std::vector<Processor>& all,
                    Written how = {}) {
   CpuSet online;
@@ -78,7 +78,7 @@ void write_machine(const test::TemporaryHome& root, const std::vector<Processor>
   root.write(system + "node/online", nodes.text() + "\n");
 }
 
-// Threads numbered as x86 does: the second ones of all cores after the first ones.
+// The threads are numbered as on x86: the second threads of all cores come after the first ones.
 std::vector<Processor> x86() {
   std::vector<Processor> all;
   for (std::uint32_t cpu = 0; cpu < 24; ++cpu) {
@@ -115,7 +115,7 @@ TEST_CASE("machines are read from their files as hwloc reads them, by old and ne
     ::setenv("HWLOC_COMPONENTS", "linux,stop", 1);
     HwlocTopology judge;
     REQUIRE(judge.load());
-    // With its numbers as they are: ours are meant to be the same.
+    // The numbers are compared directly, because ours are meant to be the same.
     std::vector<Processor> theirs = judge.processors();
     std::ranges::sort(theirs, {}, &Processor::cpu);
     std::vector<Processor> ours = read.processors();
@@ -159,10 +159,10 @@ TEST_CASE("why a process may not use all processors is told apart") {
   CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::cgroup);
   // The group allows more than the process may use.
   CHECK(read_topology({1}, root.path()).restriction() == Restriction::affinity);
-  // A group above decides where the controller is not enabled in this one.
+  // A group above decides if the controller is not enabled in this one.
   root.write("proc/self/cgroup", "0::/user/job/step/task\n");
   CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::cgroup);
-  root.write("proc/self/cgroup", "0::no/path\n");  // no kernel says that
+  root.write("proc/self/cgroup", "0::no/path\n");  // no kernel writes this
   CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::affinity);
   root.write("proc/self/cgroup", "9:cpuset:/jobs\n");
   CHECK(read_topology({2, 5}, root.path()).restriction() == Restriction::affinity);

@@ -1,4 +1,4 @@
-// What is measured, by a contestant that only writes down what it is asked for.
+// Tests what is measured, with a contestant that only notes what it is asked for.
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
@@ -26,7 +26,8 @@ class Noting {
   std::set<std::size_t> measured, aside;
 };
 
-// Messages of other lengths would make the channel, and others, send the measured ones otherwise.
+// Messages of other lengths would make the channel, and other libraries, send the measured ones in
+// another way.
 TEST_CASE("perf: what is measured has a tag of its own, and all of its messages are as long") {
   for (const char* const bench : {"latency", "bandwidth", "bidirectional", "overlap", "noise"}) {
     CAPTURE(bench);
@@ -36,7 +37,7 @@ TEST_CASE("perf: what is measured has a tag of its own, and all of its messages 
     plan.rounds = 2;
     plan.round_seconds = 1e-5;
     plan.delay_seconds = 0;
-    plan.driver = -1;  // no process, so it has started none
+    plan.driver = -1;  // no process, so it started none
     Noting peer;
     CHECK(Loops<Noting>(peer, plan).run("nobody"));
     CHECK(peer.measured == std::set<std::size_t>{48});
@@ -44,7 +45,7 @@ TEST_CASE("perf: what is measured has a tag of its own, and all of its messages 
   }
 }
 
-// Writes down which operations it is asked for.
+// Notes which operations it is asked for.
 class Collecting : public Noting {
  public:
   void collective(const Asked& asked) { take(asked, blocking); }
@@ -53,7 +54,7 @@ class Collecting : public Noting {
     buffers.insert(asked.out);
   }
   void help_collectives() {
-    if (finished == begun / together) wrong = true;  // there is none to be helped on
+    if (finished == begun / together) wrong = true;  // no operation is under way
     ++helped;
     ++since;
   }
@@ -70,7 +71,7 @@ class Collecting : public Noting {
   int blocking = 0, begun = 0, finished = 0, together = 1;
   int helped = 0, since = 0;
   bool wrong = false;
-  std::set<int> helps;  // of one operation
+  std::set<int> helps;  // the helps for one operation
   std::set<int> roots;
   std::set<const char*> buffers;
   Asked last;
@@ -110,7 +111,7 @@ TEST_CASE("perf: collective operations are timed blocking and not, and roots go 
   Collecting peer;
   const Plan unknown = collective_plan("alreduce");
   CHECK_FALSE(Loops<Collecting>(peer, unknown).run("nobody"));
-  // Who has none says so.
+  // A contestant without collective operations reports an error.
   Noting other;
   const Plan plan = collective_plan("bcast");
   CHECK_FALSE(Loops<Noting>(other, plan).run("nobody"));
@@ -126,7 +127,7 @@ TEST_CASE("perf: concurrent collective operations have buffers of their own, and
   CHECK(peer.buffers.size() == 16);
 }
 
-// N5.
+// Requirement N5 (docs/coverage.md).
 TEST_CASE(
     "perf: operations are helped on once every so many bytes, beside the same work in parts") {
   Collecting peer;
@@ -137,7 +138,7 @@ TEST_CASE(
   plan.progress = {4096, 1000, 8192};
   CHECK(Loops<Collecting>(peer, plan).run("nobody"));
   CHECK_FALSE(peer.wrong);
-  CHECK(peer.helps == std::set<int>{0, 1, 4});  // never, where it is shorter
+  CHECK(peer.helps == std::set<int>{0, 1, 4});  // 0: the size is less than 8192
   CHECK(progress_calls(4096, 1000) == 4);
   CHECK(progress_calls(0, 1000) == 0);
   CHECK(progress_calls(4096, 0) == 0);

@@ -1,4 +1,4 @@
-// The command line of scela-perf.
+// Tests the command line of scela-perf.
 #include "perf/core/options.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// How much of a message a computation hides, by each definition.
+// Tests how much of a message a computation hides, by each definition.
 #include "perf/core/overlap.h"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ TEST_CASE("perf overlap: nothing hidden is nothing by all definitions, all is al
 }
 
 TEST_CASE("perf overlap: a thread that takes the processor is not seen by OSU, by IMB in part") {
-  // Work of 100 us takes 150 beside a thread of the library, on the same core.
+  // Work of 100 us takes 150 us beside a thread of the library on the same core.
   const Overlap stolen = overlap_of(times_of(100, 100, 150, 155, 100, 105));
   CHECK(stolen.osu == Approx(95));
   CHECK(stolen.imb == Approx(100.0 * 95 / 150));

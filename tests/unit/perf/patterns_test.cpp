@@ -1,4 +1,4 @@
-// Who speaks with whom.
+// Tests which ranks communicate.
 #include "perf/core/patterns.h"
 
 #include <algorithm>
@@ -39,7 +39,8 @@ TEST_CASE("perf patterns: a benchmark runs on so many ranks as its sources allow
   CHECK(fits("EP", 7));
 }
 
-// Of 64 ranks on 8 nodes: whom a rank has queue pairs for by RC, and by XRC (Table 4.2).
+// The average peers for which a rank of 64 on 8 nodes has queue pairs, with RC and with XRC (Table
+// 4.2).
 struct Table {
   double peers = 0, nodes = 0;
 };
@@ -59,7 +60,7 @@ Table table_of(std::string_view name) {
 }
 
 TEST_CASE("perf patterns: queue pairs of a rank as Table 4.2 has them, by RC and by XRC") {
-  // FT and IS leave out some who never had a message; SP is BT's pattern here.
+  // The table's FT and IS leave out ranks that never had a message. SP has BT's pattern here.
   struct Row {
     const char* name;
     double rc, xrc, by;
@@ -75,8 +76,8 @@ TEST_CASE("perf patterns: queue pairs of a rank as Table 4.2 has them, by RC and
   }
 }
 
-// Ranks that take turns are enough to see who speaks with whom: what is sent stays until it is
-// received, and a receive of what was not sent is another try.
+// Ranks take turns, which is enough to see which ranks communicate. A message stays until it is
+// received, and a rank tries again if what it receives was not sent yet.
 struct Wires {
   std::map<std::pair<int, int>, std::vector<std::vector<char>>> sent;
   std::set<std::pair<int, int>> used;

@@ -1,4 +1,4 @@
-// What was measured becomes rows.
+// Tests how measurements become rows of a report.
 #include "perf/core/report.h"
 
 #include <catch2/catch.hpp>
@@ -93,7 +93,7 @@ TEST_CASE("perf report: what else was measured is in the row, by medians, for ea
   CHECK_FALSE(own.contains("mb_s"));
   const auto other = nlohmann::json::parse(json_of(rows[1]));
   CHECK(other["contestant"] == "openmpi");
-  CHECK(other["ratio"] == Approx(0.25));  // of the memory
+  CHECK(other["ratio"] == Approx(0.25));  // relative to the memory
   CHECK(rows[2].op == "CG");
   CHECK(rows[2].ratio == 0);
   CHECK_THAT(table_of(rows), Catch::Contains("CG: kib_rank 100") && !Catch::Contains("MB/s"));
@@ -147,7 +147,7 @@ TEST_CASE("perf report: collective operations have a row each, with what they we
   CHECK(own["post_us"] == 2);
   CHECK(own["wait_us"] == 98);
   CHECK(own["osu_percent"] == Approx(90));
-  CHECK(own["nbcbench_percent"] == Approx(80));  // of the overlapped call, not of the latency
+  CHECK(own["nbcbench_percent"] == Approx(80));  // relative to the overlapped call
   CHECK(own["processor_taken_us"] == Approx(35));
   const auto other = nlohmann::json::parse(json_of(rows[1]));
   CHECK(other["ratio"] == Approx(0.5));
@@ -155,7 +155,7 @@ TEST_CASE("perf report: collective operations have a row each, with what they we
   CHECK(rows[2].op == "bcast");
 }
 
-// N5: a curve over size and bytes between helps.
+// Requirement N5: a curve over size and bytes between helps.
 TEST_CASE("perf report: overhead of each number of bytes after which an operation was helped on") {
   Sample told = sample(65536, {100}, "coll");
   told.values = {{"blocking_us", {100, 100, 400}},

@@ -15,7 +15,7 @@ std::string ints(std::initializer_list<std::int32_t> values) {
   return out;
 }
 
-// In a job of four ranks, of which rank 1 has checked in.
+// Returns what the greeting means in a job of four ranks, of which rank 1 has checked in.
 std::string meaning(Dialect dialect, const std::string& bytes, bool ended = false) {
   const auto meant = read_greeting(dialect, bytes, ended, 4, [](Rank rank) { return rank == 1; });
   if (!meant) return "more";
@@ -85,7 +85,7 @@ TEST_CASE("PMGR: an abort whose code looks like a version is one of a rank that 
   CHECK(meaning(Dialect::pmgr, ints({8, 1, 3}) + std::string("no\0", 3)) == "abort 1 8 'no'");
   CHECK(meaning(Dialect::pmgr, ints({8, 1}), true) == "again 1");
   CHECK(meaning(Dialect::mvapich1, ints({8, 1}), true) == "abort 1 8 ''");
-  // What a second client of the same rank sends next is no message.
+  // A later byte from a second client of the same rank is not read as a message.
   CHECK(meaning(Dialect::pmgr, ints({8, 1, 3}), true) == "again 1");
 }
 

@@ -10,7 +10,7 @@
 namespace scela::pmi::line_server_test {
 namespace {
 
-// A node with one store for all ranks. Answers at once from within the call, or keeps the ids.
+// A node with one store for all ranks. It answers at once within the call, or keeps the ids.
 class FakeServices : public JobServices {
  public:
   JobFacts facts(Rank rank) const override {
@@ -105,7 +105,7 @@ TEST_CASE("answers from within the call are served to the last pipelined line") 
   services.answer_at_once = &server;
   std::string all = kInit;
   std::string expected = "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n";
-  for (int i = 0; i < 1000; ++i) {  // deep recursion would show
+  for (int i = 0; i < 1000; ++i) {  // it would show deep recursion
     all += "cmd=barrier_in\n";
     expected += "cmd=barrier_out rc=0\n";
   }

@@ -62,7 +62,7 @@ std::string taken(PmgrServer& server) {
 TEST_CASE("PMGR server: operations go on with the rank, answers come back by number") {
   FakeServices services;
   PmgrServer server(services, 1, make_pmgr_session(1, 2));
-  CHECK_FALSE(server.unfinished());  // nobody has come yet
+  CHECK_FALSE(server.unfinished());  // no rank has connected yet
   server.receive("");
   CHECK(server.unfinished());
   server.receive(barriers(2));
@@ -78,7 +78,7 @@ TEST_CASE("PMGR server: answers from within the call are served to the last oper
   FakeServices services;
   PmgrServer server(services, 0, make_pmgr_session(0, 2));
   services.answer_at_once = &server;
-  server.receive(barriers(1000));  // deep recursion would show
+  server.receive(barriers(1000));  // it would show deep recursion
   CHECK(taken(server) == barriers(1000));
 }
 

@@ -18,7 +18,8 @@ std::string ints(std::initializer_list<std::int32_t> values) {
   return out;
 }
 
-// Ranks' sessions and the job that serves them: an operation is carried out when all have asked.
+// The ranks' sessions and the job that serves them. An operation is carried out when all ranks have
+// asked for it.
 struct World {
   explicit World(Rank size, bool mvapich1 = false) {
     for (Rank rank = 0; rank < size; ++rank) {
@@ -53,7 +54,7 @@ struct World {
     for (const Chunk& chunk : sessions[rank]->take_output())
       said[rank] += chunk.view();
   }
-  // What the collective engine does, among sessions.
+  // Does among sessions what the collective engine does.
   void turn() {
     for (const auto& call : calls) {
       if (!call) return;
@@ -84,7 +85,7 @@ struct World {
   std::vector<std::string> ends;
 };
 
-// What rank `from` gives rank `to`.
+// Returns the block that rank `from` gives to rank `to`.
 std::string block(Rank from, Rank to, std::size_t size) {
   std::string out;
   for (std::size_t i = 0; i < size; ++i)
@@ -100,7 +101,7 @@ TEST_CASE("PMGR: every operation gives every rank what belongs to it, whatever t
   World world(ranks);
   const Rank root = ranks - 1;
   const auto root_int = static_cast<std::int32_t>(root);
-  std::string row;  // what the root scatters
+  std::string row;  // the data that the root scatters
   std::string from_all;
   for (Rank rank = 0; rank < ranks; ++rank) {
     row += block(root, rank, bytes);
@@ -130,7 +131,7 @@ TEST_CASE("PMGR: every operation gives every rank what belongs to it, whatever t
   }
 }
 
-// As LLNL's client sends it with MPIRUN_USE_TREES, its default: 127.0.0.1 and a port, then nothing.
+// LLNL's client sends this with MPIRUN_USE_TREES, its default: 127.0.0.1 and a port, then nothing.
 TEST_CASE("PMGR: a tree is opened by a GATHER of six bytes and a CLOSE") {
   World world(3);
   const std::string first = "\x7f\0\0\1\x10\x27";
@@ -255,7 +256,7 @@ TEST_CASE("PMGR: who sends on without waiting is read no further than to a bound
   CHECK(session->wants_bytes());
 }
 
-// As MVAPICH 0.9.9's client sends it: two ranks on hosts 77 and 88, LIDs 5 and 6.
+// MVAPICH 0.9.9's client sends this: two ranks are on hosts 77 and 88 and have LIDs 5 and 6.
 TEST_CASE("MVAPICH 1: host ids, then addresses turned round for each rank, then a barrier") {
   const std::size_t piece = GENERATE(1, 7, 1000000);
   World world(2, true);

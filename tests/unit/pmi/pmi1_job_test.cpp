@@ -1,4 +1,5 @@
-// What a PMI-1 session asks of more than its own node: spawn, names, failures, groups.
+// Tests the requests of a PMI-1 session that concern more than its own node: spawn, names, failures
+// and groups.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -11,7 +12,7 @@
 namespace scela::pmi::pmi1_job_test {
 namespace {
 
-// As MPICH's client writes it, `lines` besides what every block has.
+// Returns a block as MPICH's client writes it. `lines` comes besides what every block has.
 std::string spawn_block(int number, int blocks, const std::string& lines) {
   return "mcmd=spawn\nnprocs=2\nexecname=./a b\ntotspawns=" + std::to_string(blocks) +
          "\nspawnssofar=" + std::to_string(number) + "\n" + lines + "endcmd\n";
@@ -63,7 +64,7 @@ TEST_CASE("a spawn request that lacks something is refused where its answer is w
   CHECK(refusal(spawn_block(
             1, 1, "preput_num=1\npreput_key_0=k\npreput_val_0=" + std::string(1024, 'v') + "\n")) ==
         head + "preput_value_too_long\n");
-  // The first block's fault, after the last block.
+  // The session reports the fault of the first block after the last block.
   CHECK(refusal(spawn_block(1, 2, "argcnt=1\n") + spawn_block(2, 2, "preput_num=1\n")) ==
         head + "an_argument_is_missing\n");
 }
@@ -133,7 +134,7 @@ TEST_CASE("barriers of groups name who takes part, and do not keep other request
              "cmd=get_appnum\n") == std::vector<std::string>{"fence 0-3 tag 0", "fence 0-1 tag 7",
                                                              "fence 1,3 tag 7", "put a=b"});
   CHECK(session.take_output() == "cmd=appnum rc=0 appnum=2\n");
-  session.answer(3, {});  // in any order
+  session.answer(3, {});  // answers may come in any order
   session.answer(1, {.ok = false, .error = "rank 2 ended"});
   CHECK(session.take_output() ==
         "cmd=barrier_out rc=0 tag=7\ncmd=barrier_out rc=1 tag=0 msg=rank_2_ended\n");
@@ -156,7 +157,7 @@ TEST_CASE("barriers of groups that cannot be are refused, or violations") {
   CHECK(feed(session, "cmd=barrier_in group=NODE:5\ncmd=barrier_in group=NODE:5\n").size() == 1);
   CHECK(session.take_output() == "cmd=barrier_out rc=1 tag=5 msg=already_in_that_barrier\n");
   CHECK(feed(session, "cmd=barrier_in group=WORLD:0\n").size() == 1);
-  CHECK(feed(session, "cmd=barrier_in\n").empty());  // which is the same one
+  CHECK(feed(session, "cmd=barrier_in\n").empty());  // it is the same barrier
   CHECK(session.take_output() == "cmd=barrier_out rc=1 msg=already_in_that_barrier\n");
   for (int tag = 0; tag < 2 * static_cast<int>(kMaxInFlight); ++tag)
     feed(session, "cmd=barrier_in group=WORLD:" + std::to_string(tag) + "\n");

@@ -1,4 +1,5 @@
-// A PMI-1 session under test: its requests as text, its answers one after the other.
+// A PMI-1 session under test. Its requests are read as text, and its answers come one after the
+// other.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -13,7 +14,7 @@
 
 namespace scela::pmi {
 
-// A session whose requests are answered one after the other.
+// The test answers the requests of this session one after the other.
 class LockStep : public Pmi1Session {
  public:
   using Pmi1Session::answer;
@@ -64,7 +65,7 @@ inline std::string name_of(const Request& request) {
   return "violation: " + std::get<ask::Violation>(request).why;
 }
 
-// Feeds bytes and gathers what the job was asked, without answering.
+// Feeds bytes and returns the requests to the job, without answering them.
 inline std::vector<std::string> feed(LockStep& session, std::string_view bytes) {
   session.receive(bytes);
   std::vector<std::string> asked;
@@ -73,7 +74,7 @@ inline std::vector<std::string> feed(LockStep& session, std::string_view bytes) 
   return asked;
 }
 
-// A session that has said init, its output dropped.
+// Returns a session that has read init, with its output dropped.
 inline LockStep ready() {
   LockStep session(facts());
   REQUIRE(feed(session, kInit).empty());
@@ -81,7 +82,7 @@ inline LockStep ready() {
   return session;
 }
 
-// What one line is answered by the session itself.
+// Returns the session's own answer to one line.
 inline std::string answer_to(std::string_view line) {
   LockStep session = ready();
   CHECK(feed(session, std::string(line) + "\n").empty());

@@ -12,10 +12,10 @@ namespace scela::pmi::pmi1_test {
 namespace {
 
 TEST_CASE("a rank of MPICH is served from init to finalize") {
-  // The sequence Debian's mpich 4.0.2 was seen to send, node leader included.
+  // Debian's mpich 4.0.2 was seen to send this sequence, node leader included.
   struct Step {
     std::string request;
-    std::string asked;  // of the job; empty: the session answers by itself
+    std::string asked;  // to the job; empty: no request
     Answer answer;
     std::string reply;
   };
@@ -215,7 +215,8 @@ TEST_CASE("an abort does not wait for the answer of another request, other lines
                                        "cmd=put kvsname=kvs_0 key=k value=1\n");
   LockStep session = ready();
   REQUIRE(feed(session, request).size() == 1);
-  // Neither another command, nor an abort in a value, nor one whose line has not ended.
+  // Three texts do not stop the session: another command, abort in a value, and an abort without
+  // the end of its line.
   CHECK(feed(session, "cmd=get_maxes\n=\ncmd=put kvsname=kvs_0 key=k value=x cmd=abort\n").empty());
   CHECK(feed(session, "cmd=abort exitcode=7 mess").empty());
   CHECK(session.take_output().empty());
@@ -325,7 +326,8 @@ TEST_CASE("a line cut short asks nothing and answers nothing") {
 }
 
 TEST_CASE("a truncated line that is then ended never stops the session from being defined") {
-  // Every prefix of a put, ended early: refused, answered, asked or a violation, but one of them.
+  // Each prefix of a put ends early. The session must refuse or answer it, ask the job, or report a
+  // violation.
   const std::string line = "cmd=put kvsname=kvs_0 key=a value=b";
   for (std::size_t length = 1; length <= line.size(); ++length) {
     LockStep session = ready();

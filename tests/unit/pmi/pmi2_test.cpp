@@ -55,7 +55,7 @@ std::string framed(const std::string& payload) {
   return length + std::string(6 - length.size(), ' ') + payload;  // as Slurm's client pads it
 }
 
-// Feeds bytes and gathers what the job was asked, without answering.
+// Feeds bytes and returns the requests to the job, without answering them.
 Strings feed_bytes(Pmi2Session& session, std::string_view bytes) {
   session.receive(bytes);
   Strings asked;
@@ -68,7 +68,7 @@ Strings feed(Pmi2Session& session, const std::string& payload) {
   return feed_bytes(session, framed(payload));
 }
 
-// What was written to the client, one message a line, lengths checked.
+// Returns the messages written to the client, one in each string, after a check of their lengths.
 Strings said(Pmi2Session& session) {
   const std::string output = session.take_output();
   std::string_view rest = output;
@@ -96,7 +96,7 @@ Pmi2Session ready() {
   return session;
 }
 
-// What one message is answered by the session itself.
+// Returns the session's own answer to one message.
 std::string answer_to(const std::string& payload) {
   Pmi2Session session = ready();
   CHECK(feed(session, payload).empty());
@@ -117,7 +117,7 @@ std::string violation_of(Pmi2Session session, const std::string& bytes) {
 TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
   struct Step {
     std::string request;
-    std::string asked;  // of the job; empty: the session answers by itself
+    std::string asked;  // to the job; empty: no request
     Answer answer;
     std::string reply;
   };
@@ -309,7 +309,7 @@ TEST_CASE("requests of different threads overlap, and are answered to their own"
   session.answer(3, {});
   session.answer(2, {.found = true, .value = "v"});
   session.answer(1, {});
-  session.answer(1, {});  // one that nobody waits for
+  session.answer(1, {});  // no request waits for this
   CHECK(said(session) == Strings{"cmd=kvs-get-response;rc=0;found=FALSE;",
                                  "cmd=info-getnodeattr-response;thrid=0x2;rc=0;found=TRUE;value=v;",
                                  "cmd=kvs-fence-response;thrid=0x1;rc=0;"});
@@ -359,7 +359,8 @@ TEST_CASE("abort ends the session in every state, and waits for nothing") {
         Strings{"abort 1 out"});
   Pmi2Session session = ready();
   CHECK(feed(session, "cmd=kvs-fence;").size() == 1);
-  // Neither another command, nor one that has abort as a value, nor half a message.
+  // Three texts do not stop the session: another command, one that has abort as a value, and half a
+  // message.
   CHECK(feed(session, "cmd=kvs-put;key=a;value=cmd=abort;;;").empty());
   const std::string last = framed("cmd=abort;exitcode=7;message=no way;");
   CHECK(feed_bytes(session, last.substr(0, 20)).empty());

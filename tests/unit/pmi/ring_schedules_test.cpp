@@ -1,6 +1,6 @@
-// Both ends of a ring under every schedule with up to three preemptions: each access to the memory
-// is one step, and between any two of them the other end may run. All accesses are sequentially
-// consistent, so that these schedules are what machines do.
+// Runs both ends of a ring under every schedule with up to three preemptions. Each access to the
+// memory is one step, and the other end may run between any two steps. All accesses are
+// sequentially consistent, so machines run the same schedules.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -21,13 +21,15 @@ namespace {
 
 constexpr std::size_t kRoom = 4;
 constexpr std::string_view kMessage = "echoed";  // longer than the room
-// The bell is one for all ranks of a node: how often another one rings it, whenever it does harm.
+// All ranks of a node share one bell. This is how often another rank rings it, each time at the
+// worst moment.
 constexpr int kOthersRing = 2;
 enum Actor : std::size_t { rank = 0, agent = 1 };
 
 struct Over {};  // thrown to an actor that must not go on
 
-// Two actors of which one runs; it changes at the given steps, and when who runs must wait.
+// Lets one of two actors run. It changes actors at the given steps, and when the running actor must
+// wait.
 class Baton {
  public:
   Baton(std::array<int, 3> preempt_at, int kill_rank_at)
@@ -99,7 +101,7 @@ struct Words {
   int wakes = 0;
 };
 
-// As one actor sees it.
+// The memory as one actor sees it.
 class SteppedMemory {
  public:
   SteppedMemory(Words& words, Baton* const& baton, Actor who)
@@ -130,8 +132,8 @@ class SteppedMemory {
 struct Ending {
   bool stuck = false;
   int steps = 0;
-  std::string received;  // by the rank
-  std::string heard;     // by the agent
+  std::string received;  // the bytes that the rank received
+  std::string heard;     // the bytes that the agent received
   bool nonsense = false;
 };
 
@@ -153,7 +155,7 @@ void be_rank(Words& words, Baton& baton, Ending& end) {
     end.received.append(out, got.value_or(0));
     if (wrote.value_or(0) + got.value_or(0) > 0) continue;
     if (client.sleeps(seen, rest.empty() ? ring::kForAnswers : ring::kForRoom)) {
-      // A futex: not entered if the word has changed.
+      // The rank enters the futex only if the word has not changed.
       baton.wait(rank, [&] { return words.wakes != wakes || words.words[ring::news] != seen; });
     }
     client.awake();
@@ -189,7 +191,7 @@ Ending play(std::array<int, 3> preempt_at, int kill_rank_at) {
   Ending end;
   Words words;
   Baton baton(preempt_at, kill_rank_at);
-  Baton* steps = nullptr;  // making it is none
+  Baton* steps = nullptr;  // the set-up takes no steps
   ring::ServerEndOf<SteppedMemory> server(SteppedMemory(words, steps, agent), 1);
   steps = &baton;
   std::thread other([&] { baton.run(agent, [&] { be_agent(words, baton, end, server); }); });
@@ -207,7 +209,7 @@ TEST_CASE("no schedule of a rank and its agent loses a wake-up") {
   REQUIRE(plain.received == kMessage);
   REQUIRE(plain.steps > 40);
   int played = 0;
-  // Until the last preemption is too late to be one.
+  // The loop ends if the last preemption comes after the run.
   const auto plays = [&played, &plain](std::array<int, 3> at) {
     const Ending end = play(at, 0);
     INFO("preempted at " << at[0] << ", " << at[1] << " and " << at[2]);

@@ -103,7 +103,7 @@ TEST_CASE("a rank rings once for what an agent has not seen, and not while it is
   CHECK(server.read(out, sizeof out) == 6U);
   client.write("three", rings);
   CHECK_FALSE(rings);
-  CHECK(server.arm());  // and so it goes on
+  CHECK(server.arm());  // the agent reads on
   CHECK(server.read(out, sizeof out) == 5U);
   CHECK_FALSE(server.arm());
   client.write("four", rings);
@@ -119,7 +119,7 @@ TEST_CASE("a rank that waits is woken by what it waits for") {
   client.write("request", rings);
   CHECK(client.sleeps(client.noted(), ring::kForAnswers));
   server.read(out, sizeof out);
-  CHECK_FALSE(server.tell());  // its request was read; it waits for the answer
+  CHECK_FALSE(server.tell());  // it waits for the answer, not for room
   server.write("answer");
   CHECK(server.tell());
   CHECK_FALSE(server.tell());
@@ -131,7 +131,7 @@ TEST_CASE("a rank that waits is woken by what it waits for") {
   CHECK(client.sleeps(seen, ring::kForRoom));
   server.read(out, 10);
   CHECK(server.tell());
-  CHECK_FALSE(client.sleeps(seen, ring::kForRoom));  // there is news already
+  CHECK_FALSE(client.sleeps(seen, ring::kForRoom));  // it would miss news
   client.awake();
   server.close();
   CHECK(client.is_closed());
@@ -150,7 +150,7 @@ TEST_CASE("an agent with answers left is rung when the rank has read some") {
   CHECK(rings);
   CHECK(server.has_room());
   CHECK(server.write(std::string_view(answer).substr(ring::kCapacity, 20)) == 20U);
-  CHECK_FALSE(server.has_room());  // all is written, so nobody waits
+  CHECK_FALSE(server.has_room());  // all is written; no answer waits
   client.read(out, 50, rings);
   CHECK_FALSE(rings);
 }
@@ -170,7 +170,7 @@ TEST_CASE("positions that cannot be are told, and nothing is read or written by 
     ring::ServerEnd server(mapped.memory(), 1);
     char out[16];
     mapped.word(ring::request_tail) = wrong;
-    CHECK(server.has_requests());  // so that it is looked at
+    CHECK(server.has_requests());  // the agent reads, and finds it wrong
     CHECK_FALSE(server.read(out, sizeof out));
     mapped.word(ring::answer_head) = wrong;
     CHECK_FALSE(server.write("answer"));
@@ -201,7 +201,7 @@ TEST_CASE("a ring of random words harms no agent") {
 
 namespace {
 
-// What stands for the bell and the futex where both ends are threads of one process.
+// Takes the place of the bell and the futex, because both ends are threads of one process.
 struct Bells {
   std::atomic<std::uint32_t> bell{0};
 };
@@ -223,7 +223,8 @@ TEST_CASE("an agent and a rank that sleep whenever they may leave no byte behind
     bells.bell.notify_one();
   };
   std::atomic<bool> wrong{false};
-  // Echoes: reads no more than it has room to answer, as an agent that bounds its answers.
+  // The agent echoes. It reads no more than it has room to answer, as an agent that bounds its
+  // answers does.
   std::thread agent([&] {
     std::string left;
     std::string in(ring::kCapacity, '\0');
@@ -339,7 +340,7 @@ TEST_CASE("uses are told once, of very many the last ones, in their order") {
   CHECK(last.size() == ring::kUses);
   CHECK(last.front() == 9 * ring::kUses);
   CHECK(last.back() == 10 * ring::kUses - 1);
-  // A rank that writes any number costs its agent no more than that.
+  // If a rank writes a wrong number, its agent takes no more than that many uses.
   words[ring::kUsesAt / 8] = 3;
   CHECK(take().size() <= ring::kUses);
   words[ring::kUsesAt / 8] = UINT64_MAX;

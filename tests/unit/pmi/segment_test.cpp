@@ -52,7 +52,7 @@ std::optional<std::string> get(const segment::Reader& reader, std::string_view k
   return out;
 }
 
-// Version v of a key's value: as long as v says, and every byte depends on both.
+// Returns version v of a key's value. Its length depends on v, and every byte depends on both.
 std::string value_of(std::string_view key, std::uint64_t v) {
   std::string value = cat(v, "-");
   const auto letter = static_cast<char>('a' + (v + key.size()) % 26);
@@ -120,7 +120,7 @@ TEST_CASE("a key is found by its hash as long as its pair is there") {
   CHECK(writer.key_of(segment::hash_of("one")) == "one");
   CHECK(writer.key_of(segment::hash_of("another")) == "another");
   CHECK(writer.key_of(segment::hash_of("none")).empty());
-  // Another hash that begins alike is another key's.
+  // A hash that begins with the same bits belongs to another key.
   CHECK(writer.key_of(segment::hash_of("one") ^ (std::uint64_t{1} << 31)).empty());
   writer.erase("one");
   CHECK(writer.key_of(segment::hash_of("one")).empty());
@@ -187,7 +187,7 @@ TEST_CASE("a reader in a layout that is being made gives up and one in none is n
   CHECK(get(early, "key") == std::nullopt);
   segment::Writer writer(memory.base(), memory.bytes(), 1, pairs_of(table));
   const segment::Reader reader(memory.base(), memory.bytes());
-  memory.word(segment::sequence) += 1;  // as a writer that was killed there leaves it
+  memory.word(segment::sequence) += 1;  // as a killed writer leaves it
   CHECK(get(reader, "key") == std::nullopt);
   memory.word(segment::sequence) += 1;
   CHECK(get(reader, "key") == "value");
@@ -206,7 +206,7 @@ TEST_CASE("dead ranks are marked once and counted") {
   writer.mark_dead(64);
   writer.mark_dead(129);
   writer.mark_dead(129);
-  writer.mark_dead(130);  // not of this job
+  writer.mark_dead(130);  // this rank is not in the job
   CHECK(reader.generation() == 3);
   for (std::uint64_t rank = 0; rank < 140; ++rank)
     CHECK(reader.dead(rank) == (rank == 0 || rank == 64 || rank == 129));
@@ -237,7 +237,7 @@ TEST_CASE("a segment of random words is read without harm") {
 }
 
 TEST_CASE("readers beside the writer see whole values of the right key, newer and newer") {
-  Memory memory(96 * 1024);  // small: it is laid out anew again and again
+  Memory memory(96 * 1024);  // small, so it is laid out again often
   Table table;
   segment::Writer writer(memory.base(), memory.bytes(), 1, pairs_of(table));
   std::atomic<bool> over{false};

@@ -9,7 +9,7 @@ using namespace scela::pmi;
 
 namespace {
 
-// Without the newline.
+// Returns the text without its newline.
 std::string line(std::string text) {
   REQUIRE(text.back() == '\n');
   text.pop_back();
@@ -22,7 +22,7 @@ TEST_CASE("singleton init: what each side says is what the other expects") {
   CHECK(singinit::hello() == "cmd=singinit authtype=none\n");
   CHECK(singinit::read_hello(line(singinit::hello())));
   CHECK(singinit::read_hello_back(line(singinit::hello_back())));
-  // As MPICH's client, which would hand its standard streams over.
+  // MPICH's client answers this, and would hand over its standard streams.
   CHECK(singinit::read_hello_back(
       "cmd=singinit pmi_version=1 pmi_subversion=1 stdio=yes authtype=none"));
   CHECK(*singinit::read_info(line(singinit::info("job1"))) == "job1");

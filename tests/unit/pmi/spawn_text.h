@@ -1,4 +1,4 @@
-// A spawn request in one line, for comparing.
+// Writes a spawn request in one line, so that tests can compare it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace scela::pmi {
 
-// "2 of [a][b c] host=h; 1 of [d]; key=value" of two programs, a hint and a pair.
+// Returns, for example, "2 of [a][b c] host=h; 1 of [d]; key=value" for two programs, a hint and a
+// pair.
 inline std::string text_of(const ask::Spawn& spawn) {
   std::string text;
   for (const SpawnProgram& program : spawn.programs) {

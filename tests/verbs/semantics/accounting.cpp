@@ -1,4 +1,4 @@
-// Places in queues: when they are full, and what makes room again.
+// Judges places in queues: when a queue is full, and what makes room again.
 #include <cerrno>
 #include <string>
 
@@ -8,7 +8,7 @@
 namespace semantics {
 namespace {
 
-// A shallow queue pair whose peer has a receive for every message.
+// A shallow queue pair. Its peer has a receive for every message.
 struct Shallow {
   Shallow() : pair(small(), deep()) {
     places = pair.a.plan.send_depth;
@@ -31,7 +31,7 @@ struct Shallow {
   int send(uint64_t id, unsigned flags) {
     return Request(IBV_WR_SEND, id, flags).piece(pair.a.piece(0, 8)).try_post(pair.a.qp.get());
   }
-  // Posts until refused, and waits until all messages have arrived.
+  // Posts one send for each place of the queue. The last send has `last_flags`.
   void fill(unsigned last_flags) {
     for (uint64_t id = 1; id <= places; ++id) {
       expect_works("send " + std::to_string(id) + " of " + std::to_string(places),
@@ -45,7 +45,7 @@ struct Shallow {
 };
 
 void queue_full() {
-  // Nothing is received, so nothing can be done.
+  // No receive is posted, so no send can be done.
   Plan plan;
   plan.send_depth = 4;
   plan.recv_depth = 4;

@@ -1,4 +1,5 @@
-// Datagrams: addresses, the 40 bytes before each message, and what is dropped in silence.
+// Judges datagrams: addresses, the 40 bytes before each message, and messages that are dropped in
+// silence.
 #include <cerrno>
 #include <string>
 
@@ -52,7 +53,7 @@ void send() {
 void empty() {
   message(0);
 }
-// As long as a packet may be.
+// Sends the longest message that fits a packet.
 void longest() {
   message(128U << device().port.active_mtu);
 }
@@ -98,8 +99,8 @@ void wrong_qkey() {
   arrives_next(ends);
 }
 
-// The specification (C10-93.1.1) has a longer message dropped by its sender, without an error; some
-// devices refuse it when it is posted. Nobody receives it.
+// The specification (C10-93.1.1) has a longer message dropped by its sender, without an error. Some
+// devices refuse it when it is posted. No receive gets it.
 void too_long() {
   Ends ends;
   const uint32_t mtu = 128U << device().port.active_mtu;
@@ -134,7 +135,7 @@ void no_such_queue_pair() {
   arrives_next(ends);
 }
 
-// A Q_Key with its highest bit set stands for the sender's own.
+// If the highest bit of a Q_Key is set, the sender's own Q_Key is used instead.
 void own_qkey() {
   Ends ends;
   ends.pair.b.post_receive(1);
@@ -160,7 +161,7 @@ void many_peers() {
   expect_equal("src_qp", third.qp->qp_num, ends.pair.b.received().src_qp);
 }
 
-// An answer goes back by what the receive says about where it came from.
+// The answer goes back to the source that the receive's completion names.
 void answer() {
   Ends ends;
   ends.pair.a.post_receive(7);
@@ -182,7 +183,8 @@ void answer() {
 void multicast() {
   Ends ends;
   if (device().attr.max_mcast_grp == 0) skip("device lacks multicast");
-  // 224.0.1.9 as a GID of an Ethernet fabric, or the same bits as a plain multicast GID.
+  // The group is 224.0.1.9 as a GID of an Ethernet fabric. Other fabrics take the same bits as a
+  // plain multicast GID.
   ibv_gid group{};
   group.raw[10] = group.raw[11] = 0xff;
   group.raw[12] = 224;

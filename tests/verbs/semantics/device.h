@@ -11,7 +11,7 @@ namespace semantics {
 
 struct Settings {
   std::string device;  // empty: the first one
-  int gid_index = -1;  // -1: the first GID that is not link-local, or else 0
+  int gid_index = -1;  // -1: the first not link-local, or else 0
 };
 Settings& settings();
 
@@ -27,11 +27,11 @@ struct Device {
 inline constexpr uint8_t kPort = 1;
 
 Device open_device();
-// Opened at the first use in the process of a case.
+// Returns the device, which the first use in the process of a case opens.
 const Device& device();
 
 bool is_able(unsigned flag);
-// Skips the case where the device has no shared receive queues, or no extended reliable
+// These two skip the case if the device has no shared receive queues, or no extended reliable
 // connections.
 void need_srq();
 void need_xrc();

@@ -156,7 +156,7 @@ End::End(const Plan& how) : plan(how), buffer_(kBufferSize) {
   attr.sq_sig_all = plan.all_signalled ? 1 : 0;
   qp.reset(ibv_create_qp(pd, &attr));
   expect(qp != nullptr, std::string("ibv_create_qp failed: ") + std::strerror(errno));
-  // Some devices tell only here how much more they gave than was asked for.
+  // Some devices say only here how much more they gave than was asked for.
   ibv_qp_attr given{};
   expect_works("ibv_query_qp", ibv_query_qp(qp.get(), &given, IBV_QP_CAP, &attr));
   plan.send_depth = attr.cap.max_send_wr;

@@ -1,4 +1,5 @@
-// Two ends of a connection: the objects that most cases need, with all steps of connecting them.
+// The two ends of a connection: the objects that most cases need, with all steps of connecting
+// them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,7 +19,7 @@ inline constexpr uint32_t kQkey = 0x11223344;
 inline constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
-// How an end is made; an object given here is used instead of an own one.
+// Says how an end is made. An object that is given here is used instead of one of the end's own.
 struct Plan {
   ibv_qp_type type = IBV_QPT_RC;
   uint32_t send_depth = 32;
@@ -28,8 +29,8 @@ struct Plan {
   int cq_depth = 128;
   bool all_signalled = false;
   int qp_access = kAllAccess;
-  // 4.096 us * 2^14 = 67 ms, seven times: long for a machine that is busy, short for a case that
-  // waits until they are used up. Soft-RoCE would take 7 retries for retries without end.
+  // 4.096 us * 2^14 = 67 ms, seven times. That is long for a busy machine, and short for a case
+  // that waits until all retries are used. Soft-RoCE would take 7 retries as retries without end.
   uint8_t timeout = 14;
   uint8_t retries = 6;
   uint8_t rnr_retries = 7;  // without end
@@ -40,7 +41,8 @@ struct Plan {
   ibv_comp_channel* channel = nullptr;  // of the receive CQ
 };
 
-// What one end must know of the other; plain bytes, so that processes can exchange it.
+// The data that one end must know of the other. It is plain bytes, so that processes can exchange
+// it.
 struct Address {
   uint32_t qp_num = 0;
   uint32_t psn = 0;
@@ -62,7 +64,8 @@ Step rts_step(ibv_qp_type type, const Plan& plan = {});
 int apply(ibv_qp* qp, const Step& step);
 int go_to(ibv_qp* qp, ibv_qp_state state);
 ibv_qp_state state_of(ibv_qp* qp);
-// Until the queue pair is in `state`: a device may report an error before it changes the state.
+// Waits until the queue pair is in `state`. A device may report an error before it changes the
+// state.
 void await_state(const std::string& what, ibv_qp* qp, ibv_qp_state state);
 
 ibv_ah_attr route_to(const Address& peer);
@@ -79,7 +82,7 @@ class End {
   void expect_bytes(const std::string& what, size_t offset, size_t length, uint8_t seed);
   ibv_sge piece(size_t offset, uint32_t length) const;
 
-  // Posts one receive into the end's own queue or its SRQ; fails the case if that does not work.
+  // Posts one receive into the end's own queue or its SRQ. Fails the case if that does not work.
   void post_receive(uint64_t id, size_t offset = 0, uint32_t length = 1024);
   ibv_wc sent(const std::string& what = "a send's completion");
   ibv_wc received(const std::string& what = "a receive's completion");
@@ -99,7 +102,7 @@ class End {
   Qp qp;
 };
 
-// Two ends, connected (datagram ends: ready).
+// Two connected ends. Datagram ends are ready instead.
 struct Pair {
   explicit Pair(const Plan& both = {}) : Pair(both, both) {}
   Pair(const Plan& first, const Plan& second);
@@ -127,16 +130,17 @@ class Request {
   std::vector<ibv_sge> pieces_;
 };
 
-// Until `cq` gave `count` completions.
+// Waits until `cq` gave `count` completions.
 std::vector<ibv_wc> await(ibv_cq* cq, size_t count, const std::string& what);
 ibv_wc await_one(ibv_cq* cq, const std::string& what);
 void expect_empty(const std::string& what, ibv_cq* cq);
 
-// A message from `from` to `to` and its two completions: what was posted before has been done.
+// Sends a message from `from` to `to` and takes both completions. All that was posted before is
+// done by then.
 void exchange(End& from, End& to, uint64_t id);
 
-// Until the device of `context` gave an event of this type; others are acknowledged and passed
-// over. The caller acknowledges the event.
+// Waits until the device of `context` gave an event of this type. Other events are acknowledged and
+// passed over. The caller acknowledges the event that is returned.
 ibv_async_event await_event(ibv_context* context, ibv_event_type type);
 
 Cq make_cq(int depth, ibv_comp_channel* channel = nullptr, void* user = nullptr);

@@ -1,4 +1,4 @@
-// Transport errors, retries, and what an error does to the rest of the queues.
+// Judges transport errors, retries, and the effect of an error on the rest of the queues.
 #include <sched.h>
 
 #include <string>
@@ -56,13 +56,14 @@ void not_ready_counted() {
   expect_status("a send to nobody", IBV_WC_RNR_RETRY_EXC_ERR, pair.a.sent());
 }
 
-// With 7 a sender waits for the receiver without end.
+// With 7 RNR retries a sender waits for the receiver without end.
 void not_ready_waits() {
   Pair pair;
   pair.a.fill(0, 8, 5);
   Request(IBV_WR_SEND, 1).piece(pair.a.piece(0, 8)).post(pair.a);
   Request(IBV_WR_SEND, 2).piece(pair.a.piece(0, 8)).post(pair.a);
-  // Some attempts: not enough of them would make the case weaker, never wrong.
+  // This waits for some attempts of the sender. If the wait is too short, the case is weaker, but
+  // never wrong.
   for (int i = 0; i < 1000; ++i) {
     expect_empty("before there was a receive", pair.a.send_cq.get());
     sched_yield();
@@ -124,7 +125,7 @@ void peer_not_connected() {
   expect_empty("the receive", b.recv_cq);
 }
 
-// All that is queued when a queue pair enters ERR comes back, in order, whether signalled or not.
+// All requests that are queued when a queue pair enters ERR come back in order, signalled or not.
 void flushed_in_order() {
   Pair pair;
   for (uint64_t id = 1; id <= 6; ++id) {
@@ -147,7 +148,7 @@ void flushed_in_order() {
   }
 }
 
-// The first error names its request, those behind it are flushed.
+// The first error names its request, and the requests behind it are flushed.
 void first_error_then_flush() {
   Pair pair;
   for (uint64_t id = 1; id <= 4; ++id)
@@ -193,7 +194,7 @@ void after_error_anew() {
   exchange(pair.b, pair.a, 10);
 }
 
-// The target of a refused request learns it by an event: no receive of its own failed.
+// An event tells the target of a refused request of the error, as no receive of its own failed.
 void access_event() {
   Pair pair;
   Address bad = pair.b.address();

@@ -1,4 +1,4 @@
-// Completion channels, asynchronous events, and completion queues that overflow.
+// Judges completion channels, asynchronous events, and completion queues that overflow.
 #include <fcntl.h>
 #include <poll.h>
 
@@ -37,7 +37,7 @@ void make_quiet(int fd) {
   expect(fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0, "fcntl failed");
 }
 
-// A pair whose receiving end gives events.
+// A pair with a receiving end that gives events.
 struct Signalling {
   Signalling() : channel(make_channel()) {
     cq = make_cq(64, channel.get(), &mark);
@@ -48,7 +48,7 @@ struct Signalling {
   void arm(int solicited_only = 0) {
     expect_works("ibv_req_notify_cq", ibv_req_notify_cq(cq.get(), solicited_only));
   }
-  // A message whose receive's completion is there when this returns, unpolled.
+  // Sends a message. When this returns, the receive's completion is there, unpolled.
   void message(unsigned flags = 0) {
     pair->b.post_receive(++id);
     Request(IBV_WR_SEND, id, IBV_SEND_SIGNALED | flags).piece(pair->a.piece(0, 8)).post(pair->a);
@@ -96,7 +96,7 @@ void once() {
   expect(!is_ready(ends.channel->fd), "one request gave two events");
 }
 
-// Only what comes after the request gives an event: users poll once more after it.
+// Only a completion after the request gives an event, so users poll once more after the request.
 void already_there() {
   Signalling ends;
   ends.message();
@@ -127,7 +127,7 @@ void errors_are_solicited() {
   expect_status("the receive", IBV_WC_WR_FLUSH_ERR, ends.take());
 }
 
-// A request for all events outdoes one for solicited ones.
+// A request for all events overrides one for solicited events.
 void all_outdoes_solicited() {
   Signalling ends;
   ends.arm(0);
@@ -197,7 +197,7 @@ void channel_in_use() {
                ibv_destroy_comp_channel(ends.channel.get()));
 }
 
-// A CQ that has no place for a completion is lost, and says so.
+// A CQ that has no place for a completion fails, and the device reports it by an event.
 void overflow() {
   const Cq cq = make_cq(2);
   const auto places = static_cast<uint32_t>(cq->cqe);

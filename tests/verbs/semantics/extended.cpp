@@ -1,4 +1,5 @@
-// The extended interfaces: building requests by calls (ibv_wr_*), and reading completions by calls.
+// Judges the extended interfaces: building requests by calls (ibv_wr_*), and reading completions by
+// calls.
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -15,7 +16,7 @@ constexpr uint64_t kAllOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM 
                              IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 constexpr uint64_t kDatagramOps = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 
-// A pair whose sending end was made by ibv_create_qp_ex.
+// A pair with a sending end that was made by ibv_create_qp_ex.
 struct Extended {
   explicit Extended(ibv_qp_type type = IBV_QPT_RC, uint32_t depth = 16) : b(plan_of(type)) {
     Plan plan = plan_of(type);
@@ -167,7 +168,7 @@ void remote_operations() {
   expect_equal("swapped", uint64_t{77}, *reinterpret_cast<uint64_t*>(ends.b.bytes(4096)));
 }
 
-// Nothing of an aborted list is posted, and its places are free.
+// No request of an aborted list is posted, and its places are free.
 void aborted() {
   Extended ends;
   ends.b.post_receive(1);
@@ -270,7 +271,7 @@ void poll_extended() {
     expect_completion("a send", pair.a.sent(), id, IBV_WC_SEND);
   }
   waiting_for("a completion by ibv_start_poll");
-  // That a send has completed does not say that its receive is told of already.
+  // If a send has completed, the completion of its receive may still be missing.
   const auto start = [&] {
     int error = start_poll(cq);
     while (error == ENOENT)

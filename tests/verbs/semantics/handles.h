@@ -1,5 +1,5 @@
-// Owners of verbs objects. A destroyer ignores errors: whether destroying works is the subject of
-// cases of its own (objects.cpp), which release the object first.
+// Owners of verbs objects. A destroyer ignores errors. Cases of their own (objects.cpp) judge if
+// destroying works, and they release the object first.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -1,8 +1,9 @@
-// What every case of verbs-semantics uses to judge: failures, skips, and what is being waited for.
+// The means by which every case of verbs-semantics judges: failures, skips, and a note of what the
+// case waits for.
 //
-// A case is a function. It returns when the device did what it should, and throws otherwise. Each
-// case runs in a process of its own, which the runner ends after a deadline: waiting loops need no
-// clock.
+// A case is a function. It returns if the device did what it should, and throws otherwise. Each
+// case runs in a process of its own, which the runner ends after a deadline. So loops that wait
+// need no clock.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -32,8 +33,8 @@ void expect(bool holds, const std::string& what);
 
 // Names what the case waits for, so that a case that never ends says where it stood.
 void waiting_for(const std::string& what);
-// What waiting_for last noted in `notes`, memory that the runner shares with the process of the
-// case.
+// Makes waiting_for write its last note into `notes`, memory that the runner shares with the
+// process of the case.
 inline constexpr size_t kNoteSize = 256;
 void note_into(char* notes);
 
@@ -47,17 +48,17 @@ void expect_equal(const std::string& what, const A& expected, const B& came) {
 
 // `came` is an error number as the verbs return it: 0 or positive.
 void expect_error(const std::string& what, int expected, int came);
-// Both numbers are fine where the interface's manual names no number.
+// Accepts any error, for verbs with a manual that names no error number.
 void expect_any_error(const std::string& what, int came);
 void expect_works(const std::string& what, int came);
-// A creating verb that returned `object` and left `number` in errno.
+// A verb that creates an object must have failed: `object` must be null.
 void expect_refused(const std::string& what, const void* object);
 
 void expect_status(const std::string& what, ibv_wc_status expected, const ibv_wc& came);
 void expect_completion(const std::string& what, const ibv_wc& came, uint64_t id,
                        ibv_wc_opcode opcode);
 
-// What the program judges: each judge has its own.
+// Returns the cases that the program judges. Each judge has its own.
 std::vector<Case> all_cases();
 
 // The cases of each file, in the order in which they run.

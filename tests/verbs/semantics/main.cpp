@@ -58,7 +58,7 @@ std::string verdict(const Case& one) {
   }
 }
 
-// What the process of the case wrote before it ended or the deadline passed.
+// Returns what the process of the case wrote before it ended or the deadline passed.
 std::string read_verdict(int from, int deadline, bool& late) {
   std::string text;
   char bytes[512];
@@ -82,7 +82,8 @@ std::string run_apart(const Case& one, int deadline, char* notes) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    setpgid(0, 0);  // the deadline ends a case with all of its processes
+    // The deadline ends a case with all of its processes.
+    setpgid(0, 0);
     close(ends[0]);
     const std::string text = verdict(one);
     const ssize_t written = write(ends[1], text.data(), text.size());

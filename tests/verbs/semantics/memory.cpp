@@ -1,4 +1,4 @@
-// RDMA: writes, reads and atomics that work.
+// Judges RDMA writes, reads and atomics that work.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -111,7 +111,7 @@ void gather_and_scatter() {
   pair.a.expect_bytes("the second piece", 8192, 57, static_cast<uint8_t>(1 + 7 * 7));
 }
 
-// Of zero bytes: neither key nor address count.
+// For transfers of zero bytes, neither key nor address counts.
 void empty_transfers() {
   Pair pair;
   Address nowhere = pair.b.address();
@@ -123,7 +123,7 @@ void empty_transfers() {
   expect_completion("an empty read", pair.a.sent(), 2, IBV_WC_RDMA_READ);
 }
 
-// More reads than the responder answers at once: the rest wait.
+// The case posts more reads than the responder answers at once. The rest wait.
 void many_reads() {
   Plan plan;
   plan.rd_atomic = 1;
@@ -180,7 +180,7 @@ void compare_swap() {
   }
 }
 
-// Nobody's addition is lost, and no two fetch the same.
+// No addition is lost, and no two additions fetch the same value.
 void two_adders() {
   const Pd pd = make_pd();
   Plan target;
@@ -213,7 +213,7 @@ void two_adders() {
 // The region's addresses need not be those of the memory.
 void other_addresses() {
   Pair pair;
-  // The place within a page is the same.
+  // The addresses must have the same place within a page.
   const uint64_t base = 0x10000 + (reinterpret_cast<uint64_t>(pair.b.bytes()) & 4095);
   const Mr mr(ibv_reg_mr_iova(pair.b.pd, pair.b.bytes(), 8192, base, kAllAccess));
   expect(mr != nullptr, "ibv_reg_mr_iova failed");
@@ -232,7 +232,7 @@ void other_addresses() {
   pair.a.expect_bytes("sent", 4096, 100, 12);
 }
 
-// A fenced send waits for the read before it, whose data it sends.
+// A fenced send waits for the read before it, and sends the data of that read.
 void fence_after_read() {
   Pair pair;
   for (uint8_t round = 0; round < 8; ++round) {
@@ -269,7 +269,7 @@ void fence_after_atomic() {
   }
 }
 
-// A send tells that the write before it has arrived.
+// If a send has arrived, the write before it has arrived too.
 void write_then_send() {
   Pair pair;
   for (uint8_t round = 0; round < 8; ++round) {

@@ -1,4 +1,5 @@
-// Making and destroying objects: limits, what is still in use, and resizing.
+// Judges making, resizing and destroying objects, with their limits, and with objects that are
+// still in use.
 #include <cerrno>
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-// What posting refuses at once, and how it says so.
+// Judges what posting refuses at once, and how it reports that.
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -10,7 +10,7 @@
 namespace semantics {
 namespace {
 
-// Outside the enumeration's range, where a conversion would be undefined.
+// Returns a value outside the enumeration's range, for which a conversion would be undefined.
 ibv_wr_opcode no_opcode() {
   const int number = 200;
   ibv_wr_opcode opcode;
@@ -80,7 +80,8 @@ void inline_too_long() {
   exchange(pair.a, pair.b, 2);
 }
 
-// Refused when posted, or else by an error of the queue pair: devices differ in where they look.
+// The request is refused when it is posted, or else by an error of the queue pair. Devices differ
+// in that.
 void refused_somewhere(const std::string& what, End& end, Request& request) {
   const int error = request.try_post(end.qp.get());
   if (error != 0) {
@@ -162,7 +163,7 @@ void receive_list() {
   }
 }
 
-// In ERR posting works, and what is posted is flushed.
+// In ERR posting works, and the request is flushed.
 void send_in_error() {
   End end;
   end.connect(end.address());

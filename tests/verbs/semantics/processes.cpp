@@ -1,5 +1,5 @@
-// Two processes, as users have them: one opens the device, the other too, and only addresses pass
-// between them by a socket.
+// Judges two processes, as users have them. Both open the device, and only addresses pass between
+// them by a socket.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ class Line {
            "the other process is gone");
     return theirs;
   }
-  // Both have come here.
+  // Returns when both processes have come here.
   void meet() {
     tell({});
     hear();
@@ -59,8 +59,8 @@ std::string outcome(const Role& role, Line& line) {
   }
 }
 
-// `second` runs in a process of its own; what it says against the device counts as the first's
-// word.
+// Runs `second` in a process of its own. If it finds the device at fault, the case fails as if
+// `first` had.
 void in_two(const Role& first, const Role& second) {
   int talk[2];
   int report[2];
@@ -181,7 +181,7 @@ void datagrams() {
       });
 }
 
-// Each waits for the other's message asleep, not by polling.
+// Each process sleeps until the other's message comes. Neither polls in a loop.
 void by_events() {
   const auto role = [](Line& line, bool begins) {
     const Channel channel(ibv_create_comp_channel(device().context.get()));
@@ -211,7 +211,7 @@ void by_events() {
   in_two([&](Line& line) { role(line, true); }, [&](Line& line) { role(line, false); });
 }
 
-// A process that is killed takes its queue pairs along: its peer is told.
+// If a process is killed, its queue pairs go, and its peer is told.
 void peer_killed() {
   in_two(
       [](Line& line) {
@@ -223,7 +223,7 @@ void peer_killed() {
         waitpid(static_cast<pid_t>(pid.psn), nullptr, 0);
         Request(IBV_WR_SEND, 1).piece(end.piece(0, 8)).post(end);
         ibv_wc wc = end.sent();
-        // The peer's receives may still have taken some sends while it was being taken down.
+        // The peer's receives may still have taken some sends while the system took it down.
         for (uint64_t id = 2; wc.status == IBV_WC_SUCCESS; ++id) {
           Request(IBV_WR_SEND, id).piece(end.piece(0, 8)).post(end);
           wc = end.sent();
@@ -250,7 +250,8 @@ Plan xrc_plan() {
   return plan;
 }
 
-// The target is of one process, the receive queue of another: the file makes them one domain.
+// The target belongs to one process and the receive queue to another. The file makes them one
+// domain.
 void xrc_across() {
   const int fd = memfd_create("domain", 0);
   in_two(

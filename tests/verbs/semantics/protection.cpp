@@ -1,4 +1,5 @@
-// Keys, ranges, access rights and protection domains: what must not be reached, and who is told.
+// Judges keys, ranges, access rights and protection domains: what must not be reached, and which
+// end is told.
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -10,7 +11,7 @@
 namespace semantics {
 namespace {
 
-// A request that fails at its own end: this status, and the queue pair is in ERR.
+// The request must fail at its own end with this status, and the queue pair must enter ERR.
 void fails_here(Pair& pair, Request& request, ibv_wc_status status) {
   request.post(pair.a);
   const ibv_wc wc = pair.a.sent();
@@ -20,7 +21,7 @@ void fails_here(Pair& pair, Request& request, ibv_wc_status status) {
   await_state("ERR of the sender", pair.a.qp.get(), IBV_QPS_ERR);
 }
 
-// A request that the target refuses: the sender is told, both queue pairs are in ERR.
+// The target must refuse the request. The sender is told, and both queue pairs enter ERR.
 void refused_there(Pair& pair, Request& request) {
   pair.b.post_receive(77);
   fails_here(pair, request, IBV_WC_REM_ACCESS_ERR);
@@ -91,7 +92,8 @@ void send_from_readonly() {
   expect_completion("a send needs no rights", pair.a.sent(), 1, IBV_WC_SEND);
 }
 
-// The receiver's own fault: its receive fails, and the sender learns that it was not its own.
+// The receiver is at fault: its receive fails, and the sender learns that the fault is the other
+// end's.
 void receive_fails(const std::function<ibv_sge(Pair&)>& target) {
   Pair pair;
   ibv_sge sge = target(pair);
@@ -176,7 +178,7 @@ void rkey_of_other_domain() {
   expect_equal("the stranger's memory", uint8_t{0}, *stranger.bytes());
 }
 
-// The region does not give the right.
+// The region does not grant the right.
 void region_denies(ibv_wr_opcode opcode, int given) {
   Pair pair;
   const Mr narrow(ibv_reg_mr(pair.b.pd, pair.b.bytes(), 4096, given));
@@ -207,7 +209,7 @@ void region_denies_atomic() {
                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
 }
 
-// The queue pair does not give the right. Devices differ in how they call it: both are refusals.
+// The queue pair does not grant the right. Devices differ in the status: both are refusals.
 void queue_pair_denies(ibv_wr_opcode opcode, int given) {
   Plan target;
   target.qp_access = given;
@@ -242,7 +244,7 @@ void atomic_misaligned() {
   Request request(IBV_WR_ATOMIC_FETCH_AND_ADD, 1);
   request.piece(pair.a.piece(0, 8)).atomic(pair.b.address(), 4, 1);
   const int error = request.try_post(pair.a.qp.get());
-  if (error != 0) {  // some libraries look at the address
+  if (error != 0) {  // some libraries check the address
     expect_error("a misaligned atomic", EINVAL, error);
   } else {
     expect_status("a misaligned atomic", IBV_WC_REM_INV_REQ_ERR, pair.a.sent());
@@ -258,7 +260,7 @@ void atomic_beyond() {
   refused_there(pair, request);
 }
 
-// Rights over others' writing without own writing make no sense.
+// Rights for others to write make no sense without the right to write locally.
 void register_wrong_rights() {
   const Pd pd = make_pd();
   uint8_t memory[64];

@@ -1,4 +1,4 @@
-// What the querying verbs say.
+// Judges the answers of the querying verbs.
 #include <array>
 #include <cerrno>
 #include <cstring>

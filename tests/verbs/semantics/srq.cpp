@@ -1,4 +1,4 @@
-// Shared receive queues.
+// Judges shared receive queues.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kDepth = 16;
 
-// Two senders whose receivers share one queue; `receiver` has memory for all.
+// Two senders with receivers that share one queue. `receiver` has memory for both.
 struct Shared {
   Shared() {
     need_srq();
@@ -88,7 +88,7 @@ void limit_event() {
   expect_equal("srq_limit after the event", 0U, shared.query().srq_limit);
 }
 
-// Each event is asked for anew.
+// The caller must ask for each event anew.
 void limit_again() {
   Shared shared;
   for (uint64_t id = 1; id <= 8; ++id)
@@ -148,7 +148,7 @@ void write_immediate() {
   expect_completion("the receive", pair.b.received(), 9, IBV_WC_RECV_RDMA_WITH_IMM);
 }
 
-// A queue pair in ERR gives the shared queue's receives back to nobody: the other goes on.
+// A queue pair in ERR takes no receives of the shared queue with it: the other one goes on.
 void error_leaves_the_rest() {
   Shared shared;
   for (uint64_t id = 1; id <= 3; ++id)

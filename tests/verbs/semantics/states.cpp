@@ -1,4 +1,5 @@
-// The state machine of queue pairs: which steps are allowed, and what each must be given.
+// Judges the state machine of queue pairs: which steps are allowed, and which attributes each
+// needs.
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ Step step_to(ibv_qp_state state, const End& end) {
   return step;
 }
 
-// From RESET by the ordinary way.
+// Goes from RESET to `state` by the ordinary way.
 void bring_to(ibv_qp_state state, End& end) {
   for (const ibv_qp_state next : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     if (state == IBV_QPS_RESET) return;
@@ -74,7 +75,7 @@ void reset_and_error() {
   for (const ibv_qp_state start :
        {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_ERR}) {
     for (const ibv_qp_state goal : {IBV_QPS_RESET, IBV_QPS_ERR}) {
-      if (start == IBV_QPS_RESET && goal == IBV_QPS_ERR) continue;  // among the wrong steps
+      if (start == IBV_QPS_RESET && goal == IBV_QPS_ERR) continue;  // it is one of the wrong steps
       End end;
       bring_to(start, end);
       expect_works(std::string(name_of(start)) + " to " + name_of(goal), go_to(end.qp.get(), goal));
@@ -99,7 +100,7 @@ void wrong_steps() {
   }
 }
 
-// Every attribute that a step needs, left out once.
+// Each attribute that a step needs is left out once.
 void missing(ibv_qp_type type) {
   for (const ibv_qp_state goal : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
     Plan plan;
@@ -139,7 +140,7 @@ void missing_xrc_sender() {
   missing(IBV_QPT_XRC_SEND);
 }
 
-// Attributes that a step of this type does not take.
+// A step of this type does not take these attributes.
 void unfit_attributes() {
   End rc;
   Step step = step_to(IBV_QPS_INIT, rc);
@@ -207,7 +208,7 @@ void too_many_reads_in() {
   expect_error("more RDMA reads than the device answers", EINVAL, apply(end.qp.get(), step));
 }
 
-// INIT and RTS may be set again: that is how access flags change.
+// INIT and RTS may be set again, which is how access flags change.
 void change_in_place() {
   End end;
   bring_to(IBV_QPS_INIT, end);
@@ -226,7 +227,7 @@ void change_in_place() {
   expect_equal("min_rnr_timer", uint8_t{5}, attr.min_rnr_timer);
 }
 
-// A drained send queue holds what is posted until it may send again.
+// A drained send queue holds later requests until it may send again.
 void drained() {
   Pair pair;
   const int error = go_to(pair.a.qp.get(), IBV_QPS_SQD);
@@ -260,7 +261,7 @@ void drained_event() {
   expect(own, "the event is of another queue pair");
 }
 
-// What was posted before RESET is gone: no completion, no use of its memory.
+// Requests that were posted before RESET are gone: they give no completion and use no memory.
 void reset_forgets() {
   Pair pair;
   pair.b.post_receive(1, 0);

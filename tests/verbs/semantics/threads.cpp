@@ -1,5 +1,5 @@
-// Verbs may be called from any thread at any time, and destroying waits for events to be
-// acknowledged.
+// Judges that verbs may be called from any thread at any time, and that destroying waits until
+// events are acknowledged.
 #include <sched.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kEach = 200;
 
-// Posts kEach sends whose numbers begin at `first`; a full queue is emptied by another thread.
+// Posts kEach sends with numbers that begin at `first`. Another thread empties a full queue.
 void post_all(ibv_qp* qp, const ibv_sge& sge, uint64_t first, std::atomic<int>& failures) {
   for (uint64_t id = first; id < first + kEach; ++id) {
     int error = ENOMEM;
@@ -30,10 +30,11 @@ void post_all(ibv_qp* qp, const ibv_sge& sge, uint64_t first, std::atomic<int>& 
   }
 }
 
-// Two threads post to one queue pair: every request is done once, each thread's in its order.
+// Two threads post to one queue pair. Each request is done once, and those of a thread in their
+// order.
 void two_posters() {
-  // A device may free places in the send queue before completions are polled: all must fit in the
-  // CQ.
+  // A device may free places in the send queue before completions are polled, so all must fit in
+  // the CQ.
   Plan sender;
   sender.cq_depth = 2 * kEach;
   Plan deep = sender;
@@ -94,7 +95,7 @@ void two_pollers() {
   }
 }
 
-// A thread that sleeps in ibv_get_cq_event is woken by what another one's send brings.
+// A thread that sleeps in ibv_get_cq_event is woken by a message that another thread sends.
 void sleeper() {
   const Channel channel(ibv_create_comp_channel(device().context.get()));
   expect(channel != nullptr, "ibv_create_comp_channel failed");
@@ -114,7 +115,7 @@ void sleeper() {
   expect(woken == pair.b.recv_cq, "the event is of another CQ");
 }
 
-// Destroys in a thread; `acknowledge` runs meanwhile, and must have begun when destroying is over.
+// Destroys in a thread. `acknowledge` runs meanwhile, and must have begun when destroying is over.
 void destroys_after(const std::function<int()>& destroy, const std::function<void()>& acknowledge) {
   std::atomic<bool> acknowledged = false;
   std::atomic<bool> early = false;
@@ -125,7 +126,8 @@ void destroys_after(const std::function<int()>& destroy, const std::function<voi
     early = !acknowledged;
   });
   for (int i = 0; i < 1000; ++i)
-    sched_yield();  // the more, the likelier a wrong one is seen
+    // The more yields, the likelier the case sees a device that is wrong.
+    sched_yield();
   acknowledged = true;
   acknowledge();
   thread.join();

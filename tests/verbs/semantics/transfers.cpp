@@ -1,4 +1,4 @@
-// Sends and receives on connected queue pairs, reliable and not.
+// Judges sends and receives on connected queue pairs, reliable and unreliable ones.
 #include <cstring>
 #include <string>
 
@@ -14,14 +14,14 @@ Plan of(ibv_qp_type type) {
   return plan;
 }
 
-// One message of `length` bytes; checks all that its two completions say.
+// Sends one message of `length` bytes and checks all that its two completions say.
 void message(ibv_qp_type type, uint32_t length, unsigned flags) {
   Pair pair(of(type));
   pair.a.fill(0, length, 5);
   std::memset(pair.b.bytes(), 0, kBufferSize);
   pair.b.post_receive(11, 256, length + 64);
   Request(IBV_WR_SEND, 12, IBV_SEND_SIGNALED | flags).piece(pair.a.piece(0, length)).post(pair.a);
-  if ((flags & IBV_SEND_INLINE) != 0) pair.a.fill(0, length, 77);  // it was taken by posting
+  if ((flags & IBV_SEND_INLINE) != 0) pair.a.fill(0, length, 77);  // posting took it
   expect_completion("the send", pair.a.sent(), 12, IBV_WC_SEND);
   const ibv_wc wc = pair.b.received();
   expect_completion("the receive", wc, 11, IBV_WC_RECV);
@@ -52,7 +52,7 @@ void uc_inline() {
   message(IBV_QPT_UC, 64, IBV_SEND_INLINE);
 }
 
-// Memory that no region covers: inline data needs none.
+// Inline data may be in memory that no region covers.
 void inline_unregistered() {
   Pair pair;
   char text[] = "not registered";
@@ -168,7 +168,7 @@ void uc_many() {
   many_in_order(IBV_QPT_UC);
 }
 
-// Several times round every queue, with messages of all sizes and a few under way at a time.
+// Messages of all sizes go several times round every queue, with a few under way at a time.
 void long_run() {
   Pair pair;
   constexpr uint64_t kMessages = 600;
@@ -225,7 +225,7 @@ void to_itself() {
   end.expect_bytes("data", 512, 32, 8);
 }
 
-// One completion queue for all: completions say whose they are.
+// The receives of both pairs share one completion queue. Each completion names its queue pair.
 void shared_cq() {
   const Cq cq = make_cq(64);
   Plan plan;
@@ -245,7 +245,7 @@ void shared_cq() {
 }
 
 void two_contexts() {
-  // Both ends of a device may be opened by strangers: nothing is shared but the fabric.
+  // Unrelated programs may open both ends of a device: they share nothing but the fabric.
   const Device other = open_device();
   const Pd pd(ibv_alloc_pd(other.context.get()));
   expect(pd != nullptr, "ibv_alloc_pd failed");
@@ -275,7 +275,7 @@ void two_contexts() {
   expect_equal("data", uint8_t{42}, *end.bytes());
 }
 
-// An unreliable sender never learns that nobody took its message.
+// An unreliable sender never learns that no receive took its message.
 void uc_no_receive() {
   Pair pair(of(IBV_QPT_UC));
   Request(IBV_WR_SEND, 1).piece(pair.a.piece(0, 8)).post(pair.a);

@@ -1,4 +1,4 @@
-// Extended reliable connections: domains, numbered receive queues, senders and targets.
+// Judges extended reliable connections: domains, numbered receive queues, senders and targets.
 #include "tests/verbs/semantics/xrc.h"
 
 #include <fcntl.h>
@@ -101,7 +101,7 @@ void inlined() {
   expect(std::memcmp(xrc.one->bytes(), xrc.sender->bytes(), 32) == 0, "the data differ");
 }
 
-// A target has no protection domain of its own: the queue that a request names lends it one.
+// A target has no protection domain of its own. The queue that a request names lends it one.
 void remote_operations() {
   Xrc xrc;
   xrc.sender->fill(0, 3000, 3);
@@ -136,7 +136,8 @@ void write_immediate() {
 void not_ready_waits() {
   Xrc xrc;
   xrc.to(*xrc.one, IBV_WR_SEND, 1).piece(xrc.sender->piece(0, 8)).post(*xrc.sender);
-  xrc.two->post(5);  // another queue's receive does not help
+  // A receive in another queue does not help.
+  xrc.two->post(5);
   xrc.one->post(6);
   expect_completion("the receive", xrc.one->received(), 6, IBV_WC_RECV);
   expect_completion("the send", xrc.sender->sent(), 1, IBV_WC_SEND);
@@ -169,7 +170,7 @@ void number_gone() {
   refused(xrc, number);
 }
 
-// A receive queue of another domain is as unknown.
+// A receive queue of another domain counts as unknown.
 void other_domain() {
   Xrc xrc;
   const Xrcd other = open_domain(device().context.get(), -1, O_CREAT);
@@ -198,7 +199,7 @@ void too_small() {
   expect_status("the send", IBV_WC_REM_INV_REQ_ERR, xrc.sender->sent());
 }
 
-// A target takes the steps of a receiver, and all that they need.
+// A target takes the steps of a receiver, with all attributes that they need.
 void target_states() {
   Xrc xrc;
   const Qp target = make_target(device().context.get(), xrc.domain.get());

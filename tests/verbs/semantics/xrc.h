@@ -1,12 +1,12 @@
-// Ends of extended reliable connections: a sender, and a target queue pair with numbered receive
-// queues.
+// The ends of extended reliable connections: a sender, and a target queue pair with numbered
+// receive queues.
 #pragma once
 
 #include "tests/verbs/semantics/ends.h"
 
 namespace semantics {
 
-// fd -1: a domain of its own, without a name.
+// If `fd` is -1, the domain is new and has no name.
 Xrcd open_domain(ibv_context* context, int fd, int oflags);
 int open_domain_error(ibv_context* context, int fd, int oflags);
 
@@ -17,7 +17,8 @@ class XrcQueue {
   void post(uint64_t id, size_t offset = 0, uint32_t length = 1024);
   ibv_wc received() { return await_one(cq.get(), "a receive of the XRC queue"); }
   const uint8_t* bytes(size_t offset = 0) const { return memory_.data() + offset; }
-  Address address(const Address& target) const;  // target's, with this queue's number and memory
+  // Returns the target's address with the number and the memory of this queue.
+  Address address(const Address& target) const;
   uint32_t number = 0;
   Pd pd;
   Cq cq;

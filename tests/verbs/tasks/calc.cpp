@@ -1,4 +1,4 @@
-// CALC: what is computed, and what is refused.
+// Judges CALC: the results, and the requests that are refused.
 #include <cerrno>
 #include <cstring>
 
@@ -34,7 +34,7 @@ void sums() {
   post(n.manager, calc(SCELA_CALC_SUM, SCELA_CALC_DOUBLE, pieces, 4));
   expect_task("a sum", n.done, 4, SCELA_TASK_CALC);
   expect(n.get<double>(1024, 0) == 111 && n.get<double>(1024, 2) == 333, "the sum is wrong");
-  // Into one of its operands.
+  // The result goes into one of the operands.
   pieces[0] = pieces[1];
   post(n.manager, calc(SCELA_CALC_MAX, SCELA_CALC_DOUBLE, std::span(pieces, 3), 5));
   expect_task("in place", n.done, 5, SCELA_TASK_CALC);
@@ -62,7 +62,8 @@ void integers() {
   }
 }
 
-// As large as it may be; what stands behind it in the queue is not executed before.
+// The calculations have the largest size. The second reads the result of the first, so it must not
+// begin before.
 void large() {
   Numbers n;
   constexpr uint32_t kBytes = 1 << 20;
@@ -93,7 +94,8 @@ void refused_at_once() {
                try_post(n.manager, calc(static_cast<scela_calc_op>(7), SCELA_CALC_INT32, pieces)));
 }
 
-// Found when it is executed: the queue is in error, and what stands behind it is flushed.
+// The error is found when the task is executed. The queue goes to ERR, and the requests behind it
+// are flushed.
 void lengths() {
   for (const uint32_t wrong : {0U, 1U, 2U}) {
     Numbers n;

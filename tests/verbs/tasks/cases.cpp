@@ -1,4 +1,4 @@
-// verbs-tasks: do tasks do what scela/verbs_ext.h promises, whoever executes them?
+// verbs-tasks: do tasks keep the promises of scela/verbs_ext.h, on a device or on a thread?
 #include "tests/verbs/tasks/world.h"
 
 namespace semantics {

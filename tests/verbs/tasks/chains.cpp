@@ -1,4 +1,5 @@
-// Lists of tasks that run by themselves: the barrier of the thesis, relays, and several threads.
+// Judges lists of tasks that run by themselves: the barrier of the thesis, relays, and several
+// threads.
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -10,9 +11,9 @@
 namespace semantics {
 namespace {
 
-// "Offloading collective communication", Table 2.2: a barrier among 2^m by recursive doubling. For
-// each peer a receive and a held send; on the management queue, in turn, the release of a send and
-// the wait for its peer's.
+// "Offloading collective communication", Table 2.2: a barrier among 2^m ranks by recursive
+// doubling. For each peer a rank has a receive and a held send. Its management queue has, in turn,
+// the release of a send and the wait for its peer's message.
 constexpr uint32_t kRounds = 3, kRanks = 1U << kRounds;
 struct Rank {
   ibv_cq* done = nullptr;
@@ -47,7 +48,8 @@ void barrier() {
   for (uint32_t r = 0; r < kRanks; ++r)
     for (uint32_t i = 0; i < kRounds; ++i)
       world.connect_one(ranks[r].peers[i], ranks[r ^ (1U << i)].peers[i]->qp_num);
-  // Twice, with another rank late: nobody is through before it, and all are after it.
+  // The barrier runs twice, each time with another late rank. No rank passes before that rank
+  // enters, and all pass after it.
   for (const uint64_t number : {1U, 2U}) {
     const uint32_t late = number == 1 ? 5 : 2;
     for (uint32_t r = 0; r < kRanks; ++r)
@@ -63,7 +65,7 @@ void barrier() {
   }
 }
 
-// Relays: each waits for what comes in, and releases what goes out to the next.
+// A chain of relays. Each relay waits for messages and releases messages to the next one.
 struct Relays {
   explicit Relays(World& the_world, uint32_t count, uint32_t links) : world(the_world) {
     ibv_cq* const quiet = world.cq(512);
@@ -86,7 +88,7 @@ struct Relays {
     tail = before;
   }
   World& world;
-  std::vector<ibv_qp*> held;  // each as often as it has links
+  std::vector<ibv_qp*> held;  // each one as often as it has links
   ibv_qp *head = nullptr, *tail = nullptr;
 };
 
@@ -108,7 +110,7 @@ void relays() {
     expect_next("through all relays", came, link);
 }
 
-// The program looks at memory only: nobody polls.
+// The program only looks at memory. It polls no completion queue.
 void nobody_polls() {
   World world;
   constexpr uint32_t kRelays = 4, kLinks = 8;
@@ -131,7 +133,7 @@ void nobody_polls() {
   }
 }
 
-// Each thread with a chain of its own, all objects of one context.
+// Each thread has a chain of its own, with all objects in one context.
 void threads() {
   constexpr int kThreads = 4, kRounds2 = 50;
   World world;
@@ -185,7 +187,7 @@ int threads_that_execute() {
   return found;
 }
 
-// Who runs the cases says whether a thread is to execute them (VERBS_TASKS_THREADS: how many).
+// The runner of the cases says by VERBS_TASKS_THREADS how many threads are to execute tasks.
 void who_executes() {
   const char* const said = std::getenv("VERBS_TASKS_THREADS");
   expect_equal("threads before", 0, threads_that_execute());

@@ -1,10 +1,10 @@
-// How completions are counted: from a base, which the last of several waits moves on.
+// Judges how completions are counted: from a base, which the last of several waits moves on.
 #include "tests/verbs/tasks/world.h"
 
 namespace semantics {
 namespace {
 
-// Messages that arrive when the case says so, at a completion queue that tasks wait for.
+// Sends messages when the case says so, to a completion queue for which tasks wait.
 struct Arrivals {
   explicit Arrivals(uint64_t receives = 32) {
     arrivals = world.cq();
@@ -32,14 +32,14 @@ void one_after_the_other() {
   Arrivals a;
   ibv_qp* const first = a.world.mq(a.done);
   ibv_qp* const second = a.world.mq(a.done);
-  // It came early, and is not lost.
+  // The message comes before the wait, and is not lost.
   a.arrive();
   post(first, wait(a.arrivals, 1, false, 1, IBV_SEND_SIGNALED));
   expect_task("a wait for what has come", a.done, 1, SCELA_TASK_WAIT);
   // Another queue waits for the same completion, and moves the base.
   post(second, wait(a.arrivals, 1, true, 2, IBV_SEND_SIGNALED));
   expect_task("another for the same", a.done, 2, SCELA_TASK_WAIT);
-  // From here on the first completion counts no more.
+  // From here on the first completion does not count any more.
   post(first, wait(a.arrivals, 2, true, 3, IBV_SEND_SIGNALED));
   post(second, wait(a.arrivals, 1, true, 4, IBV_SEND_SIGNALED));
   a.arrive();
@@ -50,7 +50,7 @@ void one_after_the_other() {
   expect_task("the third", a.done, 4, SCELA_TASK_WAIT);
 }
 
-// What the program takes out of the queue, and when, is nothing to the count.
+// The count does not depend on what the program polls, and when.
 void polled_or_not() {
   Arrivals a;
   ibv_qp* const manager = a.world.mq(a.done);
@@ -70,7 +70,7 @@ void largest_moves_the_base() {
   Arrivals a;
   ibv_qp* const manager = a.world.mq(a.done);
   ibv_qp* const other = a.world.mq(a.done);
-  // Of 3, 1 and 2 the base goes 3 on, with the mark of the last.
+  // The waits are for 3, 1 and 2. The last one has the mark, and then the base moves by 3.
   post(manager, wait(a.arrivals, 3, false));
   post(other, wait(a.arrivals, 1, false));
   post(other, wait(a.arrivals, 2, true));
@@ -122,7 +122,7 @@ void tasks_count() {
   expect_task("the last step", steps, 3, SCELA_TASK_WAIT);
 }
 
-// More unsignalled sends than any queue holds at once.
+// The case posts more unsignalled sends than any queue holds at once.
 void many_unsignalled() {
   Arrivals a(0);
   constexpr uint64_t kMessages = 2000;

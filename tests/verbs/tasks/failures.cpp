@@ -1,4 +1,5 @@
-// Errors: what is held or waits when a queue pair fails, begins anew or goes.
+// Judges errors: what becomes of held requests and of waits if a queue pair fails, is reset or is
+// destroyed.
 #include <cerrno>
 
 #include "tests/verbs/tasks/world.h"
@@ -34,7 +35,7 @@ void error_flushes_what_is_held() {
     expect_next("what was held, in its order", f.sent, i, IBV_WC_WR_FLUSH_ERR);
   for (uint64_t i = 0; i < 3; ++i)
     expect_next("held receives", f.received, 10 + i, IBV_WC_WR_FLUSH_ERR);
-  // And what is posted from now on.
+  // Requests that are posted from now on are flushed, too.
   post_send(f.from, 4);
   expect_next("a send to a queue in error", f.sent, 4, IBV_WC_WR_FLUSH_ERR);
   post(f.from, enable(f.from, 1, 5));
@@ -52,8 +53,8 @@ void error_flushes_who_waits() {
   expect_next("who stood behind", f.sent, 2, IBV_WC_WR_FLUSH_ERR);
 }
 
-// A WAIT compares how many have come, as CORE-Direct's does (its request holds a completion queue's
-// producer index): what they say is for who polls.
+// A WAIT compares how many completions have come, as CORE-Direct's does: its request holds a
+// completion queue's producer index. Their status is for the program that polls.
 void failed_completions_count() {
   Failing f(0);
   ibv_cq* const told = f.world.cq();
@@ -95,7 +96,7 @@ void failing_request_flushes_the_rest() {
 void failing_task_ends_the_connection() {
   Failing f(0);
   post_receive(f.from, 8);
-  // It holds nothing, so there is nothing to release.
+  // The queue pair holds nothing, so there is nothing to release.
   post(f.from, enable(f.to, 1, 1));
   post_send(f.from, 2);
   expect_next("a release of what is not held", f.sent, 1, IBV_WC_LOC_QP_OP_ERR);
@@ -150,7 +151,7 @@ void wrong_state() {
   expect_error("a task in RESET", EINVAL, try_post(qp, enable(qp, 1)));
 }
 
-// While queues wait, hold requests, and are released.
+// Queues are destroyed while they wait, hold requests, and are released.
 void destroyed_while_waiting() {
   for (int round = 0; round < 6; ++round) {
     Failing f;

@@ -1,4 +1,4 @@
-// Held requests, and the order of requests and tasks within a queue.
+// Judges held requests, and the order of requests and tasks within a queue.
 #include <cerrno>
 #include <cstring>
 
@@ -23,7 +23,7 @@ struct Held {
   ibv_qp *from = nullptr, *to = nullptr, *manager = nullptr;
 };
 
-// Whatever was executed before this has arrived.
+// When this returns, all messages that were executed before it have arrived.
 void settle() {
   Pair pair;
   for (uint64_t i = 0; i < 3; ++i)
@@ -38,7 +38,7 @@ void held_until_enabled() {
   }
   settle();
   expect_empty("nothing is enabled", held.arrived);
-  // What is sent is what stands there when it is.
+  // The send takes the bytes that stand there when it is released.
   for (size_t i = 0; i < 256; ++i)
     held.world.memory()[i] = static_cast<uint8_t>(i);
   post(held.manager, enable(held.from, 1, 9, IBV_SEND_SIGNALED));
@@ -75,7 +75,7 @@ void receives_held() {
   post_receive(held.to, 5, held.world.piece(1024, 64));
   post_receive(held.to, 6, held.world.piece(2048, 64));
   held.world.memory()[0] = 77;
-  // The sender finds nobody ready, and tries again.
+  // The sender finds that the receiver is not ready, and tries again.
   post_send(held.from, 1, held.world.piece(0, 8), IBV_SEND_SIGNALED);
   post_send(held.from, 2, held.world.piece(0, 8), IBV_SEND_SIGNALED);
   settle();
@@ -91,7 +91,7 @@ void receives_held() {
   expect_next("the second send", held.sent, 2);
 }
 
-// Tasks among the requests of a queue that holds none back.
+// Tasks stand among the requests of a queue that holds none back.
 void waits_among_sends() {
   Held held(0);
   ibv_cq* const signals = held.world.cq();
@@ -188,7 +188,7 @@ void list_until_the_bad_one() {
   expect_error("no completion queue", EINVAL, try_post(held.manager, wait(nullptr, 1)));
 }
 
-// What is none of tasks' business goes on beside them.
+// Queue pairs that have nothing to do with tasks go on beside them.
 void plain_beside() {
   Held held(SCELA_QP_MANAGED_SEND);
   Pair pair;

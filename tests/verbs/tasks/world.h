@@ -1,5 +1,6 @@
-// What the cases of tasks are made of: queue pairs that take tasks, made by scela/verbs_ext.h
-// alone, so that neither these nor the cases know who executes them.
+// The objects of the cases of tasks: queue pairs that take tasks. They are made by
+// scela/verbs_ext.h alone, so neither they nor the cases know if the device or a thread executes
+// the tasks.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -16,7 +17,7 @@
 
 namespace semantics {
 
-// Objects of one case; they go with it, the youngest first.
+// The objects of one case. They are destroyed with it, the youngest first.
 class World {
  public:
   World();
@@ -25,10 +26,10 @@ class World {
   World& operator=(const World&) = delete;
 
   ibv_cq* cq(int depth = 64);
-  // A reliable connection; `flags` of enum scela_qp_create_flags.
+  // Makes a reliable connection. `flags` are of enum scela_qp_create_flags.
   ibv_qp* rc(ibv_cq* send, ibv_cq* receive, uint32_t flags = 0, uint32_t depth = 64);
   ibv_qp* mq(ibv_cq* cq, uint32_t tasks = 64);
-  // Both directions.
+  // Connects both directions.
   void connect(ibv_qp* a, ibv_qp* b) const;
   void connect_one(ibv_qp* qp, uint32_t number) const;
 
@@ -48,13 +49,14 @@ class World {
 
 inline constexpr size_t kWorldBytes = 8 << 20;
 
-// One queue pair made as it must be; null and errno otherwise.
+// Makes one queue pair with the attributes that it needs. Returns null and sets errno if that
+// fails.
 ibv_qp* make_rc(ibv_pd* pd, ibv_cq* send, ibv_cq* receive, uint32_t flags, uint32_t depth);
 int change_state(ibv_qp* qp, ibv_qp_state state);
 
 void post_receive(ibv_qp* qp, uint64_t id, ibv_sge piece = {});
 void post_send(ibv_qp* qp, uint64_t id, ibv_sge piece = {}, unsigned flags = 0);
-// RDMA, into or out of the memory of the same world.
+// Posts an RDMA write into the memory of the same world.
 void post_write(const World& world, ibv_qp* qp, uint64_t id, ibv_sge from, size_t to,
                 unsigned flags = 0);
 
@@ -65,12 +67,12 @@ scela_task calc(scela_calc_op op, scela_calc_type type, std::span<ibv_sge> piece
 void post(ibv_qp* qp, scela_task task);
 int try_post(ibv_qp* qp, scela_task task);
 
-// The next completion is this one.
+// Takes the next completion, which must be this one.
 void expect_next(const std::string& what, ibv_cq* cq, uint64_t id,
                  ibv_wc_status status = IBV_WC_SUCCESS);
 void expect_task(const std::string& what, ibv_cq* cq, uint64_t id, scela_task_opcode opcode);
 
-// Until the byte is `value`, without a look at any completion queue.
+// Waits until the byte is `value`, without a look at any completion queue.
 void await_byte(const std::string& what, const uint8_t* byte, uint8_t value);
 
 std::span<const Case> order_cases();

@@ -1,9 +1,9 @@
 // Collective operations drawn by a seed that all ranks know: all kinds, several element types,
-// algorithms by name or by the table, in place, persistent, several under way at once and waited
-// for in any order, on communicators that are made and freed meanwhile. Each result is compared
-// with the operation's definition.
+// algorithms by name or by the table, in place, persistent. Several are under way at once and
+// waited for in any order, on communicators that are made and freed meanwhile. Each result is
+// compared with the operation's definition.
 //
-//   coll SEED BATCHES OPERATIONS EXECUTOR [MOST]     OPERATIONS: of a batch; MOST: elements
+//   coll SEED BATCHES OPERATIONS EXECUTOR [MOST]     OPERATIONS: in a batch; MOST: elements
 #include <random>
 
 #include <scela/waits.h>
@@ -77,7 +77,7 @@ std::vector<std::string> algorithms(int kind, bool commutes, bool several) {
   return all;
 }
 
-// A communicator more, out of one that there is; the same on all of its ranks.
+// Makes one more communicator out of an existing one, in the same way on all of its ranks.
 Communicator made_of(Communicator& from, Random& common) {
   const std::uint64_t seed = common();
   const auto own = static_cast<std::uint64_t>(from.rank());
@@ -117,7 +117,7 @@ class Player {
       begin(common, alone);
     end(alone);
   }
-  // Those that the last batch has left, and the world.
+  // Ends with the communicators that the last batch has left, and the world.
   unsigned long finish() {
     must(all_.front().barrier(), "at the end");
     while (all_.size() > 1)
@@ -126,7 +126,7 @@ class Player {
   }
 
  private:
-  // All ranks draw as much, also those that are not of it.
+  // All ranks draw as many numbers, also those that are not in the communicator.
   void change(Random& common) {
     const std::uint64_t what = common(), seed = common();
     if (what % 3 == 0 && all_.size() < 8) {
@@ -177,7 +177,7 @@ class Player {
     }
   }
 
-  // In an order of this rank's own, by wait(), wait_any() or test().
+  // Ends the operations in an order of this rank's own, by wait(), wait_any() or test().
   void end(Random& alone) {
     const auto ended = [](Live& live) {
       must(live.request.wait(kLimit), live.one->text());

@@ -83,12 +83,12 @@ class CaseOf final : public Case {
     std::memset(&one, 0x5a, sizeof one);
     return one;
   }
-  // Of the v forms, how many elements go from one rank to another; some none.
+  // Returns how many elements go from one rank to another in the v forms; some are none.
   std::size_t elements(int from, int to) const {
     const std::uint64_t bits = mix(drawn_.seed ^ static_cast<std::uint64_t>(from * 1000 + to + 7));
     return bits % 4 == 0 ? 0 : bits % (count_ + 1);
   }
-  // One behind the other, with gaps, or in another order.
+  // Places the parts one behind the other, with gaps, or in another order.
   std::vector<Part> placed(const std::vector<std::size_t>& counts, std::uint64_t seed,
                            std::size_t& total) const {
     std::mt19937_64 random(seed);
@@ -144,7 +144,8 @@ class CaseOf final : public Case {
     std::ranges::copy(from, to.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
-  // What the caller gives, what it gets, and what stands there at the end, as far as that is said.
+  // Defines the caller's input, its output before the call, and the output at the end as far as
+  // that is specified.
   void define(std::vector<T>& in, std::vector<T>& out, std::vector<T>& want) const {
     if (drawn_.kind >= gatherv) return define_parts(in, out, want);
     const auto at = static_cast<std::size_t>(own_) * count_;

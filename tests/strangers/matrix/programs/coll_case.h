@@ -1,5 +1,5 @@
-// One collective operation of coll.cpp: this rank's buffers, and what they must hold when it is
-// over, by its definition.
+// One collective operation of coll.cpp: this rank's buffers, and the contents that they must have
+// when it is over, by its definition.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ enum Kind : int {
   kinds
 };
 
-// What all ranks of a communicator know of an operation.
+// The facts that all ranks of a communicator know of an operation.
 struct Drawn {
   int kind = 0, root = 0;
   std::uint64_t seed = 0;
@@ -52,7 +52,7 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-// Does not commute.
+// A product of matrices does not commute.
 struct Matrix {
   std::uint32_t a, b, c, d;
   bool operator==(const Matrix&) const = default;
@@ -62,7 +62,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// How elements of a type are drawn and reduced.
+// The drawing and reducing of a type's elements.
 template <class T>
 struct Of {
   static constexpr bool kCommutes = true;
@@ -137,15 +137,15 @@ struct Of<Matrix> {
 class Case {
  public:
   virtual ~Case() = default;
-  // New contents for each round of an operation that is started again; the buffers stay where they
-  // are.
+  // Writes new contents for each round of an operation that is started again. The buffers stay
+  // where they are.
   virtual void fill(std::uint64_t round) = 0;
   virtual Collective collective() = 0;
   virtual void check() const = 0;
   virtual std::string text() const = 0;
 };
 
-// Of `ranks`, this one being `own`. `type`: which of the element types, any number.
+// Makes the case for `own` of `ranks` ranks. `type`: any number, which selects an element type.
 std::unique_ptr<Case> case_of(const Drawn& drawn, unsigned type, int own, int ranks);
 bool commutes(unsigned type);
 const char* name_of(int kind);

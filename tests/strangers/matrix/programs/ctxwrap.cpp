@@ -7,7 +7,8 @@
 namespace matrix {
 namespace {
 
-// Each rank begins with another one, where beginning does not wait: messages that could meet would.
+// Each rank begins with another communicator, unless beginning waits: messages that could meet
+// would.
 void apart(Communicator& one, Communicator& other, bool waits) {
   const bool one_first = waits || one.rank() == 0;
   Numbers of_one{one.rank() == 0 ? 111 : 0}, of_other{other.rank() == 0 ? 222 : 0};

@@ -1,10 +1,12 @@
-// A rank ends, or stops, in the middle of the work of all; the others say how they hear of it,
+// A rank ends, or stops, in the middle of the work of all. The others say how they hear of it,
 // agree, and go on without it.
 //
-//   fault kill|segv|exit|_exit|failed VICTIM EXECUTOR [COUNT]   in a row of allreduces of COUNT
-//   numbers fault stop VICTIM EXECUTOR      the victim is stopped: waits end at their limits, and
-//   all goes on when it does fault message-kill|message-exit VICTIM   the others receive from it,
-//   send to it and probe
+//   fault kill|segv|exit|_exit|failed VICTIM EXECUTOR [COUNT]
+//       in a row of allreduces of COUNT numbers
+//   fault stop VICTIM EXECUTOR
+//       the victim is stopped: waits end at their limits, and all goes on when it does
+//   fault message-kill|message-exit VICTIM
+//       the others receive from it, send to it and probe
 #include "tests/strangers/matrix/programs/said.h"
 
 namespace matrix {
@@ -85,7 +87,7 @@ void stop(Here& here, int victim) {
 
 void messages(Here& here, const std::string& how, int victim) {
   if (here.rank() == victim) {
-    // By a message, so that each has begun to wait for another one.
+    // Each rank says so by a message, so that it has begun to wait for another one.
     int ready = 0;
     for (int rank = 0; rank < here.size(); ++rank)
       if (rank != victim)

@@ -25,7 +25,7 @@ void children(Here& here) {
   int status = -1;
   must(::waitpid(process, &status, 0) == process && status == 0, "the child ends otherwise");
   still_works(here.world, "the parents' communicator");
-  // If all others have ended by then, it says that.
+  // If all others have ended by then, the probe says that.
   const std::optional<Status> found = here.channel->iprobe(kAnySource, 2);
   must(!found || found->error.code == Code::peer_ended, "a message of a child has come");
 }

@@ -1,12 +1,12 @@
-// The cases of misuse.cpp, by what they are wrong in. Each returns when this rank has seen what it
-// had to.
+// The cases of misuse.cpp, sorted by the kind of misuse. Each returns when this rank has seen what
+// it had to.
 #pragma once
 
 #include "tests/strangers/matrix/programs/said.h"
 
 namespace matrix {
 
-// Of the channel.
+// Cases of the channel.
 void arguments(Here& here);
 void requests_of_messages(Here& here);
 void lengths(Here& here);
@@ -14,7 +14,7 @@ void unmapped(Here& here, std::size_t bytes);
 void threads(Here& here);
 void twice(Here& here);
 
-// Of communicators.
+// Cases of communicators.
 void requests(Here& here);
 void types(Here& here);
 void nulls(Here& here);
@@ -30,13 +30,13 @@ void dropped(Here& here);
 void large(Here& here, std::size_t bytes);
 void thrown(Here& here);
 
-// Of processes and the ends of channels.
+// Cases of processes and the ends of channels.
 void children(Here& here);
 void closed_first(Here& here);
 void after(Here& here, bool reopens);
 
-// What an operation that was called otherwise by another rank leads to; then shrink() gives one
-// that works.
+// Checks the end of an operation that another rank called otherwise. Then shrink() gives a
+// communicator that works.
 void must_be_given_up(Here& here, int about, std::string_view words);
 
 }  // namespace matrix

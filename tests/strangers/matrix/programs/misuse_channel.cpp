@@ -65,7 +65,7 @@ void requests_of_messages(Here& here) {
   must_say(persistent.wait(kLimit).error, Code::cancelled, own, "it was cancelled");
 }
 
-// Messages that are longer than their receives' buffers.
+// Sends messages that are longer than their receives' buffers.
 void lengths(Here& here) {
   const int next = (here.rank() + 1) % here.size(),
             before = (here.rank() + here.size() - 1) % here.size();
@@ -88,7 +88,7 @@ void lengths(Here& here) {
   }
 }
 
-// Memory that was given back before it was sent: an error on both sides.
+// Sends memory that was given back before: an error on both sides.
 void unmapped(Here& here, std::size_t bytes) {
   void* gone = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   must(gone != MAP_FAILED && ::munmap(gone, bytes) == 0, "no memory to give back");
@@ -100,7 +100,7 @@ void unmapped(Here& here, std::size_t bytes) {
     must(!here.channel->recv(0, 1, got, kWorld, kLimit), "what is not there has come");
 }
 
-// At Threads::multiple, eight threads of each rank.
+// Uses Threads::multiple, with eight threads of each rank.
 void threads(Here& here) {
   constexpr int kThreads = 8, kMessages = 2000;
   const int next = (here.rank() + 1) % here.size(),

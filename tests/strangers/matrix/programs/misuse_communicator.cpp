@@ -21,7 +21,7 @@ CollectiveError run(Communicator& all, const Collective& collective) {
   return request.wait(kLimit);
 }
 
-// All ranks alike are refused, each by itself; the communicator may be given up for it.
+// All ranks alike are refused, each by itself. The communicator may be given up for it.
 void must_be_refused(Here& here, const Collective& collective, std::string_view words) {
   Communicator copy = here.world.dup();
   must(copy, "a copy");
@@ -29,7 +29,8 @@ void must_be_refused(Here& here, const Collective& collective, std::string_view 
   must(here.world.barrier(), "a barrier of another communicator");
 }
 
-// How the others are told of a call that was refused or differs. The engine names the rank only.
+// Returns what the others are told of a call that was refused or differs. The engine names the rank
+// only.
 std::string_view told(const Here& here, std::string_view words) {
   return here.options.run_by == scela::RunBy::engine ? std::string_view() : words;
 }
@@ -93,7 +94,7 @@ void types(Here& here) {
                   "input and output overlap");
 }
 
-// On one rank.
+// One rank's call has a null buffer.
 void nulls(Here& here) {
   Numbers own(100, 1), out(100);
   const bool differs = here.rank() == kOther;
@@ -129,7 +130,7 @@ void kinds(Here& here) {
   must_be_given_up(here, -1, "called otherwise");
 }
 
-// A root that there is not, on one rank.
+// One rank names a root that does not exist.
 void roots(Here& here) {
   Numbers message(100, here.rank());
   const bool differs = here.rank() == kOther;
@@ -140,7 +141,7 @@ void roots(Here& here) {
   must_be_given_up(here, kOther, "its root is no rank");
 }
 
-// What only the checking mode finds: reductions and roots that differ.
+// Reductions and roots that differ, which only the checking mode finds.
 void checked(Here& here) {
   Numbers own(100, here.rank()), out(100);
   const bool differs = here.rank() == kOther;
@@ -152,7 +153,7 @@ void checked(Here& here) {
   still_works(here.world, "what comes after calls that differ, where they are checked");
 }
 
-// Ones that there are not, or that cannot do it, on all ranks alike.
+// Algorithms that do not exist, or that cannot do the operation, on all ranks alike.
 void algorithms(Here& here) {
   Numbers own(100, 1), out(100);
   must_be_refused(here, Collective::allreduce(own, out, ReduceOp::sum).by("quantum"),
@@ -163,7 +164,8 @@ void algorithms(Here& here) {
       },
       false);
   must_be_refused(here, Collective::allreduce(own, out, last).by("ring"), "ring cannot do this");
-  // All have ended what came before: a context that is given up fails what is under way in it.
+  // All ranks have ended what came before: a context that is given up fails what is under way in
+  // it.
   Communicator apart = here.over();
   must(apart.barrier(), "a barrier of another family");
   must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).by("quantum")),
@@ -171,7 +173,7 @@ void algorithms(Here& here) {
   must_be_given_up(here, -1, "its algorithm cannot be");
 }
 
-// More bytes than can be counted.
+// The parts have more bytes than can be counted.
 void overflow(Here& here) {
   Numbers own(100), out(100);
   constexpr std::size_t kHuge = std::size_t{1} << 62;
@@ -229,7 +231,7 @@ void splits(Here& here) {
   still_works(here.world, "the world");
 }
 
-// A request that is let go while it is under way: the others end well, or name the rank that has
+// One rank lets a request go while it is under way. The others end well, or name the rank that has
 // done so.
 void dropped(Here& here) {
   const Numbers own{1};

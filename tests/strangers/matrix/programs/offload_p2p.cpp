@@ -1,10 +1,10 @@
-// A large message, of which one side is stopped after it has begun.
+// A large message, one side of which is stopped after it has begun.
 //
 //   offload_p2p goes|waits RANK BYTES WARM [write]
 //
-// RANK: the one that is stopped; rank 0 sends. WARM: so many messages of the tag go before. goes:
-// the other side ends meanwhile, with the right bytes in the receiver's memory; waits: it ends when
-// the stopped rank goes on. write: the sender writes, when the receiver is ready.
+// RANK is the rank that is stopped; rank 0 sends. WARM: so many messages of the tag go before.
+// goes: the other side ends meanwhile, with the right bytes in the receiver's memory. waits: it
+// ends when the stopped rank goes on. write: the sender writes, when the receiver is ready.
 #include <sys/uio.h>
 
 #include "tests/strangers/matrix/programs/said.h"

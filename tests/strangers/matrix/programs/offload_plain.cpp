@@ -1,10 +1,10 @@
-// Allgathers whose lists have more messages for a peer than its queue holds: they end, with the
-// right bytes.
+// Allgathers with operation lists of more messages for a peer than its queue holds. They end, with
+// the right bytes.
 //
-//   offload_plain ALGORITHM BYTES ROUNDS EXECUTOR [MESSAGES]   "-": the algorithm of the table;
-//   BYTES: of each rank.
-//       MESSAGES: of each list for a peer; if that is beyond the queues, the engine's accounts must
-//       say so
+//   offload_plain ALGORITHM BYTES ROUNDS EXECUTOR [MESSAGES]
+//
+// ALGORITHM: "-" is the algorithm of the table. BYTES: of each rank. MESSAGES: of each list for a
+// peer. If that is beyond the queues, the engine's counters must say so.
 #include "tests/strangers/matrix/programs/said.h"
 
 namespace matrix {

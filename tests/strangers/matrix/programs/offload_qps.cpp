@@ -1,4 +1,4 @@
-// How many queue pairs of its adapter each rank has after allgathers by the engine, as the
+// Each rank says how many queue pairs of its adapter it has after allgathers by the engine, as the
 // adapter's own status says.
 //
 //   offload_qps ALGORITHM BYTES ROUNDS
@@ -18,8 +18,8 @@ std::string status_of_adapter() {
   return text;
 }
 
-// Of this process, in the list that the status ends with. It is there once for each context that it
-// has opened.
+// Returns the number of this process's queue pairs, from the list that the status ends with. The
+// process is there once for each context that it has opened.
 long queue_pairs(const std::string& text) {
   const std::string own = cat("\"pid\": ", ::getpid(), ",");
   const std::string_view kind = "\"rc\": ";
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     Collective gather = Collective::allgather(own, got);
     must(here.world.run(gather.by(algorithm)), "round ", i);
   }
-  // By the channel, so that the engine makes no further queue pairs.
+  // The ranks meet by the channel, so that the engine makes no further queue pairs.
   int word = 0;
   const auto all_meet = [&] {
     for (int rank = 1; rank < here.size(); ++rank) {

@@ -1,10 +1,11 @@
 // Messages between all pairs of ranks, drawn by a seed that all know: five contexts, receives of
 // one rank or any, of one tag or any, probed or not, sends that wait for their receives, persistent
-// ones, sizes at all thresholds. Each message's bytes say which it is; each is received once, and
+// ones, sizes at all thresholds. Each message's bytes say which it is. Each is received once, and
 // none overtakes another.
 //
-//   p2p SEED ROUNDS MESSAGES MOST_BYTES mixed|flood [threads]     MESSAGES: of a pair, on the
-//   average; flood: sends go first
+//   p2p SEED ROUNDS MESSAGES MOST_BYTES mixed|flood [threads]
+//
+// MESSAGES: of a pair, on the average. flood: sends go first.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -19,8 +20,8 @@ using scela::channel::Context;
 using scela::channel::Request;
 using Random = std::mt19937_64;
 
-// How messages of a context are received. exact_first: some receives name rank and tag, later ones
-// neither.
+// The way in which messages of a context are received. exact_first: some receives name rank and
+// tag, later ones neither.
 enum Kind : int { exact, any, any_tag, exact_first, probed, kinds };
 
 struct Message {
@@ -207,9 +208,9 @@ class Round {
     --to_probe_;
   }
 
-  // Which it is: the earliest that has not come, and has these bytes. Receives are looked at in the
-  // order in which they were posted, so a later one of a pair takes a later message, unless another
-  // tag kept the first from it.
+  // Finds the message: the earliest that has not come, and has these bytes. Receives are looked at
+  // in the order in which they were posted, so a later one of a pair takes a later message, unless
+  // another tag kept the first from it.
   void took(const Receive& receive, const Status& status, const Bytes& bytes) {
     must(status.source >= 0 && status.source < channel_.size() &&
              (receive.source < 0 || status.source == receive.source) &&

@@ -1,6 +1,6 @@
-// What the programs of the matrix share. Each rank says in one line how it ended; what is not as it
-// has to be is said behind "WRONG", and ends the rank with status 3. Only the installed headers of
-// libscela are used.
+// Common parts of the programs of the matrix. Each rank says in one line how it ended. Errors are
+// written behind "WRONG", and end the rank with status 3. Only the installed headers of libscela
+// are used.
 #pragma once
 
 #include <unistd.h>
@@ -54,7 +54,7 @@ std::string cat(const Words&... words) {
   return text.str();
 }
 
-// A line at once, so that no other rank's comes between.
+// Writes a line at once, so that no other rank's comes between.
 inline void say(int rank, const std::string& text) {
   const std::string line = cat("rank ", rank, ": ", text, "\n");
   std::fflush(stdout);
@@ -65,7 +65,7 @@ inline void say(int rank, const std::string& text) {
   std::fflush(stdout);
   std::_Exit(::write(STDERR_FILENO, line.data(), line.size()) < 0 ? 4 : 3);
 }
-// What is said of a failure is put together only where there is one.
+// The words of a failure are put together only if there is one.
 template <class... Words>
 void must(bool holds, const Words&... what) {
   if (!holds) failed(cat(what...));
@@ -83,7 +83,7 @@ void must(const Communicator& made, const Words&... what) {
   if (!made) failed(cat(what..., ": ", made.error().text()));
 }
 
-// An error of this kind, about this rank, with these words in it.
+// Requires an error of this kind, about this rank, with these words in it.
 template <class Error, class Kind>
 void must_say(const Error& error, Kind code, int about, std::string_view words) {
   int rank = -1;
@@ -144,7 +144,7 @@ inline std::span<std::byte> bytes_of(auto& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// A sum over all ranks, which is right.
+// Runs a sum over all ranks, which must be right.
 inline void still_works(Communicator& all, std::string_view what) {
   const Numbers own{all.rank() + 1};
   Numbers sum(1);
@@ -153,7 +153,7 @@ inline void still_works(Communicator& all, std::string_view what) {
   must(sum[0] == all.size() * (all.size() + 1) / 2, what, ": another sum, ", sum[0]);
 }
 
-// Until a process of this machine is stopped, which only a defect prevents.
+// Returns true if a process of this machine is stopped. Only a defect prevents that for ever.
 inline bool is_stopped(pid_t process) {
   std::ifstream file(cat("/proc/", process, "/stat"));
   std::string line;

@@ -1,11 +1,13 @@
-// One rank is stopped while an operation is under way, and the others look whether it ends for
-// them, and whether the stopped rank's memory has its result.
+// One rank is stopped while an operation is under way. The others look if it ends for them, and if
+// the stopped rank's memory has its result.
 //
 //   whole   it is stopped right after start(): all others end, and its memory has the whole result,
-//   while it is stopped parts   the same, of an operation that its queues do not hold: its accounts
-//   say so; all ends when it goes on held    the same, by an executor that needs the process: the
-//   rank behind it waits until it goes on before  it is stopped before start(): the rank behind it
-//   waits until it goes on
+//           while it is stopped
+//   parts   as whole, of an operation that its queues do not hold: its counters say so, and all
+//           ends when it goes on
+//   held    as whole, by an executor that needs the process: the rank behind it waits until it goes
+//           on
+//   before  it is stopped before start(): the rank behind it waits until it goes on
 #pragma once
 
 #include <sys/uio.h>
@@ -29,8 +31,8 @@ struct Where {
   std::uint64_t result = 0;
 };
 
-// Of all ranks. By messages of all to all, so that each two have a connection before one is
-// stopped.
+// Returns the places of all ranks. Each rank sends to all, so that each two have a connection
+// before one is stopped.
 inline std::vector<Where> places(Here& here, const Stopped& work) {
   Where own{::getpid(), reinterpret_cast<std::uint64_t>(work.result.data())};
   std::vector<Where> all(static_cast<std::size_t>(here.size()), own);
@@ -49,7 +51,7 @@ inline void is_stopped_here(Here& here, const Stopped& work, const std::string& 
   if (how != "before") request = here.world.start(work.make());
   const bool told = here.world.engine_accounts().in_parts > 0;
   ::raise(SIGSTOP);
-  // No call of the library since start().
+  // The rank has not called the library since start().
   const bool there = work.right(work.result);
   if (how == "before") request = here.world.start(work.make());
   if (how == "whole") must(there, "its result is not in its memory when it goes on");

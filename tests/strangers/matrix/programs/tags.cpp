@@ -2,9 +2,11 @@
 // early.
 //
 //   tags early EXECUTOR COUNT     one rank waits at once for an operation that the others wait for
-//   at the end tags late EXECUTOR COUNT      the same; the others wait for it in the middle of
-//   COUNT broadcasts tags many EXECUTOR COUNT      so many operations are under way at once tags
-//   prepared EXECUTOR COUNT  so many are prepared; every other one is let go before it is started
+//                                 at the end
+//   tags late EXECUTOR COUNT      as early; the others wait for it amid COUNT broadcasts
+//   tags many EXECUTOR COUNT      so many operations are under way at once
+//   tags prepared EXECUTOR COUNT  so many are prepared; every other one is let go before it is
+//                                 started
 //   tags threads EXECUTOR COUNT   four threads, each with a communicator of its own
 //   tags contexts                 eight threads reserve contexts
 //   tags closing | closing-one    both close, or one does, with a send that nothing receives
@@ -16,7 +18,7 @@
 namespace matrix {
 namespace {
 
-// `middle`: where the others wait for the first one; count: at the end.
+// `middle`: the place at which the others wait for the first operation; count: at the end.
 void early(Here& here, int count, int middle) {
   const bool root = here.rank() == 0;
   Numbers first(10, root ? 7 : 0);

@@ -1,5 +1,5 @@
-// A rank dies, leaves or stays right after the first message that it was sent; the ranks beside it
-// and at the other node go on with each other, over the connection that it has made.
+// A rank dies, leaves or stays right after the first message that it was sent. The ranks beside it
+// and on the other node go on with each other, over the connection that it has made.
 //
 //   xrc2 kill|leave|stay     two nodes of two ranks; rank 2 is the one
 #include "tests/strangers/matrix/programs/said.h"

@@ -1,5 +1,5 @@
-// Ranks that agree while others die: every order of messages, deaths and news of deaths for few
-// ranks, and random ones for many.
+// Tests that ranks agree while others die. For few ranks it tries every order of messages, deaths
+// and news of deaths. For many ranks it tries random orders.
 #include <array>
 #include <catch2/catch.hpp>
 #include <map>
@@ -29,7 +29,7 @@ Word own_word(int rank, int ranks) {
   return word;
 }
 
-// What is wrong with a decision, given who is dead.
+// Returns what is wrong with a decision, given which ranks are dead; empty if nothing is.
 std::string wrong_with(const Word& word, const std::vector<bool>& dead) {
   for (std::size_t i = 0; i < dead.size(); ++i) {
     const auto rank = static_cast<int>(i);
@@ -43,7 +43,7 @@ std::string wrong_with(const Word& word, const std::vector<bool>& dead) {
 
 // ---- every order ----
 
-// What goes by number, so that states are small.
+// Numbers the messages, so that a state can hold numbers and stays small.
 class Names {
  public:
   std::uint32_t of(const Message& message) {
@@ -91,14 +91,14 @@ constexpr int kMost = 5;
 struct State {
   std::array<std::shared_ptr<const Node>, kMost> nodes;                        // null: dead
   std::array<std::array<std::vector<std::uint32_t>, kMost>, kMost> under_way;  // from, to
-  std::shared_ptr<const Word> decided;                                         // by anybody
+  std::shared_ptr<const Word> decided;                                         // by any rank
 };
 
 class Explorer {
  public:
   Explorer(int ranks, int deaths) : ranks_(ranks), deaths_(deaths) {}
 
-  // The first thing that is wrong in any order; empty: nothing.
+  // Returns the first error found in any order; empty if there is none.
   std::string explore() {
     State first;
     for (int rank = 0; rank < ranks_; ++rank)
@@ -118,7 +118,7 @@ class Explorer {
 
  private:
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
-  // Not of those that have not begun.
+  // Returns false for ranks that have not begun.
   bool is_dead(const State& state, int rank) const {
     return rank < begun_ && state.nodes[index(rank)] == nullptr;
   }
@@ -130,7 +130,7 @@ class Explorer {
     for (const Letter& letter : out)
       if (!is_dead(state, letter.to))
         state.under_way[index(rank)][index(letter.to)].push_back(names_.of(letter.message));
-    // What comes of who is known to be dead is not looked at.
+    // A rank ignores messages from a rank that it knows is dead.
     for (int other = 0; other < ranks_; ++other)
       if (machine.has_ended(other)) state.under_way[index(other)][index(rank)].clear();
     if (const Word* const decided = machine.decided()) {
@@ -157,7 +157,7 @@ class Explorer {
     visit(std::move(state));
   }
 
-  // What of its messages has not come does not come any more: it died before it sent them.
+  // Messages of the dead rank that have not arrived never arrive: it died before it sent them.
   void tell(State state, int dead, int rank) {
     state.under_way[index(dead)][index(rank)].clear();
     act(state, rank, state.nodes[index(rank)]->agreement,
@@ -166,7 +166,8 @@ class Explorer {
   }
 
   void follow(const State& state) {
-    // It changes nothing but what that rank was told, so it may as well be next.
+    // A decision for a rank that has decided changes only what that rank was told. Its place in the
+    // order makes no difference, so it is delivered next.
     for (int from = 0; from < ranks_; ++from)
       for (int to = 0; to < ranks_; ++to) {
         const auto& queue = state.under_way[index(from)][index(to)];
@@ -387,7 +388,7 @@ TEST_CASE("agreement: messages come back from their bytes, and others are refuse
   const std::vector<std::byte> bytes = to_frame(message);
   CHECK(bytes.size() == frame_bytes(65));
   CHECK(from_frame(bytes, 65) == message);
-  CHECK_FALSE(from_frame(bytes, 64));  // of other length, and nobody's proposal
+  CHECK_FALSE(from_frame(bytes, 64));  // another length than any proposal
   CHECK_FALSE(from_frame(std::span(bytes).first(bytes.size() - 1), 65));
   for (const std::size_t at : {0u, 4u, 11u}) {
     std::vector<std::byte> other = bytes;

@@ -10,7 +10,8 @@ using namespace scela::collectives;
 
 namespace {
 
-// Of Bruck, per rank: as many as there are ranks i * b^j ahead, i = 1 ... b - 1.
+// Returns the messages of a rank in Bruck's algorithm: as many as there are ranks at distance i *
+// b^j ahead, i = 1 ... b - 1.
 std::uint64_t bruck_messages(const Shape& shape) {
   std::uint64_t count = 0;
   for (std::int64_t distance = 1; distance < shape.ranks; distance *= shape.radix) {
@@ -30,7 +31,7 @@ std::uint64_t standard_exchange_messages(const Shape& shape) {
   return count;
 }
 
-// A chain of `items` that each follow the one `width` before it.
+// Returns the length of chains in which each of `items` follows the one `width` before it.
 std::uint32_t in_chains(std::uint32_t items, std::uint32_t width) {
   return (items + width - 1) / width;
 }
@@ -77,11 +78,12 @@ bool is_long(const Algorithm& algorithm) {
 
 }  // namespace
 
-// O18, O19.
+// Requirements O18 and O19 (docs/coverage.md).
 TEST_CASE("allgather: every block comes to every rank, once, in the rounds of the formulas") {
   for (const int ranks : rank_counts()) {
     each_shape(Operation::allgather, ranks, [&](const Algorithm& algorithm, Shape shape) {
-      // As many blocks as the square of the ranks: of the largest counts, one shape each.
+      // The number of blocks is the square of the number of ranks, so the largest counts get one
+      // shape each.
       if (ranks > 1000 || (ranks > 130 && is_long(algorithm))) return;
       if (ranks > 130 && shape.radix > 3) return;
       if (ranks > 40 && shape.segments > 1) return;
@@ -109,7 +111,7 @@ TEST_CASE("allgather: the v form is the same list, with blocks of any sizes") {
   }
 }
 
-// Offload thesis, section 4.5.2: queue pairs of 128 ranks, three for each connection.
+// Offload thesis, section 4.5.2: 128 ranks have three queue pairs for each connection.
 TEST_CASE("allgather: a standard exchange of 128 ranks has 7 peers, a ring 2") {
   const Shape shape{.operation = Operation::allgather, .ranks = 128};
   CHECK(3 * prove(algorithm(Operation::allgather, "standard-exchange"), shape).peers == 21);

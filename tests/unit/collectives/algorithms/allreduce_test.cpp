@@ -12,7 +12,7 @@ using namespace scela::collectives;
 
 namespace {
 
-// Groups of two take a message to their first rank, and one back.
+// The other rank of a group of two sends a message to the first rank, and gets one back.
 void count_groups(const Algorithm& algorithm, const Shape& shape, const Counts& counts) {
   const Groups groups(shape.ranks, 2);
   const auto rounds = static_cast<std::uint32_t>(groups.rounds());

@@ -10,7 +10,7 @@ using namespace scela::collectives;
 
 namespace {
 
-// A block that has i ranks to go is sent as often as i has digits that are not 0.
+// A block for the rank i ranks ahead is sent once for each digit of i that is not 0.
 std::uint64_t bruck_blocks(const Shape& shape) {
   std::uint64_t blocks = 0;
   for (std::uint32_t i = 1; i < static_cast<std::uint32_t>(shape.ranks); ++i) {
@@ -50,7 +50,7 @@ void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts)
   }
 }
 
-// In place, a rank has as much for another as that has for it.
+// In place, a rank has as many bytes for another as that rank has for it.
 std::uint64_t size(const Shape& shape, int from, int to) {
   const int sum = from + to;
   const int product = from * to;
@@ -76,7 +76,7 @@ Layout unequal(const Shape& shape, int rank) {
 
 }  // namespace
 
-// N2.
+// Requirement N2 (docs/coverage.md).
 TEST_CASE("alltoall: every block comes to its rank, in the steps of the formulas") {
   for (const int ranks : up_to_130()) {
     each_shape(Operation::alltoall, ranks, [&](const Algorithm& algorithm, Shape shape) {

@@ -12,15 +12,15 @@ using namespace scela::collectives;
 
 namespace {
 
-using Known = std::vector<bool>;  // by rank: that it has begun
+using Known = std::vector<bool>;  // by rank: true if it has begun
 
 void learn(Known& known, const Known& other) {
   for (std::size_t i = 0; i < known.size(); ++i)
     known[i] = known[i] || other[i];
 }
 
-// What each rank can know at the end of its list about who has begun, if nothing but messages tells
-// it.
+// Returns, for each rank, which ranks it can know to have begun at the end of its list, if it
+// learns of them only by messages.
 std::vector<Known> known_at_the_end(const std::vector<TaskList>& lists) {
   const auto schedule = Schedule::of(lists);
   REQUIRE(schedule.has_value());
@@ -51,7 +51,7 @@ std::uint64_t messages_of_dissemination(const Shape& shape) {
 
 }  // namespace
 
-// O17
+// Requirement O17 (docs/coverage.md).
 TEST_CASE("barrier: no rank leaves before the last has entered") {
   for (const int ranks : up_to_130()) {
     each_shape(Operation::barrier, ranks, [](const Algorithm& algorithm, const Shape& shape) {
@@ -77,8 +77,8 @@ TEST_CASE("barrier: lists fit, rounds and messages are as few as the formulas sa
         const auto all = static_cast<std::uint32_t>(shape.ranks);
         const std::uint32_t pairs = std::bit_floor(all);
         const auto rounds = static_cast<std::uint32_t>(std::bit_width(pairs) - 1);
-        // A rank too many is heard first and told last. Both ends are in one chain if two such are
-        // stood in for by ranks that are as far from each other as can be.
+        // A rank beyond the power of two reports to its partner first and is told last. Both ends
+        // are in one chain if two such ranks have partners that are as far apart as possible.
         const std::uint32_t others = all - pairs;
         CHECK(counts.rounds == rounds + (others > 0 ? 1 : 0) + (2 * others > pairs ? 1 : 0));
         CHECK(counts.messages == pairs * rounds + 2 * others);

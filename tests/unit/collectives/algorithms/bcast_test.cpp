@@ -11,7 +11,7 @@ using namespace scela::collectives;
 
 namespace {
 
-// Two segments at a time are posted, so that every second one is a round later.
+// Two segments are posted at a time, so every second one comes a round later.
 std::uint32_t rounds_of_tree(const Tree& tree, const Shape& shape) {
   if (shape.ranks == 1) return 0;
   return static_cast<std::uint32_t>(depth(tree)) + (shape.segments - 1) / 2;
@@ -33,7 +33,7 @@ void count_ring(const Algorithm& algorithm, const Shape& shape, const Counts& co
     messages += 1 + static_cast<std::uint64_t>(shape.ranks - subtree(tree, rank));
   }
   CHECK(counts.messages == messages);
-  // Nobody gets a part twice.
+  // No rank gets a part twice.
   const auto ranks = static_cast<std::uint64_t>(shape.ranks);
   CHECK(counts.blocks == (ranks - 1) * ranks * shape.segments);
   CHECK(counts.rounds <= static_cast<std::uint32_t>(depth(tree) + shape.ranks - 1));
@@ -50,7 +50,7 @@ TEST_CASE("bcast: everyone gets the message, in as few messages and rounds as th
         const Counts counts = prove(algorithm, shape);
         algorithm.parts != nullptr ? count_ring(algorithm, shape, counts)
                                    : count_tree(algorithm, shape, counts);
-        shape.in_place = true;  // means nothing here
+        shape.in_place = true;  // bcast ignores it
         if (ranks < 20) prove(algorithm, shape);
       });
     }

@@ -1,4 +1,4 @@
-// The eager and the rendezvous form of allgathers.
+// Tests the eager and the rendezvous form of allgathers.
 #include "collectives/algorithms/allgather/forms.h"
 
 #include <algorithm>
@@ -40,9 +40,9 @@ void each_form(std::string_view form, Act act) {
 
 }  // namespace
 
-// O23. Offload thesis, Table 4.1: "Eager protocol task list for rank 0 in single-port standard
-// exchange among 8 ranks" has so many of each with each peer. The order is not the table's: here
-// all receives are posted first.
+// Offload thesis, Table 4.1, "Eager protocol task list for rank 0 in single-port standard exchange
+// among 8 ranks": the list has as many tasks of each kind with each peer. Here all receives are
+// posted first, so the order differs from the table's (O23).
 TEST_CASE("allgather: an eager standard exchange of 8 ranks has the messages of Table 4.1") {
   const Shape shape{.operation = Operation::allgather, .ranks = 8};
   const TaskList list = algorithm(Operation::allgather, "eager-standard-exchange").build(shape, 0);
@@ -60,7 +60,7 @@ TEST_CASE("allgather: an eager standard exchange of 8 ranks has the messages of 
   CHECK(tasks_of(list, Kind::send) == 7);
 }
 
-// O23.
+// Requirement O23 (docs/coverage.md).
 TEST_CASE("allgather: eager forms have a message for each block, in the rounds of the whole") {
   each_form("eager-", [](const Algorithm& whole, const Algorithm& eager, const Shape& shape) {
     const Counts expected = prove(whole, shape);
@@ -71,7 +71,7 @@ TEST_CASE("allgather: eager forms have a message for each block, in the rounds o
     CHECK(counts.peers == expected.peers);
     for (int rank = 0; rank < std::min(shape.ranks, 9); ++rank) {
       const TaskList list = eager.build(shape, rank);
-      // Every block has an eager buffer of its own, and nothing else is received into or sent.
+      // Each block has its own eager buffer, and only these buffers are received into or sent from.
       std::map<std::uint32_t, int> buffers;
       for (const Task& task : list.tasks) {
         if (task.kind == Kind::receive) ++buffers[task.to.first];
@@ -87,12 +87,12 @@ TEST_CASE("allgather: eager forms have a message for each block, in the rounds o
   });
 }
 
-// O24.
+// Requirement O24 (docs/coverage.md).
 TEST_CASE("allgather: rendezvous forms have a clearance for each message, and copy nothing more") {
   each_form("rendezvous-", [](const Algorithm& whole, const Algorithm& other, const Shape& shape) {
     const Counts expected = prove(whole, shape);
     const Counts counts = prove(other, shape);
-    // As many without bytes as edges.
+    // There are as many messages without bytes as messages with bytes.
     CHECK(counts.messages == 2 * expected.messages);
     CHECK(counts.blocks == expected.blocks);
     CHECK(counts.rounds <= expected.rounds + 1);
@@ -102,7 +102,7 @@ TEST_CASE("allgather: rendezvous forms have a clearance for each message, and co
       const TaskList plain = whole.build(shape, rank);
       CHECK(tasks_of(list, Kind::copy) == tasks_of(plain, Kind::copy));
       CHECK(std::ranges::equal(list.blocks, plain.blocks));
-      // No data are sent before their receiver's clearance has been waited for.
+      // The list waits for a receiver's clearance before it sends data to it.
       std::map<int, int> cleared;
       for (const Task& task : list.tasks) {
         if (task.kind == Kind::wait_received) cleared[task.peer] += static_cast<int>(task.count);

@@ -1,5 +1,5 @@
-// Algorithms in which leaders of nodes speak for their ranks (O26), several of them (O27), and who
-// needs connections to whom (O25).
+// Tests algorithms in which one leader acts for the ranks of a node (O26), or several do (O27), and
+// which ranks need connections to which (O25).
 #include "collectives/algorithms/hierarchy.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool has_root(Operation operation) {
          operation == Operation::gather || operation == Operation::scatter;
 }
 
-// All shapes of an algorithm on those nodes.
+// Calls `act` with all shapes of an algorithm on those nodes.
 template <typename Act>
 void each_shape_on(const Algorithm& each, const Placed& placed, int ranks, Act act) {
   const bool has_in_place =
@@ -31,7 +31,7 @@ void each_shape_on(const Algorithm& each, const Placed& placed, int ranks, Act a
     if (root > 0 && !has_root(each.operation)) continue;
     for (const bool in_place : {false, true}) {
       if (in_place && !has_in_place) continue;
-      // Of larger counts some.
+      // For larger counts, only some shapes are tried.
       if (has_in_place && ranks > 16 && in_place != ((ranks + root) % 2 != 0)) continue;
       for (const std::uint32_t more : {0u, 1u, 3u}) {
         if (more > 0 && ((!each.has_radix && !each.has_segments) || ranks > 16)) continue;
@@ -79,7 +79,8 @@ std::uint64_t of_others(const Shape& shape, std::string_view name, int ranks) {
   return prove(algorithm(shape.operation, name), other).messages;
 }
 
-// Messages of an allgather's leaders to the ranks of their nodes: without each one's own block.
+// Counts the messages of an allgather's leaders to the ranks of their nodes, without each rank's
+// own block.
 std::uint64_t told(const NodeMap& nodes) {
   std::uint64_t count = 0;
   for (int node = 0; node < nodes.nodes(); ++node) {
@@ -132,7 +133,8 @@ void count(const Algorithm& each, const Shape& shape, const std::string& how,
   }
 }
 
-// Who speaks with other nodes is a leader, of whom a node has as many as teams.
+// Checks that only leaders have peers on other nodes. A node has one leader, or as many as it has
+// teams.
 void check_silence(const Algorithm& each, const Shape& shape) {
   const Census census = census_of(lists_of(each, shape));
   const Hierarchy hierarchy(shape, has_root(shape.operation) ? shape.root : Hierarchy::kNoRoot);
@@ -149,7 +151,7 @@ void check_silence(const Algorithm& each, const Shape& shape) {
 
 }  // namespace
 
-// O26, O27.
+// Requirements O26 and O27 (docs/coverage.md).
 TEST_CASE("hierarchical: right for any number of ranks on any nodes, in as many messages as said") {
   for (const int ranks : up_to_130()) {
     each_case(ranks, [](const Algorithm& each, const Shape& shape, const std::string& how) {
@@ -169,7 +171,7 @@ TEST_CASE("hierarchical: thousands of ranks") {
   }
 }
 
-// O26.
+// Requirement O26 (docs/coverage.md).
 TEST_CASE("hierarchical: who is no leader speaks with nobody off its node") {
   for (int ranks = 1; ranks <= 40; ++ranks) {
     each_case(ranks, [](const Algorithm& each, const Shape& shape, const std::string& how) {
@@ -208,7 +210,7 @@ TEST_CASE("hierarchical: a leader says when its node is together, and when nodes
     };
     CHECK(signals(4) == 3);
     CHECK(signals(5) == 2);
-    // The leader's first comes when it has heard from all of its team, and nobody else.
+    // The leader's first signal comes when it has heard from its team, and from no other rank.
     std::set<int> heard;
     for (const Task& task : lists[4].tasks) {
       if (task.kind == Kind::signal) break;
@@ -219,8 +221,8 @@ TEST_CASE("hierarchical: a leader says when its node is together, and when nodes
   }
 }
 
-// O27. Offload thesis, Fig. 4.5, as its text describes it (its listing of group 0, "ranks 0, 1, 4,
-// 5, 8, 9, 12 and 13"): 16 ranks on four nodes in two groups.
+// Offload thesis, Fig. 4.5, as its text describes it: 16 ranks are on four nodes in two groups. Its
+// listing of group 0 is "ranks 0, 1, 4, 5, 8, 9, 12 and 13" (O27).
 TEST_CASE("multigroup: leaders exchange with their own group's, and tell all of their node") {
   Shape shape{.operation = Operation::allgather, .ranks = 16, .radix = 2};
   shape.nodes = placements(16, 4)[2].nodes;
@@ -238,13 +240,13 @@ TEST_CASE("multigroup: leaders exchange with their own group's, and tell all of 
       CHECK(std::ranges::includes(group, off));
     }
   }
-  // Multileader: all leaders are of one group.
+  // In multileader, all leaders are of one group.
   const Census leaders = census_of(lists_of(algorithm(Operation::allgather, "multileader"), shape));
   CHECK(leaders.peers(0) == std::set<int>{1, 2, 4, 8});
   CHECK(leaders.peers(1) == std::set<int>{0});
 }
 
-// O25. Offload thesis, section 4.5.2: 128 ranks, three queue pairs for each connection.
+// Offload thesis, section 4.5.2: 128 ranks have three queue pairs for each connection (O25).
 TEST_CASE("census: queue pairs of 128 ranks are those of the thesis, or what is right") {
   const Shape shape{.operation = Operation::allgather, .ranks = 128};
   const auto census = [&](std::string_view name) {
@@ -255,9 +257,9 @@ TEST_CASE("census: queue pairs of 128 ranks are those of the thesis, or what is 
     CHECK(census(form + "ring").most_queue_pairs() == 6);
     const Census bruck = census(form + "bruck");
     for (const int rank : {0, 77, 127}) {
-      // 42, as the thesis has it, where a connection is of one direction: log2 128 ranks ahead and
-      // as many behind. A queue pair has both directions, as it counts for the standard exchange;
-      // and the rank 64 ahead is the one that is 64 behind.
+      // The thesis has 42, because it counts each direction as a connection: log2 128 ranks ahead
+      // and as many behind. A queue pair has both directions, as the thesis counts it for the
+      // standard exchange. The rank 64 ahead is also the rank 64 behind.
       if (form.empty())
         CHECK(kQueuePairsPerPeer * (bruck.to(rank).size() + bruck.from(rank).size()) == 42);
       CHECK(bruck.queue_pairs(rank) == 39);
@@ -270,12 +272,12 @@ TEST_CASE("census: queue pairs of 128 ranks are those of the thesis, or what is 
     for (std::size_t rank = 0; rank < lists.size(); ++rank)
       all.add(static_cast<int>(rank), lists[rank]);
   }
-  // Of the ring's two, one is a peer of the exchange's too: rank 0 has 1, 2, 4 ... 64, and 127.
+  // One of the ring's two peers is also a peer of the exchange: rank 0 has 1, 2, 4 ... 64, and 127.
   CHECK(all.queue_pairs(0) == 24);
 }
 
-// O25, O26. "Standard exchange required 3 log2 16 = 12 QPs per node, the Bruck algorithm needed 24,
-// and the ring algorithm used 6."
+// The thesis says: "Standard exchange required 3 log2 16 = 12 QPs per node, the Bruck algorithm
+// needed 24, and the ring algorithm used 6." (O25, O26)
 TEST_CASE("census: off their nodes, 16 leaders of 8 ranks each have the thesis's queue pairs") {
   Shape shape{.operation = Operation::allgather, .ranks = 128};
   shape.nodes = placements(128, 8)[2].nodes;
@@ -285,7 +287,7 @@ TEST_CASE("census: off their nodes, 16 leaders of 8 ranks each have the thesis's
   };
   CHECK(off_node("hierarchical", 8) == 12);
   CHECK(off_node("hierarchical-ring", 8) == 6);
-  // 24 less the one that is 8 nodes ahead and behind.
+  // The thesis's 24 count the node that is 8 ahead and 8 behind twice.
   CHECK(off_node("hierarchical-bruck", 8) == 21);
   for (const std::string_view name : {"hierarchical", "hierarchical-ring", "hierarchical-bruck"})
     CHECK(off_node(name, 9) == 0);

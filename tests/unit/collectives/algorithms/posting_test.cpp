@@ -1,4 +1,4 @@
-// Every algorithm with more messages than the queues of an adapter hold (O16).
+// Tests every algorithm with more messages than the queues of an adapter hold (O16).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -16,7 +16,7 @@ using namespace scela::collectives;
 
 namespace {
 
-// The most sends of any rank to one other.
+// Returns the largest number of sends from any rank to one other.
 std::uint32_t most_sent(const std::vector<TaskList>& lists) {
   std::uint32_t most = 0;
   for (const TaskList& list : lists) {
@@ -72,8 +72,8 @@ TEST_CASE(
   }
 }
 
-// Those without segments have a few messages with each peer, however many ranks there are, but for
-// the forms with a message for each block.
+// Without segments, algorithms have few messages with each peer for any number of ranks. The
+// exceptions are the forms that have a message for each block.
 TEST_CASE(
     "posting: every algorithm comes to its end with more ranks than its queues hold messages") {
   const QueueDepths depths;
@@ -83,7 +83,7 @@ TEST_CASE(
       if (ranks == 400 && !each.name.starts_with("eager-")) continue;
       const Shape shape = shape_for(each, ranks, 1);
       if (each.fits != nullptr && !each.fits(shape)) continue;
-      // Rings in parts are as many lists as ranks, each as long as a message for each of them.
+      // A ring in parts has as many lists as ranks. Each list has a message for each rank.
       if (each.parts != nullptr && ranks > 130) continue;
       const auto lists = lists_of(each, shape);
       prove_at_depth(each, shape, lists);

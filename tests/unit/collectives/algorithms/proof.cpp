@@ -17,7 +17,7 @@ std::uint32_t parts_of(const Algorithm& algorithm, const Shape& shape) {
   return algorithm.parts == nullptr ? 1 : algorithm.parts(shape);
 }
 
-// Sizes of blocks 0, 1, ... of a space, each said by `size`.
+// Returns the sizes of blocks 0, 1, ... of a space. `size` gives the size of each.
 template <typename Size>
 BlockSizes sizes_of(std::uint32_t count, Size size) {
   std::vector<std::uint64_t> sizes;
@@ -32,7 +32,8 @@ Layout layout_of(const Shape& shape, int rank, std::uint32_t cut, const TaskList
       shape.operation == Operation::gather || shape.operation == Operation::scatter ||
       shape.operation == Operation::allgather || shape.operation == Operation::reduce_scatter;
   const auto size = [&](std::uint32_t block) { return sizes[block]; };
-  // A space that has one rank's blocks only, of an operation where all ranks have their own.
+  // Returns the block's size in a space that has only one rank's blocks. In some operations, each
+  // rank has blocks of its own.
   const auto own = [&](std::uint32_t block) {
     return sizes[by_rank ? static_cast<std::uint32_t>(rank) * cut + block : block];
   };
@@ -49,8 +50,8 @@ Layout layout_of(const Shape& shape, int rank, std::uint32_t cut, const TaskList
   return layout;
 }
 
-// As an adapter posts them whose queues hold next to nothing. What is more of the same, with more
-// ranks, shows nothing more.
+// Posts the lists as an adapter with very short queues does. Larger numbers of ranks repeat the
+// same patterns and would show nothing more.
 void prove_posting(const Algorithm& algorithm, const Shape& shape,
                    const std::vector<TaskList>& lists) {
   if (shape.ranks > 34 && shape.ranks != 64) return;
@@ -154,7 +155,8 @@ void each_shape(Operation operation, int ranks,
   for (const Algorithm& each : algorithms()) {
     if (each.operation != operation || each.has_nodes) continue;
     if (ranks > 130 && !is_for_thousands(each)) continue;
-    // Rings are as many lists as ranks, each as long: what segments do there a few ranks show.
+    // A ring has as many lists as ranks, and each is as long. A few ranks show the effect of
+    // segments.
     const bool is_long = each.parts != nullptr && ranks > 40;
     for (const std::uint32_t segments : {1u, 2u, 5u}) {
       if (segments > 1 && (is_long || ranks > 130)) continue;

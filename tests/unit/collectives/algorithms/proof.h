@@ -1,4 +1,4 @@
-// Proves algorithms, and says what the proof counted.
+// Proves algorithms, and returns what the proof counted.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +16,44 @@
 namespace scela::collectives {
 
 std::string text(const Algorithm& algorithm, const Shape& shape);
-// Ranks on nodes in several ways.
+// A placement of ranks on nodes.
 struct Placed {
   std::string how;
   std::shared_ptr<const NodeMap> nodes;
 };
-// All on one node; each on its own; `width` in turn on each; round robin over `width` nodes; and on
-// nodes of 1, 2, 3, ... ranks, one round robin among them.
+// Returns these placements: all ranks on one node; each on its own; `width` in turn on each; round
+// robin over `width` nodes; and nodes of 1, 2, 3, ... ranks, one of them round robin.
 std::vector<Placed> placements(int ranks, int width);
 
-// Numbers of ranks: from `least` to 130; under a sanitizer, which
-// finds the same faults with fewer, those above 40 only where powers of two are near.
+// Returns the numbers of ranks from `least` to 130. Under a sanitizer, fewer numbers find the same
+// faults, so above 40 it returns only those near powers of two.
 std::vector<int> up_to_130(int least = 1);
-// Of all ranks.
+// Returns the lists of all ranks.
 std::vector<TaskList> lists_of(const Algorithm& algorithm, const Shape& shape);
-// Checker and symbolic executor.
+// Runs the checker and the symbolic executor.
 Counts prove(const Algorithm& algorithm, const Shape& shape);
-// The checker, with blocks of these sizes: of each rank in turn where ranks have blocks of their
-// own, else of the message.
+// Runs the checker with blocks of these sizes. If ranks have blocks of their own, the sizes are
+// those of each rank in turn. If not, they are those of the message.
 void prove_sizes(const Algorithm& algorithm, const Shape& shape,
                  const std::vector<std::uint64_t>& sizes);
 
-// 0, 1, the middle and the last: roots of which one is before, one behind what stands in the way.
+// Returns 0, 1, the middle and the last rank as roots.
 std::vector<int> roots(int ranks);
-// Each algorithm of the operation that does not go by nodes, with those shapes: segments 1, 2, 5 if
-// it has any, radix 2, 3, 4, 8 likewise.
+// Calls `act` with each algorithm of the operation that does not depend on nodes, in these shapes:
+// segments 1, 2, 5 if it has segments, and radix 2, 3, 4, 8 if it has a radix.
 void each_shape(Operation operation, int ranks,
                 const std::function<void(const Algorithm&, Shape)>& act);
-// 1 to 130, and where `is_log` lets it, 1,000 and 4,096.
+// Returns the numbers of up_to_130(), then 1,000 and 4,096.
 std::vector<int> rank_counts();
-// Whether an algorithm has few enough messages for thousands of ranks.
+// Returns true if an algorithm has few enough messages for thousands of ranks.
 bool is_for_thousands(const Algorithm& algorithm);
 
 const Algorithm& algorithm(Operation operation, std::string_view name);
 
-// The tree that an algorithm of that name goes by.
+// Returns the tree that the algorithm uses.
 Tree tree_of(const Algorithm& algorithm, const Shape& shape);
 
-// The most receives from one peer that are begun and not waited for.
+// Returns the largest number of receives from one peer that are begun and not waited for.
 std::uint32_t most_posted(const TaskList& list);
 
 int ceil_log(int ranks, std::uint32_t base);

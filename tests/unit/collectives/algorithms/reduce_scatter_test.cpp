@@ -52,7 +52,7 @@ TEST_CASE("reduce_scatter: ranks may get blocks of different sizes") {
           std::vector<std::uint64_t> sizes;
           for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(ranks) * shape.segments; ++i)
             sizes.push_back(i * i * 31 % 17 % 5 * 100);
-          // In place the result stands where the first block was, which has to be as large.
+          // In place, the result replaces the first block, which must be as large as it.
           prove_sizes(algorithm, shape, sizes);
         });
   }

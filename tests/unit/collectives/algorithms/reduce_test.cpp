@@ -18,8 +18,8 @@ std::uint64_t messages_of(const Algorithm& algorithm, const Shape& shape) {
   return (others + (is_moved ? 1 : 0)) * shape.segments;
 }
 
-// Of the whole message. Where a rank has so few children that all are posted at once it is the way
-// from the farthest leaf.
+// Checks the rounds of a whole message. If a rank has so few children that all are posted at once,
+// the rounds are the path from the farthest leaf.
 void count_rounds(const Algorithm& algorithm, const Shape& shape, const Counts& counts) {
   const std::uint32_t moved = !shape.commutes && shape.root != 0 ? 1 : 0;
   const auto others = static_cast<std::uint32_t>(shape.ranks - 1);
@@ -41,7 +41,7 @@ TEST_CASE("reduce: the root gets the sum of all, in order where that matters") {
         for (const int variant : {0, 1, 2, 3}) {
           shape.in_place = variant % 2 == 1;
           shape.commutes = variant < 2;
-          // The same lists as for those that do not commute, which are looked at more closely.
+          // These lists are the same as for reductions that do not commute, which are all checked.
           const bool is_flat = algorithm.name == "flat" || algorithm.name == "sequential";
           if (shape.commutes && (root == 0 || is_flat)) continue;
           INFO(text(algorithm, shape));

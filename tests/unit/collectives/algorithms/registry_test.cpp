@@ -54,7 +54,7 @@ TEST_CASE("what says that it has no segments, radix, split or nodes does not dep
       other.split = 0;
       for (const Placed& placed : placements(13, 4)) {
         other.nodes = placed.nodes;
-        // Two levels of trees, of which one has no ranks, are one tree.
+        // If one of two tree levels has no ranks, both together are one tree.
         if (placed.how == "a node each" && each.has_nodes) continue;
         const bool differs = each.has_nodes && placed.how != "one node";
         INFO(placed.how);

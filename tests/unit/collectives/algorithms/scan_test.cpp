@@ -20,14 +20,15 @@ void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts)
   for (std::uint32_t distance = 1; distance < ranks; distance *= 2)
     messages += ranks - distance;
   CHECK(counts.messages == messages);
-  // From rank 0 over 1, 3, 7, ...: what is sent in the last round to others has waited for less.
+  // The longest path goes from rank 0 over ranks 1, 3, 7 and so on. Other messages of the last
+  // round have waited for less.
   CHECK(counts.rounds == static_cast<std::uint32_t>(std::bit_width(ranks) - 1));
 }
 
 void prove_scans(Operation operation) {
   for (const int ranks : rank_counts()) {
     each_shape(operation, ranks, [](const Algorithm& algorithm, Shape shape) {
-      shape.commutes = false;  // who does commute gets the same lists
+      shape.commutes = false;  // a commuting one gets the same lists
       for (const bool in_place : {false, true}) {
         shape.in_place = in_place;
         INFO(text(algorithm, shape));

@@ -9,7 +9,8 @@ using namespace scela::collectives;
 
 namespace {
 
-// Each block takes as many messages as its rank is below the root.
+// Returns the blocks in all messages: each block takes as many messages as its rank is levels below
+// the root.
 std::uint64_t blocks_of(const Tree& tree, const Shape& shape) {
   std::uint64_t blocks = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
@@ -35,7 +36,7 @@ void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts)
   CHECK(counts.rounds == static_cast<std::uint32_t>(depth(tree)));
 }
 
-// A few bytes, none, many.
+// Returns sizes of a few bytes, none, and many.
 std::vector<std::uint64_t> unequal(const Shape& shape) {
   std::vector<std::uint64_t> sizes;
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(shape.ranks) * shape.segments; ++i)

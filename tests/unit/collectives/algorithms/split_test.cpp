@@ -1,4 +1,4 @@
-// Trees of which the levels nearest the leaves are run by the application (P2).
+// Tests trees in which the application runs the levels nearest the leaves (P2).
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -34,7 +34,7 @@ Tree tree_for(const Shape& shape) {
           shape.radix};
 }
 
-// The level of a message, from 0, which is nearest the leaves.
+// Returns the level of a message. Level 0 is nearest the leaves.
 int level_of(const Tree& tree, int one, int other) {
   int apart = std::abs(place_of(tree, one) - place_of(tree, other));
   int level = 0;
@@ -43,9 +43,10 @@ int level_of(const Tree& tree, int one, int other) {
   return level;
 }
 
-// Transfers at level i, 1 at the root, of ceil(log2 N) levels: odd multiples of the level's
-// distance below N. RR-9160's F(N, i), as it is printed, is one more for most N, eight ranks and
-// level 1 among them: its second term has N - 2^floor(log2 N) where there must be one less.
+// Returns the transfers at level i of ceil(log2 N) levels, with 1 at the root. These are the odd
+// multiples of the level's distance below N. The printed F(N, i) of RR-9160 is one too large for
+// most N, for example for eight ranks and level 1: its second term has N - 2^floor(log2 N) instead
+// of one less.
 int transfers(int ranks, int level) {
   const int distance = 1 << (ceil_log(ranks, 2) - level);
   return (ranks - 1 + distance) / (2 * distance);
@@ -65,7 +66,7 @@ TEST_CASE("split: the result is exact wherever the tree is cut, in the same mess
     if (shape.split == 0) whole = counted;
     CHECK(counted.messages == whole.messages);
     CHECK(counted.blocks == whole.blocks);
-    // Whose next stage waits for the one before it may be later by that.
+    // A rank may be later because its next stage waits for the one before it.
     if (shape.segments == 1) CHECK(counted.rounds <= whole.rounds + 2);
     if (shape.ranks > 20) return;
     shape.in_place = shape.operation != Operation::bcast;

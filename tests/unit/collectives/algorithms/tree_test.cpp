@@ -22,8 +22,8 @@ std::vector<Tree> trees(int ranks, int root) {
   return all;
 }
 
-// Levels below `root`, found by walking; on the way each rank is marked as met. A chain is as deep
-// as there are ranks, so it does not call itself.
+// Returns the number of levels below `root`, found by walking, and marks each rank that it meets. A
+// chain is as deep as there are ranks, so the function does not call itself.
 int walk(const Tree& tree, int root, std::vector<bool>& met) {
   int deepest = 0;
   std::vector<std::pair<int, int>> left{{root, 0}};  // a rank, and its level
@@ -36,7 +36,7 @@ int walk(const Tree& tree, int root, std::vector<bool>& met) {
     int next = place_of(tree, rank) + 1;
     for (const int child : children(tree, rank)) {
       if (parent(tree, child) != rank) FAIL("rank " << child << " does not know its parent");
-      // What algorithms rely on: a subtree's places follow each other, children are in their order.
+      // Algorithms rely on this: a subtree's places follow each other, and children are in order.
       if (place_of(tree, child) != next) FAIL("rank " << child << " is at another place");
       next += subtree(tree, child);
       if (child != rank) left.emplace_back(child, level + 1);

@@ -1,5 +1,5 @@
-// Which algorithm a table chooses, how tables are written and read, and that the one that is built
-// in has an answer to everything.
+// Tests which algorithm a table chooses, how tables are written and read, and that the built-in
+// table answers every question.
 #include "collectives/choice/choice.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Question asked(Operation operation, int ranks, std::optional<std::uint64_t> byte
   return question;
 }
 
-// Round numbers, and those beside them.
+// Draws a question with round numbers, or with numbers next to round ones.
 Question drawn(Random& random) {
   constexpr std::uint64_t kBytes[] = {0, 1, 8, 256, 1024, 8192, 32768, 65536, 1 << 20, 1ULL << 33};
   Question question;
@@ -76,7 +76,7 @@ std::string drawn_range(Random& random) {
   }
 }
 
-// Any row that may stand in a table.
+// Draws any row that a table may have.
 std::string drawn_row(Random& random) {
   const auto all = algorithms();
   const Algorithm& algorithm = all[random.below(all.size())];
@@ -147,7 +147,7 @@ TEST_CASE("choice: a row whose algorithm cannot do what is asked is passed over"
   CHECK(chosen(rows, exchange) == "bruck");
   exchange.equal = false;
   CHECK(chosen(rows, exchange) == "pairwise");
-  // Who does not know how long all blocks are asks for no row that depends on it.
+  // A question that does not know the size of all blocks finds no row that depends on it.
   CHECK(chosen(rows, asked(Operation::gather, 5, 8)) == "flat");
   CHECK(chosen(rows, asked(Operation::gather, 5, std::nullopt)) == "binomial");
 }

@@ -1,4 +1,4 @@
-// What ranks need connections for, by the lists alone.
+// Tests for what ranks need connections, computed from the lists alone.
 #include "collectives/choice/needs.h"
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ Needs needs(std::string_view row, int ranks, int nodes) {
   return needs_of(table->rows().front(), question);
 }
 
-// Offload thesis, section 4.5.2: cluster A, 8 ranks on each of 16 nodes.
+// Offload thesis, section 4.5.2: cluster A has 8 ranks on each of 16 nodes.
 TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and by leaders") {
   const Needs exchange = needs("allgather standard-exchange", 128, 16);
   CHECK(exchange.queue_pairs_most == 21);
@@ -28,7 +28,7 @@ TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and b
   CHECK(exchange.peers == Approx(7));
   CHECK(exchange.ranks_off_node == 128);
   CHECK(needs("allgather ring", 128, 16).queue_pairs_most == 6);
-  CHECK(needs("allgather bruck", 128, 16).queue_pairs_most == 39);  // 42, counted twice one of them
+  CHECK(needs("allgather bruck", 128, 16).queue_pairs_most == 39);  // 42 with one counted twice
   struct Leaders {
     const char* row;
     std::uint32_t queue_pairs;
@@ -44,12 +44,12 @@ TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and b
 }
 
 TEST_CASE("needs: of rooted operations all roots count, of more ports all peers") {
-  // A flat root speaks with everybody, and everybody is root once.
+  // A flat root sends to all ranks, and each rank is root once.
   CHECK(needs("bcast flat", 16, 1).peers_most == 15);
   CHECK(needs("bcast flat", 16, 1).peers == Approx(15));
   CHECK(needs("bcast flat", 16, 4).peers_off_node_most == 12);
   CHECK(needs("bcast chain", 16, 1).peers_most == 2);
-  // Three ports: two rounds of 16 ranks, three others in each.
+  // With three ports, 16 ranks take two rounds, with three other ranks in each.
   CHECK(needs("allgather standard-exchange radix 4", 16, 1).peers_most == 6);
   CHECK(needs("allgather standard-exchange", 16, 1).peers_most == 4);
 }
@@ -59,7 +59,7 @@ TEST_CASE("needs: nodes that are not full, and nobody to speak with") {
   CHECK(needs("allgather direct", 5, 2).ranks_off_node == 5);
   CHECK(needs("allgather direct", 1, 1).peers_most == 0);
   CHECK(needs("allgather direct", 1, 1).queue_pairs_most == 0);
-  // A list has at least a task for each peer.
+  // A list has at least one task for each peer.
   CHECK(needs("alltoall flat", 8, 1).tasks_most >= 14);
 }
 

@@ -1,5 +1,5 @@
-// What the standard table chooses where ranks share nodes, against the simulator's times of what it
-// would choose otherwise.
+// Tests what the standard table chooses if ranks share nodes. The simulator's times are compared
+// with those of the row that it would choose otherwise.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -19,7 +19,8 @@ using namespace scela::collectives;
 
 namespace {
 
-// In nanoseconds: an adapter of today, and sockets over a slower one. A node's memory is the same.
+// Returns a machine with times in nanoseconds. The network is a current adapter, or sockets over a
+// slower one. The memory of a node is the same in both.
 Machine machine(bool is_fast, bool in_blocks, int nodes, int per_node) {
   Machine machine;
   machine.network = is_fast ? LogGP{1500, 300, 100, 0.1} : LogGP{15000, 3000, 500, 0.8};
@@ -39,7 +40,7 @@ Question asked(Operation operation, int nodes, int per_node, std::uint64_t bytes
   return question;
 }
 
-// Until the last rank is done.
+// Returns the time until the last rank is done.
 double time_of(const Row& row, const Question& question, const Machine& machine) {
   const Choice choice = choice_of(row, question);
   Shape shape;
@@ -67,7 +68,7 @@ double time_of(const Row& row, const Question& question, const Machine& machine)
   return *std::ranges::max_element(*done);
 }
 
-// The first row that does not ask how many ranks a node has.
+// Returns the first row that does not ask how many ranks a node has.
 const Row& otherwise(const Question& question) {
   for (const Row& row : Table::standard().rows())
     if (row.per_node.is_all() && row.operation == question.operation &&
@@ -85,12 +86,12 @@ constexpr std::uint64_t kBytes[] = {0, 8, 256, 1024, 4096, 16384, 65536, 262144,
 
 }  // namespace
 
-// Ranks in blocks, and round the nodes.
+// Ranks are placed in blocks, or round robin over the nodes.
 TEST_CASE(
     "choice: where ranks share nodes what goes by nodes is chosen, and is faster by the "
     "simulator") {
   struct Times {
-    double sum = 0;  // of what others would take as much as one of
+    double sum = 0;  // of ratios to the other row's time
     int count = 0;
   };
   std::map<Operation, Times> by_nodes;

@@ -1,4 +1,4 @@
-// What programs post again and again costs no memory.
+// Tests that operations that a program starts repeatedly do not allocate memory.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -12,9 +12,9 @@ using scela::test::allocations;
 
 constexpr int kRanks = 64;
 constexpr int kRank = 5;
-constexpr std::size_t kCount = 128;  // of a block, numbers of 8 bytes
+constexpr std::size_t kCount = 128;  // elements of 8 bytes in a block
 
-// All messages are over, or none is.
+// A transport on which all messages are complete, or none is.
 class Valve final : public Transport {
  public:
   explicit Valve(const bool& open) : open_(open) {}
@@ -39,7 +39,7 @@ class Valve final : public Transport {
 
  private:
   static std::uint64_t length(std::uint64_t room) {
-    constexpr std::uint64_t kSlot = 32;  // of a barrier's messages, which have no bytes
+    constexpr std::uint64_t kSlot = 32;  // room of a barrier's empty messages
     return room == kSlot ? 0 : room;
   }
   Ticket next(std::uint64_t room) {
@@ -61,7 +61,8 @@ Communicator make(int rank, std::size_t ranks, const bool& open) {
   return maker.make();
 }
 
-// The address sanitizer is to see who uses what was let go: there nothing is kept for the next.
+// The address sanitizer must see any use after release, so nothing is kept for reuse under it.
+// These tests are left out there.
 #ifndef __SANITIZE_ADDRESS__
 struct Buffers {
   std::vector<double> one = std::vector<double>(kCount, 1);
@@ -70,7 +71,7 @@ struct Buffers {
   std::vector<double> others = std::vector<double>(kCount * kRanks);
 };
 
-// Built anew for each call, as programs write it.
+// Builds the operation anew for each call, as programs do.
 Collective collective(int which, Buffers& buffers) {
   switch (which) {
     case 0:
@@ -124,8 +125,8 @@ TEST_CASE("communicator: a blocking call whose like was run before allocates not
       if (turn == 2) before = allocations;
       good = good && !world.run(collective(which, buffers));
     }
-    const std::size_t made =
-        allocations - before;  // before CHECK, which may allocate: what it reports
+    // This counts before CHECK, which may allocate memory for what it reports.
+    const std::size_t made = allocations - before;
     CHECK(good);
     CHECK(made == 0);
   }
@@ -141,7 +142,7 @@ TEST_CASE("communicator: a form that was seen before is not taken for another") 
   for (int turn = 0; turn < 2; ++turn) {
     CHECK_FALSE(alone.run(Collective::allreduce(in, out, ReduceOp::sum)));
     CHECK(out == in);
-    // The same again, but for what makes it wrong.
+    // These calls have the same form, but each is wrong in one way.
     const View none(nullptr, 2, sizeof(double), ElementType::float64);
     CHECK(alone.run(Collective::allreduce(in, none, ReduceOp::sum)).code ==
           CollectiveCode::argument);

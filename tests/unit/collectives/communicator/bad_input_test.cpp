@@ -1,4 +1,5 @@
-// What cannot be is refused in words that say what and whose; who fails is named.
+// Tests that invalid input is refused, that the error says what is wrong and on which rank, and
+// that the rank that fails is named.
 #include <catch2/catch.hpp>
 #include <optional>
 #include <vector>
@@ -9,7 +10,7 @@
 namespace scela::collectives::test::bad_input_test {
 namespace {
 
-// Rank 0 of two alone: what is refused needs nobody else.
+// Rank 0 of two, without rank 1: a refusal needs no other rank.
 struct Alone {
   explicit Alone(std::string table = {}) {
     CommunicatorMaker maker;
@@ -27,7 +28,7 @@ bool has(const CollectiveError& error, const std::string& words) {
   return error.text().find(words) != std::string::npos;
 }
 
-// In all forms.
+// Checks that all forms of the call are refused.
 void refused(const Collective& collective, const std::string& words) {
   Alone alone;
   INFO(words);
@@ -45,7 +46,8 @@ void refused(const Collective& collective, const std::string& words) {
   CHECK(alone.network.under_way() == 0);
 }
 
-// What does not hang on sizes: all ranks call so, and each goes through its list with notes.
+// Checks a refusal that does not depend on sizes. All ranks make the same call, and each runs its
+// list with notes.
 void refused_by_all(const Collective& collective, const std::string& words) {
   MemoryNetwork network(2, 3);
   network.deliver_in_waits();
@@ -101,7 +103,7 @@ TEST_CASE("communicator: who waits for a rank whose call is refused is told its 
     for (const int ranks : {2, 3, 5})
       CHECK(everyone({.ranks = ranks, .run_by = by}, [](Communicator& world) -> std::string {
               const int last = world.size() - 1;
-              // Also of as many bytes as a note has.
+              // 6 elements have as many bytes as a note.
               for (const std::size_t count : {1, 3, 6, 1000}) {
                 const std::vector<int> own(count, 1);
                 std::vector<int> out(count);
@@ -124,7 +126,8 @@ TEST_CASE("communicator: who waits for a rank whose call is refused is told its 
             }) == "");
 }
 
-// Whoever it is, and whatever the others call: also what only sends to it, or does not need it.
+// The error names the rank that freed it, whichever rank that is and whatever operation the others
+// call. This includes ranks that only send to it, or that do not need it.
 TEST_CASE("communicator: who goes on with one that a rank has freed is told its name") {
   for (const RunBy by : kAllRunBy)
     for (const int ranks : {2, 3, 5})
@@ -161,7 +164,7 @@ TEST_CASE("communicator: who goes on with one that a rank has freed is told its 
                     named(copy.shrink().error());
                     named(copy.agree(true).error);
                   }
-                  // It hears of that here, and others go on.
+                  // The ranks learn of that in `copy` only, and `world` still works.
                   if (const auto error = world.barrier()) return error.text();
                   const std::vector<int> own{1};
                   std::vector<int> sum(1);
@@ -207,7 +210,7 @@ TEST_CASE("communicator: who frees when it has begun all that others begin fails
                   last = copy.start(call);
                   copy.free();
                 }
-                // It has been told to the next one.
+                // The barrier shows that the next rank has been told.
                 if (const auto error = world.barrier()) return error.text();
                 if (world.rank() != freer) last = copy.start(call);
                 if (const auto error = last.wait()) return error.text();
@@ -249,7 +252,7 @@ TEST_CASE("communicator: where calls are checked, who differs is named, and in w
   }
 }
 
-// What two ranks only know of each other.
+// Checks errors that only the two ranks of one message can see.
 TEST_CASE("communicator: where calls are checked, messages that are not as expected are named") {
   for (const RunBy by : kAllRunBy) {
     const World checked{.ranks = 4, .run_by = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
@@ -259,7 +262,8 @@ TEST_CASE("communicator: where calls are checked, messages that are not as expec
             std::vector<int> own(8, 1), out(8, 1), all(32, 1), to(32, 1);
             const std::span<int> seven = std::span(own).first(7);
             const std::vector<Part> parts{{8, 0}, {8, 8}, {8, 16}, {8, 24}};
-            // What rank 3 sends to rank 2, and what it expects of it and of rank 0.
+            // `fewer` is what rank 3 sends to rank 2. `fewer_twice` is what it expects of ranks 2
+            // and 0.
             std::vector<Part> fewer = parts;
             fewer[2].count = 7;
             std::vector<Part> fewer_twice = fewer;
@@ -287,7 +291,7 @@ TEST_CASE("communicator: where calls are checked, messages that are not as expec
               if (const auto after = world.run(sum)) return after.text();
               if (out != std::vector<int>(8, 4)) return "another sum";
             }
-            // Right ones stay right.
+            // Correct calls still work.
             for (int time = 0; time < 2; ++time) {
               for (const Collective& call : {Collective::alltoallv(all, parts, to, parts),
                                              Collective::alltoallv(kInPlace, {}, to, parts),
@@ -396,7 +400,7 @@ TEST_CASE("communicator: a wait's limit leaves the operation as it was") {
   CHECK_FALSE(request.test());
 }
 
-// The request goes first: what it had begun is cancelled.
+// The request is destroyed before its communicator, and cancels what it had begun.
 TEST_CASE("communicator: a request that goes leaves no message behind") {
   Alone alone;
   std::vector<int> message(3);
@@ -410,7 +414,7 @@ TEST_CASE("communicator: a request that goes leaves no message behind") {
 TEST_CASE(
     "communicator: sizes that do not fit into 63 bits are refused, and do not begin again at 0") {
   std::vector<int> numbers(8);
-  // Of one rank, which waits for no other.
+  // The communicator has one rank, which waits for no other.
   REQUIRE(everyone({.ranks = 1}, [&](Communicator& world) -> std::string {
             const std::size_t wraps = std::size_t{1} << 62;
             const CollectiveError error = world.run(
@@ -451,7 +455,7 @@ TEST_CASE("communicator: ranks that call with other sizes are told whose") {
   CHECK(everyone({.ranks = 2}, [](Communicator& world) -> std::string {
           std::vector<int> message(world.rank() == 0 ? 50 : 60);
           const CollectiveError error = world.run(Collective::bcast(message, 0));
-          // The root's part may be over before the other has seen what came.
+          // The root's part may be complete before rank 1 has seen the message.
           const bool is_right =
               error.code == CollectiveCode::mismatch && error.rank == 0 &&
               has(error, cat("bcast by binomial of 2 ranks, on rank ", world.rank()));
@@ -468,7 +472,7 @@ TEST_CASE("communicator: a dead rank is named by its number in the communicator"
           const std::vector<int> turned{2, 1, 0};
           Communicator part = world.subgroup(turned);
           if (!part) return part.error().text();
-          // Nobody is between two messages of it any more.
+          // After this barrier no rank is between two messages of `part`.
           if (const CollectiveError error = world.barrier()) return error.text();
           if (world.rank() == 2) {
             network.kill(2);

@@ -1,4 +1,4 @@
-// Which contexts communicators have, and that they come again.
+// Tests which contexts communicators get, and that contexts are reused.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -47,7 +47,8 @@ TEST_CASE("communicator contexts: those of living communicators are passed over"
   CHECK(numbers.free_from(9) == 9);
 }
 
-// What may have messages for a communicator that this rank does not know of yet is not among them.
+// Contexts that may have messages for a communicator that this rank does not know of yet are not
+// among them.
 TEST_CASE("communicator contexts: unused are those between living ones, before the next") {
   ContextNumbers numbers(100, 10);
   for (ContextNumbers::Number number = 0; number < 5; ++number)
@@ -60,7 +61,8 @@ TEST_CASE("communicator contexts: unused are those between living ones, before t
   CHECK(numbers.unused_around(4) == Span{102, 3});
   numbers.give_back(0);
   CHECK(numbers.unused_around(0) == Span{100, 1});
-  numbers.take(12);  // all contexts have been used once, and this is 102's second time
+  // All contexts have been used once, and this is the second time of context 102.
+  numbers.take(12);
   numbers.give_back(1);
   CHECK(numbers.unused_around(1) == Span{100, 2});
   numbers.give_back(12);
@@ -82,7 +84,7 @@ TEST_CASE("communicator contexts: more communicators than contexts, some of whic
           Communicator kept = world.dup();
           Communicator self = world.split(world.rank(), 0);
           if (!kept || !self) return "there is none at the beginning";
-          // Each rank comes to other numbers.
+          // Each rank reaches other numbers.
           for (int i = 0; i < 7 * world.rank(); ++i)
             if (Communicator one = self.dup(); !one) return one.error().text();
           for (int round = 0; round < 30; ++round) {
@@ -102,7 +104,8 @@ TEST_CASE("communicator contexts: where all are used, all ranks are refused alik
   CHECK(everyone({.ranks = 3, .contexts = 6}, [](Communicator& world) -> std::string {
           Communicator self = world.split(world.rank(), 0);
           std::vector<Communicator> many;
-          // Of one rank, which all others need.
+          // Rank 1 alone takes all contexts, and all ranks need a context that is free on each of
+          // them.
           while (world.rank() == 1) {
             many.push_back(self.dup());
             if (many.back()) continue;
@@ -133,7 +136,7 @@ TEST_CASE("communicator contexts: any number of operations may be under way") {
             constexpr int kMany = 3'000;
             std::vector<int> own(kMany), sums(kMany);
             std::vector<int> late{world.rank() == 0 ? 7 : 0};
-            // One that rank 0 waits for at once, and the others at the end.
+            // Rank 0 waits for this operation at once, and the others at the end.
             CollectiveRequest old = world.start(Collective::bcast(late, 0));
             if (world.rank() == 0)
               if (const CollectiveError error = old.wait(kLimit)) return error.text();
@@ -154,7 +157,7 @@ TEST_CASE("communicator contexts: any number of operations may be under way") {
           }) == "");
 }
 
-// The last rank calls a barrier where the others sum up.
+// The last rank calls a barrier, and the others an allreduce.
 std::string call_differently(Communicator& world) {
   const bool differs = world.rank() == world.size() - 1;
   for (int time = 0; time < 3; ++time) {
@@ -169,7 +172,7 @@ std::string call_differently(Communicator& world) {
   return rest ? sum_is_right(rest) : rest.error().text();
 }
 
-// Of 3 ranks each waits for a message that no other sends.
+// With 3 ranks, each rank waits for a message that no other rank sends.
 TEST_CASE(
     "communicator contexts: after calls of different operations all end, with a rank's name") {
   for (const RunBy by : {RunBy::polled, RunBy::thread})

@@ -1,4 +1,5 @@
-// Ranks that die: operations fail by name, those that live agree and go on.
+// Tests with ranks that die: operations fail with the dead rank's name, and the living ranks agree
+// and continue.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -15,12 +16,13 @@
 namespace scela::collectives::test::ends_test {
 namespace {
 
-// A network whose ranks can die.
+// A network in which ranks can die.
 class Deaths {
  public:
   explicit Deaths(int ranks) : network_(ranks, 21) { network_.deliver_in_waits(); }
   MemoryNetwork& network() { return network_; }
-  // What it has sent arrives yet, so that nobody is in an operation that it was through with.
+  // The messages that the rank has sent still arrive. So no other rank is left in an operation that
+  // the dead rank had completed.
   void die(int rank) { network_.leave(rank); }
   void die_after(int rank, int messages) { network_.kill_after(rank, messages); }
 
@@ -28,7 +30,7 @@ class Deaths {
   MemoryNetwork network_;
 };
 
-// What is done if a test is not over after a time that only a hang takes.
+// Calls `act` if a test is not over after a time that only a hang takes.
 class Watch {
  public:
   explicit Watch(std::function<void()> act)
@@ -63,7 +65,7 @@ class Watch {
 };
 
 std::string sum_of(Communicator& group, int expected_ranks) {
-  // Long ones are not copied by who sends them.
+  // The sender does not copy long messages.
   for (const std::size_t count : {std::size_t{1}, std::size_t{5000}}) {
     std::vector<std::int64_t> own(count, 1);
     std::vector<std::int64_t> all(count);
@@ -75,7 +77,7 @@ std::string sum_of(Communicator& group, int expected_ranks) {
   return {};
 }
 
-// In `group`, until one fails.
+// Runs the operations in `group` until one fails, and returns its error.
 CollectiveError first_error(Communicator& group, const std::vector<Collective>& every) {
   for (;;)
     for (const Collective& one : every)
@@ -93,7 +95,7 @@ std::string named(const CollectiveError& error, int rank, int of_job) {
 
 TEST_CASE("ends: whichever operations are called, all others fail with the name of the dead") {
   for (const RunBy run_by : kAllRunBy) {
-    // Whoever only sends in these hears nothing of the dead by its messages.
+    // In these, a rank that only sends gets no message that would tell it of the dead.
     for (const int kind : {0, 1, 2, 3, 4}) {
       INFO("executor " << static_cast<int>(run_by) << ", kind " << kind);
       Deaths deaths(5);
@@ -116,10 +118,10 @@ TEST_CASE("ends: whichever operations are called, all others fail with the name 
                            Collective::gather(one, world.rank() == 0 ? View(all) : View(), 4),
                            Collective::alltoall(all, to).by("flat"),
                        };
-                       // The dead one is rank 0 here.
+                       // The dead rank is rank 0 in `turned`.
                        std::string wrong = named(
                            first_error(turned, {every[static_cast<std::size_t>(kind)]}), 0, 4);
-                       // Later ones fail at once, whatever they are.
+                       // Later operations fail at once, whichever they are.
                        for (const Collective& later :
                             {Collective::barrier(), Collective::bcast(one, 1).by("chain")})
                          if (wrong.empty()) wrong = named(turned.run(later), 0, 4);
@@ -136,13 +138,14 @@ TEST_CASE("ends: one who waits for a rank that has given up hears of the dead fr
     std::atomic<bool> over{false};
     CHECK(everyone(deaths.network(), {.ranks = 3, .run_by = run_by},
                    [&](Communicator& world) -> std::string {
-                     // Not of `world`: who is through with it may give that up.
+                     // The barrier is not one of `world`: a rank that has completed it may give up
+                     // `world`.
                      if (const auto error = world.dup().barrier()) return error.text();
                      if (world.rank() == 2) {
                        deaths.die(2);
                        return {};
                      }
-                     // Rank 0 only sends to rank 1, who calls nothing any more when one has failed.
+                     // Rank 0 only sends to rank 1, which makes no more calls after one has failed.
                      std::vector<int> much(50'000, 1);
                      const std::vector<Collective> chain{Collective::bcast(much, 0).by("chain")};
                      const CollectiveError error = first_error(world, chain);
@@ -170,7 +173,7 @@ TEST_CASE("ends: who ends when it has done its part of the last operation fails 
             if (const auto error = world.run(Collective::allgather(own, all).by(by)))
               return error.text();
           if (all != std::vector<int>{0, 1, 2, 3, 4}) return "wrong blocks";
-          // What it has sent comes, and it waits for nothing any more.
+          // The messages that the rank has sent still arrive, and it waits for nothing any more.
           network.leave(world.rank());
           return {};
         }) == "");
@@ -184,7 +187,8 @@ TEST_CASE("ends: communicators without the dead go on, with operations under way
                    [&](Communicator& world) -> std::string {
                      const std::vector<int> most{0, 1, 2};
                      Communicator without = world.subgroup(most);
-                     // Not of `world`: who is through with it may give that up.
+                     // The barrier is not one of `world`: a rank that has completed it may give up
+                     // `world`.
                      if (const auto error = world.dup().barrier()) return error.text();
                      if (world.rank() == 3) {
                        deaths.die(3);
@@ -214,7 +218,7 @@ TEST_CASE("ends: those that live shrink, in their order, and go on, though some 
                        Communicator turned = world.split(0, -rank);
                        if (const auto error = world.barrier()) return error.text();
                        if (rank == 5 || rank == 2) {
-                         // The lowest of `turned`, who asks for all the others.
+                         // Rank 5 is rank 0 of `turned`, which leads the agreement.
                          if (after != 0 && rank == 5) {
                            deaths.die_after(5, after);
                            turned.shrink();
@@ -225,7 +229,7 @@ TEST_CASE("ends: those that live shrink, in their order, and go on, though some 
                        CollectiveError error = first_error(turned, {Collective::barrier()});
                        if (error.code != CollectiveCode::peer_ended) return error.text();
                        Communicator now = std::move(turned);
-                       // Who dies last may be of it yet.
+                       // The rank that dies last may still be a member.
                        for (int tries = 0; tries < 4; ++tries) {
                          now = now.shrink();
                          if (!now) return now.error().text();
@@ -241,7 +245,7 @@ TEST_CASE("ends: those that live shrink, in their order, and go on, though some 
                        if (all != expected) return "not in their order";
                        std::string wrong = sum_of(now, 4);
                        if (!wrong.empty()) return wrong;
-                       // One that is made of it is as any other.
+                       // A communicator made from the shrunken one works like any other.
                        Communicator again = now.dup();
                        return again ? sum_of(again, 4) : again.error().text();
                      }) == "");
@@ -269,7 +273,8 @@ TEST_CASE("ends: agree says whether all said yes, and who has ended, the same to
   CHECK(deaths.network().under_way() == 0);
 }
 
-// Only by what is decided: no launcher tells them, and nothing of theirs breaks.
+// The ranks hear of the dead only from the decision: no launcher tells them, and none of their
+// connections breaks.
 TEST_CASE("ends: an agreement ends on ranks that hear of the dead from the others alone") {
   constexpr int kRanks = 8;
   for (const bool shrinks : {false, true}) {
@@ -292,7 +297,7 @@ TEST_CASE("ends: an agreement ends on ranks that hear of the dead from the other
             }
             const Agreed agreed = world.agree(true);
             if (agreed.ended != std::vector<int>{4, 5, 6, 7}) return "it does not know the dead";
-            // No rank is waited for afterwards.
+            // The operation does not wait for any dead rank afterwards.
             const auto later = first_error(world, {Collective::barrier()});
             return later.code == CollectiveCode::peer_ended ? "" : later.text();
           }) == "");
@@ -306,7 +311,7 @@ TEST_CASE("ends: ranks that agree on something else than others are told so, all
           const CollectiveError error =
               world.rank() == 1 ? world.shrink().error() : world.agree(true).error;
           if (error.code != CollectiveCode::mismatch) return cat("no mismatch: ", error.text());
-          // The next one is well again.
+          // The next agreement works again.
           return world.agree(true) ? "" : "the next agreement fails";
         }) == "");
 }

@@ -1,4 +1,4 @@
-// Ranks as threads, each with its communicator over messages in memory.
+// Runs ranks as threads. Each has a communicator over messages in memory.
 #pragma once
 
 #include <functional>
@@ -20,11 +20,12 @@ struct World {
   std::uint32_t contexts = kContextsOfOne;
 };
 
-// What a rank says is wrong; empty: nothing.
+// Returns what is wrong on this rank; empty if nothing is.
 using Body = std::function<std::string(Communicator& world)>;
-// Runs it on every rank; what the first of them said.
+// Runs the body on every rank. Returns the first error that a rank reports, with the rank's number;
+// empty if there is none.
 std::string everyone(const World& world, const Body& body);
-// The same, over a network of the test's own.
+// Does so over a network that the test provides.
 std::string everyone(MemoryNetwork& network, const World& world, const Body& body);
 
 inline constexpr RunBy kAllRunBy[] = {RunBy::at_once, RunBy::polled, RunBy::thread};

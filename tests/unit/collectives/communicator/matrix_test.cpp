@@ -1,6 +1,7 @@
-// What tests/interop/programs/communicator_probe.cpp does over real channels, over messages in
-// memory: every form of every operation, and operations of several communicators under way at once.
-// A rank that finds something wrong says what on standard error and ends the process with status 3.
+// Does what tests/interop/programs/communicator_probe.cpp does over real channels, but over
+// messages in memory: every form of every operation, and concurrent operations of several
+// communicators. A rank that finds an error writes it to standard error and ends the process with
+// status 3.
 #include <catch2/catch.hpp>
 
 #include "tests/interop/programs/communicator_check.h"
@@ -9,7 +10,8 @@
 namespace scela::collectives::test::matrix_test {
 namespace {
 
-// One node of two ranks, two nodes of two, and three nodes of which the last has one rank.
+// The cases are one node of two ranks, two nodes of two, and three nodes of which the last has one
+// rank.
 constexpr int kRanks[] = {2, 4, 7};
 constexpr int kRanksPerNode[] = {2, 2, 3};
 

@@ -1,4 +1,5 @@
-// A rank without memory for an operation: all ranks are told alike, and none waits for it.
+// Tests a rank without memory for an operation: all ranks get the same error, and none waits for
+// it.
 #include <unistd.h>
 
 #include <array>
@@ -29,9 +30,9 @@ constexpr int kRanks = 3, kCulprit = 1;
 constexpr std::size_t kOperations = 6, kFails = 3;
 constexpr std::chrono::seconds kLimit(5);
 
-// As the channel, whose sends and receives need memory before they begin anything. What the network
-// of the test allocates for itself never fails. If there is a gate, sends wait until it is open,
-// that is, not locked.
+// A transport in which sends and receives need memory before they begin anything, as in the
+// channel. The network of the test never fails to allocate for itself. If there is a gate, sends
+// wait until it is open, that is, not locked.
 class Needy final : public Transport {
  public:
   explicit Needy(std::unique_ptr<Transport> inner, std::mutex* gate = nullptr)
@@ -107,7 +108,7 @@ struct Ends {
   std::string wrong;
 };
 
-// The operations of one rank; the culprit's n-th allocation in the start of one of them fails.
+// Runs the operations of one rank. The culprit's n-th allocation in the start of one of them fails.
 Ends operations(Communicator& world, long n, bool blocking) {
   Ends ends;
   std::array<std::vector<double>, kOperations> inputs, outputs;
@@ -133,7 +134,7 @@ Ends operations(Communicator& world, long n, bool blocking) {
   return ends;
 }
 
-// Each rank runs it, in a thread of its own. The culprit's sends wait at the gate.
+// Runs `part` on each rank, in a thread of its own. The culprit's sends wait at the gate.
 template <typename Part>
 void on_every_rank(RunBy run_by, std::mutex* gate, const Part& part) {
   MemoryNetwork network(kRanks, 5);
@@ -165,8 +166,9 @@ std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
   return all;
 }
 
-// The culprit is told of the operation for which it had no memory, and the others too, unless all
-// that they needed of it had been sent. Of the operations after that all are told alike.
+// The culprit gets an error for the operation for which it had no memory. The others get it too,
+// unless all that they needed of the culprit had been sent. Of each later operation, all ranks get
+// errors or none does.
 std::string unlike(const std::array<Ends, kRanks>& all) {
   for (std::size_t i = kFails; i < kOperations; ++i) {
     for (const Ends& ends : all) {
@@ -189,7 +191,8 @@ TEST_CASE("communicator memory: a rank that has none for an operation is named o
                std::pair{RunBy::at_once, false}, std::pair{RunBy::thread, false},
                std::pair{RunBy::thread, true});
   CAPTURE(static_cast<int>(run_by), blocking);
-  ::alarm(120);  // blocking operations have no limit: a rank that waits for ever ends the test
+  // Blocking operations have no limit, so a rank that waits for ever ends the test.
+  ::alarm(120);
   long tried = 0;
   for (long n = 1;; ++n) {
     CAPTURE(n);
@@ -212,8 +215,8 @@ TEST_CASE("communicator memory: a rank that has none for an operation is named o
   CHECK(tried > 0);
 }
 
-// Many orders wait for the progress thread, so that a queue of them in one piece would have to
-// grow; and what tells the others of exhausted memory is one of them.
+// Many orders wait for the progress thread, so a queue of them in one piece would have to grow. The
+// order that tells the others of exhausted memory is one of them.
 TEST_CASE("communicator memory: where only small pieces are left, operations go on") {
   constexpr std::size_t kMany = 1000, kSmall = 16384;
   ::alarm(120);
@@ -227,7 +230,7 @@ TEST_CASE("communicator memory: where only small pieces are left, operations go 
       requests[i] = world.start(Collective::allreduce(std::span(in).subspan(i, 1),
                                                       std::span(out).subspan(i, 1), ReduceOp::sum));
     };
-    start(0);  // and what is prepared once is there
+    start(0);  // later calls find it prepared
     if (const CollectiveError error = requests[0].wait(kLimit)) wrong[rank] = error.text();
     std::unique_lock closed(gate, std::defer_lock);
     if (world.rank() == kCulprit) closed.lock();

@@ -1,4 +1,4 @@
-// What a communicator's operations do, in all their forms.
+// Tests the results of a communicator's operations, in all their forms.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -26,7 +26,7 @@ Numbers values(int rank, std::size_t count) {
     all[i] = value(rank, i);
   return all;
 }
-// The sum of ranks first ... last - 1.
+// Returns the sums over ranks 0 ... last - 1.
 Numbers sums(int last, std::size_t first, std::size_t count) {
   Numbers all(count);
   for (std::size_t i = 0; i < count; ++i)
@@ -41,7 +41,7 @@ std::string text(const Numbers& numbers) {
   return out;
 }
 
-// Does it in all three forms, twice where it was prepared; each time from `given`.
+// Runs the operation in all three forms, twice if it was prepared, and each time from `given`.
 std::string in_all_forms(Communicator& world, const Collective& collective, Numbers& output,
                          const Numbers& given, const Numbers& expected) {
   const auto check = [&](const CollectiveError& error, const char* form) -> std::string {
@@ -126,7 +126,7 @@ TEST_CASE("communicator: reductions give what they are, in place too") {
     say("scan", Collective::scan(own, out, sum), empty, sums(rank + 1, 0, kCount));
     say("scan in place", Collective::scan(kInPlace, out, sum), own, sums(rank + 1, 0, kCount));
     say("exscan", Collective::exscan(own, out, sum), empty, sums(rank, 0, kCount));
-    // Only the root's word counts.
+    // Only the root can say that the reduction is in place.
     if (rank == root)
       say("reduce in place", Collective::reduce(kInPlace, out, sum, root), own,
           sums(ranks, 0, kCount));
@@ -194,7 +194,7 @@ TEST_CASE("communicator: what moves blocks moves them, in place too") {
   });
 }
 
-// Rank r has r + 1 elements in them, in the turned order of ranks, with gaps.
+// Rank r has r + 1 elements in these parts. The parts are in reverse order of ranks, with gaps.
 std::vector<Part> turned_parts(int ranks) {
   std::vector<Part> parts(static_cast<std::size_t>(ranks));
   std::size_t offset = 1;
@@ -260,7 +260,7 @@ TEST_CASE("communicator: the v forms move blocks of unequal sizes from and to an
   });
 }
 
-// x op y = the elements' digits behind each other: another order is another number.
+// x op y appends the digits of y to those of x, so another order gives another number.
 void behind(const std::byte* left, const std::byte* right, std::byte* result,
             std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {
@@ -275,8 +275,8 @@ void behind(const std::byte* left, const std::byte* right, std::byte* result,
   }
 }
 
-// What is known of a call's form is used again: the bytes, the operation under way and what ends it
-// are the call's own.
+// The communicator reuses what it knows of a call's form. The bytes, the operation under way and
+// its end belong to each call.
 TEST_CASE("communicator: blocking calls that are like those before have bytes of their own") {
   for (const RunBy by : kAllRunBy) {
     for (const int ranks : kRanks) {
@@ -361,7 +361,7 @@ TEST_CASE("communicator: a list is made once for all calls of its shape") {
         }) == "");
 }
 
-// O26, O27, P2.
+// Requirements O26, O27 and P2 (docs/coverage.md).
 TEST_CASE("communicator: leaders speak for their nodes, and trees are split, as a row says") {
   for (const int per_node : {1, 2, 3})
     CHECK(

@@ -1,4 +1,4 @@
-// Communicators of some of another's ranks.
+// Tests communicators of some of another communicator's ranks.
 #include <catch2/catch.hpp>
 #include <chrono>
 
@@ -8,8 +8,8 @@
 namespace scela::collectives::test::subsets_test {
 namespace {
 
-// Of these ranks of the world, in order: what each of them is there, and that they reach each
-// other.
+// Checks that `part` has these ranks of the world, in order, and that they reach each other.
+// Returns what is wrong; empty if nothing is.
 std::string wrong_with(Communicator& world, Communicator& part, const std::vector<int>& ranks) {
   const auto place = std::ranges::find(ranks, world.rank()) - ranks.begin();
   if (place == static_cast<std::ptrdiff_t>(ranks.size()))
@@ -39,7 +39,7 @@ TEST_CASE("communicator: a subgroup has the ranks that are named, in that order"
           Communicator part = world.subgroup(ranks);
           std::string wrong = wrong_with(world, part, ranks);
           if (!wrong.empty() || !part) return wrong;
-          // One of one of one.
+          // `inner` is a subgroup of a subgroup.
           Communicator inner = part.subgroup(std::vector<int>{2, 1});
           return wrong_with(world, inner, {4, 0});
         }) == "");
@@ -89,7 +89,7 @@ TEST_CASE("communicator: ranks of a node, and each node's first") {
         }) == "");
 }
 
-// Same operations, same tags, same ranks: just the communicator tells them apart.
+// The operations, tags and ranks are equal, and only the communicator tells them apart.
 TEST_CASE("communicator: operations of overlapping communicators do not meet") {
   for (const RunBy by : {RunBy::polled, RunBy::thread})
     CHECK(everyone({.ranks = 4, .run_by = by}, [](Communicator& world) -> std::string {
@@ -104,13 +104,13 @@ TEST_CASE("communicator: operations of overlapping communicators do not meet") {
             for (std::size_t i = 0; i < all.size(); ++i)
               own.push_back({static_cast<int>(i + 1)});
             std::vector<CollectiveRequest> requests(all.size());
-            // Each rank begins with another one.
+            // Each rank begins with another operation.
             for (std::size_t i = 0; i < all.size(); ++i) {
               const std::size_t turned = (i + static_cast<std::size_t>(world.rank())) % all.size();
               requests[turned] = all[turned].start(
                   Collective::allreduce(own[turned], sums[turned], ReduceOp::sum));
             }
-            // With a limit: operations that do meet may be waited for without end.
+            // The wait has a limit, because operations that do meet could wait for ever.
             for (std::size_t i = 0; i < all.size(); ++i) {
               if (const CollectiveError error = requests[i].wait(std::chrono::seconds(20)))
                 return error.text();

@@ -1,5 +1,5 @@
-// One wait for several requests; with messages of a channel, where this process is alone with
-// itself.
+// Tests one wait for several requests, also with the messages of a channel that has no other
+// process.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@
 namespace scela::collectives::test::waits_test {
 namespace {
 
-// Over the same messages, with contexts of its own.
+// Makes a communicator over the same network, with contexts of its own.
 Communicator another(MemoryNetwork& network, const Communicator& world, RunBy run_by) {
   CommunicatorMaker maker;
   maker.transport = [&network, rank = world.rank()] { return network.transport(rank); };
@@ -49,7 +49,7 @@ TEST_CASE("waits: operations of several executors are found by one wait") {
                 if (const CollectiveError error = requests.at(at).wait()) return error.text();
               }
               if (of_one[0] != 3 * round || of_two[0] != 3 * round + 3) return "another sum";
-              // The same, where it is said how many there are to wait for.
+              // Waits for all of a given set of requests.
               requests = {world.start(Collective::barrier()), other.start(Collective::barrier())};
               const Waitable all[] = {requests[1], Waitable(), requests[0]};
               if (!wait_all(all)) return "not all are over";
@@ -77,7 +77,7 @@ TEST_CASE("waits: what cannot be over is passed over") {
             if (wait_any(all) != 4) return "something is over";
             if (!wait_all(all)) return "something is under way";
             if (world.rank() == 0) {
-              // The other comes when this one has looked in vain.
+              // Rank 1 starts its part only after rank 0 has found nothing complete.
               if (const CollectiveError error = prepared.start()) return error.text();
               if (wait_any(all, std::chrono::milliseconds(2)) != 4) return "it has not ended";
               if (wait_all(all, std::chrono::milliseconds(2))) return "it is under way";

@@ -1,4 +1,4 @@
-// An operation that was run before allocates nothing when it is started, or run, again.
+// Tests that an operation that was run before does not allocate when it is started, or run, again.
 #include <catch2/catch.hpp>
 
 #include "collectives/algorithms/algorithms.h"
@@ -11,7 +11,7 @@ namespace {
 
 using test::allocations;
 
-// Every message is over as soon as it is asked for the second time.
+// A transport on which each message is complete when it is tested for the second time.
 class Prompt final : public Transport {
  public:
   Ticket send(int, Route, std::span<const std::byte>) override { return 0; }

@@ -1,4 +1,4 @@
-// Every algorithm on real bytes, over messages that arrive in any order.
+// Tests every algorithm on real bytes, over messages that arrive in any order.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -70,8 +70,8 @@ TEST_CASE("executors: a run is bound anew, to other bytes of another plan") {
   }
 }
 
-// P2. Each stage is a run of its own, over messages of its own, as an application and its progress
-// thread are.
+// Runs each stage as a run of its own, over a transport of its own, as an application and its
+// progress thread do (P2).
 class Staged {
  public:
   Staged(const Case& one, int rank, MemoryNetwork& network)
@@ -84,7 +84,7 @@ class Staged {
     scratch_.resize(call_.layout->of(Space::scratch).end());
     call_.scratch = scratch_.data();
   }
-  // False: there is nothing more to do.
+  // Returns false if there is nothing more to do.
   bool advance() {
     if (next_ == runs_.size()) return false;
     Run& run = *runs_[next_];
@@ -140,7 +140,7 @@ TEST_CASE("executors: stages of a split tree give the whole's bytes, whoever run
         static_cast<std::size_t>(std::ranges::count_if(algorithms(), &Algorithm::has_split)));
 }
 
-// Two ranks and three messages of one that are held until they are enabled.
+// Two ranks exchange messages, and three of one rank are held until they are enabled.
 TEST_CASE("executors: sends that are held go where they are enabled") {
   const auto sender = parse(
       "blocks in 0 out 3 scratch 0\nsend 1 <- out[0] held\nsend 1 <- out[1] held\n"
@@ -173,7 +173,7 @@ TEST_CASE("executors: sends that are held go where they are enabled") {
   REQUIRE(receives.bind(call));
   sends.begin(*one);
   CHECK(sends.advance());
-  CHECK(network.under_way() == 1);  // what it waits for: nothing was sent
+  CHECK(network.under_way() == 1);  // one receive; nothing was sent
   CHECK(sends.signals() == 0);
   receives.begin(*two);
   while (!sends.is_over() || !receives.is_over()) {

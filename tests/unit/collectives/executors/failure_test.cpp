@@ -1,4 +1,4 @@
-// What becomes of operations that fail: all ranks learn whose fault it was, and nothing is left.
+// Tests operations that fail: all ranks learn which rank caused it, and no message is left.
 #include <catch2/catch.hpp>
 
 #include "collectives/algorithms/algorithms.h"
@@ -11,7 +11,7 @@ namespace {
 constexpr int kRanks = 7;
 constexpr std::uint64_t kNoteSizes[] = {0, 1, 8, 24, 25, 400};
 
-// Every algorithm by which each rank waits for all.
+// Returns a case for each algorithm in which each rank waits for all others.
 std::vector<Case> where_all_need_all(std::uint64_t bytes) {
   std::vector<Case> out;
   for (const Algorithm& algorithm : algorithms()) {
@@ -70,7 +70,7 @@ TEST_CASE(
         all.step();
       all.kill(static_cast<int>(seed % 6));
       const std::string stuck = all.run();
-      // The barrier's promise is about those who live.
+      // The barrier's promise covers only the ranks that live.
       if (!stuck.empty() && one.shape.operation != Operation::barrier)
         FAIL(text(one) << ": " << stuck);
       for (int rank = 0; rank < 6; ++rank) {
@@ -203,7 +203,7 @@ TEST_CASE("executors: a run that is cancelled, or goes, leaves no message behind
         REQUIRE(run->error() != nullptr);
         CHECK(run->error()->fault.rank == 4);
       }
-      // What was sent without asking may still arrive.
+      // A message that was sent without a request for it may still arrive.
       std::size_t left = network.under_way();
       for (int rank = 1; rank < kRanks; ++rank)
         network.kill(rank);
@@ -277,7 +277,7 @@ TEST_CASE(
   CHECK(refused.error() != nullptr);
 }
 
-// Of a context that it has forgotten, or that others have pushed out of its memory.
+// The rank has forgotten the context, or other contexts have displaced it from its memory.
 TEST_CASE("executors: a rank drops what comes in a context that it has left") {
   Case one;
   one.algorithm = find(Operation::bcast, "binomial");
@@ -323,7 +323,8 @@ TEST_CASE("executors: what a call lacks is refused before anything is begun") {
   one.sizes = {16};
   const Member member(one, 1, 1);
   Run run;
-  // The second time of a layout that has fitted once.
+  // Number 0 checks the layout in each bind. Number 7 reuses the check of a layout that fitted
+  // once.
   const std::uint64_t number = GENERATE(std::uint64_t{0}, std::uint64_t{7});
   const auto refusal = [&](auto change) {
     Call call = member.call({});

@@ -5,7 +5,8 @@
 namespace scela::collectives::placement_test {
 namespace {
 
-// Two sockets of two L3 caches of two cores of `threads` processors.
+// Returns a machine with two sockets. A socket has two L3 caches of two cores each, and a core has
+// `threads` processors.
 Topology machine(std::uint32_t threads) {
   std::vector<Processor> processors;
   for (std::uint32_t core = 0; core < 8; ++core)

@@ -67,7 +67,7 @@ std::string Ranks::run() {
   while (!all_over()) {
     step();
     if (network_.deliver()) continue;
-    // Whoever can get on does; where nobody has begun a message by that, nobody will.
+    // Each rank that can advance does so. If none begins a message by that, none ever will.
     const std::uint64_t before = network_.begun();
     for (UnderWay& operation : operations_)
       for (std::size_t rank = 0; rank < dead_.size(); ++rank)

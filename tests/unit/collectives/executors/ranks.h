@@ -1,5 +1,5 @@
-// All ranks of an operation in one thread: each gets on in an order of the seed's, and messages
-// arrive in one.
+// Runs all ranks of an operation in one thread. The seed decides in which order the ranks advance
+// and messages arrive.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class Ranks {
  public:
   Ranks(int ranks, std::uint64_t seed);
 
-  // One more operation at the same time; its number.
+  // Adds an operation that runs at the same time as the others, and returns its number.
   std::size_t add(const Case& one);
-  // Every rank in all operations, until nothing gets on any more. Empty: all are over, and none of
-  // a barrier before all had begun.
+  // Advances every rank in all operations until none can advance. Returns an empty text if all are
+  // over and no rank has left a barrier before all had entered it.
   std::string run();
-  // Some of it only.
+  // Advances some ranks once, and delivers some messages.
   void step();
 
   int ranks() const { return static_cast<int>(transports_.size()); }
@@ -34,9 +34,9 @@ class Ranks {
   Member& member(std::size_t operation, int rank) {
     return *operations_[operation].members[static_cast<std::size_t>(rank)];
   }
-  // It begins and does nothing from now on.
+  // The rank does nothing from now on.
   void kill(int rank);
-  // Empty: no rank has an error, and all bytes are right.
+  // Returns an empty text if no rank has an error and all bytes are right.
   std::string wrong() const;
 
  private:
@@ -54,7 +54,7 @@ class Ranks {
   Random random_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<bool> dead_;
-  std::vector<UnderWay> operations_;  // before the transports in going
+  std::vector<UnderWay> operations_;  // destroyed before the transports
   std::string fault_;
 };
 

@@ -1,5 +1,5 @@
-// Reductions of elements: what each operation makes of two values, against definitions that are
-// written another way here, for every type, form and side.
+// Tests reductions of elements: the result of each operation on two values, for every type, form
+// and side. The expected values come from definitions that are written differently here.
 #include "collectives/kernels/kernels.h"
 
 #include <algorithm>
@@ -32,8 +32,8 @@ constexpr bool kIsPair = false;
 template <class Value>
 constexpr bool kIsPair<Pair<Value>> = true;
 
-// A number of `digits` binary digits, the least of them worth 2^least at the smallest, from its
-// definition; `largest` and above is infinite.
+// Rounds to a number of `digits` binary digits. The last digit is worth at least 2^least. Values of
+// `largest` and above become infinite.
 double rounded(double value, int digits, int least, double largest) {
   if (std::isnan(value) || std::isinf(value) || value == 0) return value;
   int exponent = 0;
@@ -68,7 +68,7 @@ double number(Bfloat16 value) {
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
-// What a value is to those who compare: numbers of 16 bits as double.
+// Returns the value as comparisons see it: numbers of 16 bits become double.
 template <class T>
 auto seen(T value) {
   if constexpr (kIsHalf<T>) {
@@ -91,7 +91,7 @@ bool is_same(T a, T b) {
   }
 }
 
-// The definition.
+// The definition of each operation.
 template <class T>
 T expected(Op op, T left, T right) {
   if constexpr (kIsPair<T>) {
@@ -131,7 +131,8 @@ T expected(Op op, T left, T right) {
       switch (op) {
         case Op::sum:
           return static_cast<T>(a + b);
-        case Op::product:  // of 64 bits without a sign: more than there is room for
+        // The product of two unsigned 64-bit numbers may not fit into a signed one of 128 bits.
+        case Op::product:
           return static_cast<T>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
         case Op::bit_and:
           return static_cast<T>(a & b);
@@ -143,7 +144,7 @@ T expected(Op op, T left, T right) {
     } else if constexpr (kIsHalf<T>) {
       const float a = static_cast<float>(l), b = static_cast<float>(r);
       const float result = op == Op::sum ? a + b : a * b;
-      // The only number of 16 bits that is as large.
+      // Finds the number of 16 bits that has the wanted value.
       const double wanted = std::is_same_v<T, Float16> ? as_float16(result) : as_bfloat16(result);
       for (unsigned bits = 0; bits < 65536; ++bits) {
         const T each{static_cast<std::uint16_t>(bits)};
@@ -163,7 +164,7 @@ T expected(Op op, T left, T right) {
 template <class T>
 T drawn(Random& random) {
   if constexpr (kIsPair<T>) {
-    // Few values, so that many are equal.
+    // There are few values, so many are equal.
     const auto value = static_cast<decltype(T::value)>(static_cast<int>(random.below(5)) - 2);
     return {value, static_cast<std::int32_t>(random.below(9)) - 4};
   } else if constexpr (kIsHalf<T>) {
@@ -196,7 +197,7 @@ constexpr bool exists(Op op) {
   return !is_of_bits || std::is_integral_v<T>;
 }
 
-// Of so many elements, from unaligned memory; what is before and behind stays as it is.
+// Compares `count` elements in unaligned memory. The bytes before and after must not change.
 template <class T>
 void compare(Op op, Kernel kernel, bool from_left, std::size_t count, Random& random) {
   constexpr std::size_t kAside = 3;
@@ -238,7 +239,7 @@ void try_type(Type type) {
       REQUIRE((found.from_left != nullptr) == exists<T>(op));
       REQUIRE((found.from_right != nullptr) == exists<T>(op));
       if (!exists<T>(op)) continue;
-      // Halves are looked up among all there are, which takes its time.
+      // The expected half is searched among all halves, which is slow.
       const bool is_slow = kIsHalf<T> && (op == Op::sum || op == Op::product);
       for (const std::size_t count : {0, 1, 7, 16, 33, 67, 500}) {
         if (is_slow && count > 67) continue;
@@ -326,7 +327,8 @@ TEST_CASE("kernels: numbers between two of 16 bits go to the nearest, ties to th
   }
 }
 
-// Of the numbers of that type there; places are behind their numbers.
+// Returns true if the element at this address is a NaN. Pairs have the number first and the place
+// behind it.
 static bool is_nan(Type type, const std::byte* at) {
   const auto there = [at]<class T>(T value) {
     std::memcpy(&value, at, sizeof value);
@@ -348,7 +350,8 @@ static bool is_nan(Type type, const std::byte* at) {
   }
 }
 
-// But for which NaN two of them give: a compiler may exchange the operands of a sum.
+// The bits are equal except for which of two NaNs a sum returns: a compiler may exchange its
+// operands.
 TEST_CASE("kernels: all forms give the same bits") {
   Random random(11);
   for (std::size_t t = 0; t < kTypes; ++t)
@@ -356,7 +359,7 @@ TEST_CASE("kernels: all forms give the same bits") {
       const Type type = static_cast<Type>(t);
       const Op op = static_cast<Op>(o);
       if (kernels(op, type).from_left == nullptr) continue;
-      // x87 has encodings that are no numbers; others are compared as values above.
+      // x87 has encodings that are no numbers. Its values are compared in the tests above.
       if (type == Type::long_double || type == Type::long_double_place) continue;
       const std::size_t count = 1001, bytes = count * size_of(type);
       std::vector<std::byte> from(bytes), to(bytes);

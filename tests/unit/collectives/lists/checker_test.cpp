@@ -1,4 +1,5 @@
-// Lists that are wrong in just one way: each is refused, with the rank, the task and what is wrong.
+// Tests lists that are wrong in just one way. Each is refused with the rank, the task and the
+// reason.
 #include "collectives/core/checker.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ const std::string kNoBlocks = "blocks in 0 out 0 scratch 0\n";
 const std::string kOutput = "blocks in 0 out 1 scratch 0\n";
 const std::string kScratch = "blocks in 0 out 0 scratch 2\n";
 
-// "rank 1, task 0 'signal': why".
+// Returns the refusal, for example "rank 1, task 0 'signal': why"; empty if there is none.
 std::string refusal(const Shape& shape, const Lists& lists, std::uint32_t parts = 1,
                     std::span<const Layout> layouts = {}) {
   const auto good = check(shape, lists, parts, layouts);
@@ -28,7 +29,7 @@ std::string refusal(const Shape& shape, const Lists& lists, std::uint32_t parts 
   return good.error().where + ": " + good.error().why;
 }
 
-// Of an operation that asks nothing of the lists but that they fit together.
+// Returns the refusal of lists for a barrier, which only requires that the lists fit together.
 std::string refusal(std::initializer_list<std::string> texts) {
   return refusal(shape_of(Operation::barrier, static_cast<int>(texts.size())), lists_of(texts));
 }
@@ -61,14 +62,14 @@ TEST_CASE("messages whose ends are not of as many blocks or bytes are refused") 
   CHECK(refusal(shape, lists) ==
         "rank 1, task 2 'send 2 <- out[1+0]': sends 0 blocks to rank 2, task 1 'receive 1 -> "
         "out[1]', which receives 1");
-  // As many blocks, of other sizes at one rank.
+  // The number of blocks is equal, but one rank has other sizes.
   std::vector<Layout> layouts(3, Layout{{BlockSizes::equal(1, 4), BlockSizes::equal(3, 4), {}}});
   CHECK(refusal(shape, ring_allgather(3), 1, layouts).empty());
   layouts[2].spaces[1] = BlockSizes::packed({4, 5, 4});
   CHECK(refusal(shape, ring_allgather(3), 1, layouts) ==
         "rank 1, task 2 'send 2 <- out[1]': sends 4 bytes to rank 2, task 1 'receive 1 -> out[1]', "
         "which receives 5");
-  // A copy too.
+  // A copy between unequal sizes is refused too.
   layouts[2].spaces[1] = BlockSizes::packed({4, 4, 5});
   CHECK(refusal(shape, ring_allgather(3), 1, layouts) ==
         "rank 2, task 0 'copy in[0] -> out[2]': takes 4 bytes to 5");
@@ -140,7 +141,7 @@ TEST_CASE("a buffer that is being received into is neither read, sent, written n
   CHECK(with(two, wait + "receive 0 -> scratch[0]\n", wait).empty());
   CHECK(with(two, "receive 0 -> scratch[0]\n", wait + wait) ==
         "rank 1, task 2 'receive 0 -> scratch[0]': writes " + why);
-  // A wait covers the earlier of two.
+  // A wait covers the earlier of two receives.
   const std::string large =
       "blocks in 1 out 1 scratch 2\ncopy in[0] -> out[0]\n"
       "receive 0 -> scratch[0]\nreceive 0 -> scratch[1]\nwait received 0 1\n";
@@ -334,7 +335,7 @@ TEST_CASE(
     if (way == 1) tasks.insert(tasks.begin() + at, tasks[static_cast<std::size_t>(at)]);
     if (way == 2) std::swap(tasks[static_cast<std::size_t>(at)], tasks[random.below(tasks.size())]);
     const auto good = check(shape_of(Operation::allgather, ranks), lists);
-    // Nothing can be left out, and only what has no blocks or is in flight could come twice.
+    // No task can be left out. Only a task that has no blocks or is in flight could come twice.
     if (way != 2) REQUIRE_FALSE(good);
     if (!good) ++refused;
   }

@@ -1,4 +1,4 @@
-// Task lists written by hand, for the tests of what proves lists.
+// Task lists written by hand, for the tests of the parts that prove lists.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace scela::collectives {
 
 using Lists = std::vector<TaskList>;
 
-// One text a rank.
+// Parses one text for each rank.
 inline Lists lists_of(std::initializer_list<std::string> texts) {
   Lists out;
   for (const std::string& text : texts) {
@@ -57,15 +57,17 @@ inline Task wait_received(int peer) {
   return {Kind::wait_received, false, false, peer, 1, {}, {}};
 }
 
-// A block to each rank from rank 0, all at once.
+// Rank 0 sends a block to each rank, all at once.
 Lists flat_bcast(int ranks);
-// Rank r from r without its lowest bit, the farthest child first; ranks a power of two.
+// Rank r receives from r without its lowest bit. The farthest child comes first. The number of
+// ranks is a power of two.
 Lists binomial_bcast(int ranks);
-// Blocks go round, one a step.
+// The blocks go round the ring, one in each step.
 Lists ring_allgather(int ranks);
-// Every rank to every other, all at once.
+// Every rank sends to every other, all at once.
 Lists flat_alltoall(int ranks);
-// 2^i blocks with the rank across, for ranks a power of two.
+// In step i, each rank exchanges 2^i blocks with its partner. The number of ranks is a power of
+// two.
 Lists doubling_allgather(int ranks);
 
 }  // namespace scela::collectives

@@ -45,7 +45,7 @@ TEST_CASE("what is cut begins at whole elements, the larger parts first, and not
   CHECK(sizes_of(BlockSizes::cut(8, 4, 4)) == Numbers{4, 4, 0, 0});
   CHECK(sizes_of(BlockSizes::cut(0, 3, 4)) == Numbers{0, 0, 0});
   CHECK(sizes_of(BlockSizes::cut(48, 4, 4)) == Numbers{12, 12, 12, 12});
-  // Bytes that are no whole element stay with the last part that has any.
+  // The last part that has bytes also gets those that are no whole element.
   CHECK(sizes_of(BlockSizes::cut(10, 3, 4)) == Numbers{4, 4, 2});
   for (const std::uint64_t bytes : {1, 7, 63, 64, 65, 1000}) {
     for (const std::uint32_t count : {1, 2, 3, 7, 130}) {

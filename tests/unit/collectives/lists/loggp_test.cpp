@@ -1,4 +1,4 @@
-// Simulated times against the closed formulas of the model.
+// Compares simulated times with the closed formulas of the model.
 #include "collectives/core/loggp.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ TEST_CASE("LogGP: a flat tree's last rank has a message after all others, by por
         CHECK(done[static_cast<std::size_t>(rank)] ==
               Approx(overhead + (rank - 1) * between + long_for + 2000 + overhead));
       }
-      // The root itself: its last byte has left.
+      // The root is done when its last byte has left.
       CHECK(done[0] == Approx(overhead + (ranks - 2) * between + long_for));
     }
   }
@@ -75,7 +75,7 @@ TEST_CASE("LogGP: a ring takes a message a step, and exchanges by doubling grow"
 }
 
 TEST_CASE("LogGP: what arrives at one port at once goes through it one after the other") {
-  // A flat gather of 5 ranks: four messages arrive together.
+  // In a flat gather of 5 ranks, four messages arrive together.
   Lists lists(5);
   lists[0].blocks[2] = 5;
   for (int peer = 1; peer < 5; ++peer) {
@@ -100,7 +100,7 @@ TEST_CASE("LogGP: peers of a node have figures of their own, and a port of their
   machine.network = {2000, 300, 40, 0.5};
   machine.node = {100, 50, 10, 0.125};
   machine.node_of = [](int rank) { return rank / 2; };
-  // Rank 0 sends to 1 on its node, then to 2 and 3 beyond.
+  // Rank 0 sends to rank 1 on its node, then to ranks 2 and 3 on the other node.
   const std::vector<double> done = times(flat_bcast(4), machine);
   const double near = (kBytes - 1) * 0.125;
   const double far = (kBytes - 1) * 0.5;

@@ -1,4 +1,4 @@
-// What of a list stands on which queue of an adapter.
+// Tests which tasks of a list are on which queue of an adapter.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -22,8 +22,8 @@ Layout equal(std::uint32_t in, std::uint32_t out, std::uint32_t scratch, std::ui
   return layout;
 }
 
-// "Offloading collective communication", Table 2.2: a receive and a held send for each peer, and on
-// the management queue, in turn, the release of a send and the wait for its peer's.
+// "Offloading collective communication", Table 2.2: there are a receive and a held send for each
+// peer. The management queue alternates between the release of a send and the wait for its peer's.
 TEST_CASE("offload plan: the barrier of Table 2.2") {
   Shape shape;
   shape.operation = Operation::barrier;
@@ -132,7 +132,7 @@ TEST_CASE("offload plan: what one request cannot move goes in parts, and waits c
   CHECK(text.find("reduce scratch@1073741824+8 -> out@1073741824+8\n") != std::string::npos);
 }
 
-// O25: three queue pairs for each peer, of 128 ranks.
+// 128 ranks, with three queue pairs for each peer (O25).
 TEST_CASE("offload plan: queue pairs of allgathers among 128 ranks, as the thesis counts them") {
   const auto pairs = [](const char* algorithm, int rank) {
     Shape shape;
@@ -145,7 +145,7 @@ TEST_CASE("offload plan: queue pairs of allgathers among 128 ranks, as the thesi
     CHECK(pairs("standard-exchange", rank) == 21);
     CHECK(pairs("ring", rank) == 6);
   }
-  // Those that are 64 ahead and 64 behind are one rank.
+  // The rank 64 ahead and the rank 64 behind are the same.
   CHECK(pairs("bruck", 5) == 3 * 13);
 }
 

@@ -1,5 +1,5 @@
-// Lists on queues that hold so much and no more: what a message without room would hold up, and
-// that it holds up nothing where it waits beside its queue.
+// Tests lists on queues of limited size. A message without room holds up others behind it, but
+// holds up nothing if it waits beside its queue.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ std::vector<TaskList> lists_by(Operation operation, std::string_view name, int r
   return lists;
 }
 
-// Empty: they come to their ends.
+// Returns an empty text if all lists come to their ends.
 std::string stuck(const std::vector<TaskList>& lists, const QueueDepths& depths, NoRoom rule) {
   const auto good = check_posting(lists, depths, {}, rule);
   return good ? "" : good.error().why;
@@ -92,11 +92,12 @@ QueueDepths some_depths(Random& random) {
   return depths;
 }
 
-// A few ranks that begin messages of no bytes with each other, and wait for them, in any order.
+// Returns lists of a few ranks that begin messages of no bytes with each other, and wait for them,
+// in any order.
 std::vector<TaskList> random_lists(Random& random) {
   const int ranks = static_cast<int>(random.between(2, 4));
   std::vector<TaskList> lists(static_cast<std::size_t>(ranks));
-  // By rank: what it has begun and not waited for, with each peer and either way.
+  // Inserts a task into the rank's list at a random place, and its wait somewhere behind it.
   const auto add = [&](int rank, Task task) {
     std::vector<Task>& tasks = lists[static_cast<std::size_t>(rank)].tasks;
     const std::size_t at = random.below(tasks.size() + 1);
@@ -125,14 +126,14 @@ TEST_CASE("posting: what the checker proves comes to its end on queues of any de
     const bool good =
         check(shape_of(Operation::barrier, static_cast<int>(lists.size())), lists).has_value();
     const QueueDepths depths = some_depths(random);
-    // Whoever is stuck on queues without end is stuck on these.
+    // Exactly the lists that are stuck on unlimited queues are stuck on these.
     if ((stuck(lists, depths, NoRoom::beside) == "") != good)
       FAIL(to_text(lists[0]) << to_text(lists[1]) << stuck(lists, depths, NoRoom::beside));
     if (!good) continue;
     ++proved;
     if (stuck(lists, depths, NoRoom::holds_up) != "") ++held_up;
   }
-  // It would see lists that are held up.
+  // The test does meet lists that are held up.
   CHECK(proved > 1000);
   CHECK(held_up > 100);
 }

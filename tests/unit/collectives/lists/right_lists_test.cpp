@@ -1,4 +1,4 @@
-// Lists that are right: all that proves lists takes them, and counts what it should.
+// Tests correct lists: all parts that prove lists accept them and count correctly.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -22,7 +22,7 @@ Counts prove(const Shape& shape, const Lists& lists, std::uint32_t parts = 1) {
   return *counts;
 }
 
-// What is the same for both ranks: `receive`, `send`, and both waits.
+// Returns the tasks that both ranks have alike: `receive`, `send`, and both waits.
 std::string exchange(int peer, const std::string& from, const std::string& to) {
   const std::string rank = std::to_string(peer);
   return "receive " + rank + " -> " + to + "\nsend " + rank + " <- " + from + "\nwait received " +
@@ -43,7 +43,7 @@ TEST_CASE("one rank alone has nothing to send") {
 TEST_CASE("broadcasts by hand are proved, and their rounds counted") {
   CHECK(prove(shape_of(Operation::bcast, 8), flat_bcast(8)) == Counts{1, 7, 7, 0, 7});
   CHECK(prove(shape_of(Operation::bcast, 8), binomial_bcast(8)) == Counts{3, 7, 7, 0, 3});
-  // Another root, two segments one behind the other.
+  // This has another root, and two segments one behind the other.
   const std::string head = "blocks in 0 out 2 scratch 0\n";
   Shape shape = shape_of(Operation::bcast, 3, 2);
   shape.segments = 2;
@@ -54,7 +54,7 @@ TEST_CASE("broadcasts by hand are proved, and their rounds counted") {
                       head + "receive 0 -> out[0]\nreceive 0 -> out[1]\nwait received 0 2",
                       head + "send 0 <- out[0]\nsend 0 <- out[1]\nwait sent 0 2"})) ==
       Counts{2, 4, 4, 0, 2});
-  // The same list, where the algorithm has cut the message itself.
+  // These are the same messages with one segment: the algorithm has cut the message itself.
   shape.segments = 1;
   CHECK(prove(shape,
               lists_of({head + "receive 2 -> out[0+2]\nwait received 2 1\nsignal",
@@ -108,7 +108,7 @@ TEST_CASE("reductions by hand are proved, whether the order of operands matters 
                     exchange(1, "out[0]", "scratch[0]") + "reduce scratch[0] -> out[0]"});
   CHECK(prove(shape_of(Operation::allreduce, 4), doubling) == Counts{2, 8, 8, 0, 2});
   CHECK(prove(in_order(shape_of(Operation::allreduce, 4)), doubling) == Counts{2, 8, 8, 0, 2});
-  // A chain to rank 0, which has its contribution in the output.
+  // This is a chain to rank 0, which has its contribution in the output.
   const Lists chain =
       lists_of({"blocks in 0 out 1 scratch 1\nreceive 1 -> scratch[0]\nwait received 1 1\n"
                 "reduce out[0] <- scratch[0]",
@@ -126,7 +126,7 @@ TEST_CASE("scans and a reduce-scatter by hand are proved") {
                        "send 2 <- out[0]\nwait sent 2 1",
                 body + "receive 1 -> scratch[0]\nwait received 1 1\nreduce scratch[0] -> out[0]"});
   CHECK(prove(in_order(shape_of(Operation::scan, 3)), chain) == Counts{2, 2, 2, 0, 2});
-  // Of exscan rank 0 gets nothing that matters.
+  // Rank 0 gets no defined result from exscan.
   const Lists before =
       lists_of({"blocks in 1 out 1 scratch 0\nsend 1 <- in[0]\nwait sent 1 1",
                 "blocks in 1 out 1 scratch 1\nreceive 0 -> out[0]\nwait received 0 1\n"
@@ -140,7 +140,7 @@ TEST_CASE("scans and a reduce-scatter by hand are proved") {
                       exchange(1, "in[1]", "scratch[0]") + "reduce out[0] <- scratch[0]",
                   "blocks in 2 out 1 scratch 1\ncopy in[1] -> out[0]\n" +
                       exchange(0, "in[0]", "scratch[0]") + "reduce scratch[0] -> out[0]"}));
-  // In place all stands in the output, whose first block is the result.
+  // In place, all blocks are in the output, and its first block is the result.
   prove(in_place(scatter),
         lists_of({"blocks in 0 out 2 scratch 1\n" + exchange(1, "out[1]", "scratch[0]") +
                       "reduce out[0] <- scratch[0]",
@@ -148,7 +148,7 @@ TEST_CASE("scans and a reduce-scatter by hand are proved") {
                       "reduce scratch[0] -> out[1]\ncopy out[1] -> out[0]"}));
 }
 
-// Table 2.2 of the offload thesis: a barrier by recursive doubling, all of it posted at the start.
+// Offload thesis, Table 2.2: a barrier by recursive doubling, all of it posted at the start.
 TEST_CASE("a barrier whose sends are held and enabled is proved") {
   const auto rank = [](int first, int second) {
     const std::string a = std::to_string(first);

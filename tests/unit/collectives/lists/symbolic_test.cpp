@@ -1,4 +1,5 @@
-// Lists that fit together and compute the wrong thing: the symbolic executor says what.
+// Tests lists that fit together but compute the wrong result: the symbolic executor says what is
+// wrong.
 #include "collectives/core/symbolic.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using namespace scela::collectives;
 
 namespace {
 
-// Of lists that the checker has nothing against.
+// Returns the executor's refusal of lists that the checker accepts.
 std::string refusal(const Shape& shape, const Lists& lists) {
   const auto good = check(shape, lists);
   if (!good) FAIL(good.error().text());
@@ -108,7 +109,7 @@ TEST_CASE("sums of ranks in any order are one where that is allowed, and joined 
   Random random(3);
   for (int ranks : {1, 2, 7, 40}) {
     for (int round = 0; round < 50; ++round) {
-      // The contributions in a random order, added to one of several heaps each, at either side.
+      // The contributions come in a random order, and each is added at either side.
       std::vector<int> order(static_cast<std::size_t>(ranks));
       std::iota(order.begin(), order.end(), 0);
       for (std::size_t i = order.size(); i > 1; --i)
@@ -124,7 +125,7 @@ TEST_CASE("sums of ranks in any order are one where that is allowed, and joined 
       }
       CHECK(sum == any.of_run(0, ranks - 1));
       CHECK((in_order == fixed.of_run(0, ranks - 1)) == std::is_sorted(order.begin(), order.end()));
-      // Bracketed anyhow, in order.
+      // The contributions are combined in order, with random brackets.
       std::vector<std::uint32_t> heaps;
       for (int rank = 0; rank < ranks; ++rank)
         heaps.push_back(Sums::of_rank(rank));

@@ -23,7 +23,7 @@ Blocks random_blocks(Random& random) {
   return out;
 }
 
-// With the fields only that the kind has: the others have no text.
+// Sets only the fields that the kind has, because the others have no text.
 Task random_task(Random& random) {
   Task out;
   out.kind = static_cast<Kind>(random.below(8));

@@ -1,4 +1,5 @@
-// Who waits for whom: the checker's verdict against a machine that runs ranks in a random order.
+// Tests which ranks wait for which, by comparing the checker's verdict with a machine that runs
+// ranks in a random order.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -16,8 +17,8 @@ using namespace scela::collectives;
 
 namespace {
 
-// Messages of no bytes between random ranks; each rank begins its ends in a random order and waits
-// for each some time after.
+// Returns lists with messages of no bytes between random ranks. Each rank begins its ends in a
+// random order and waits for each some time later.
 Lists random_lists(Random& random) {
   Lists lists(2 + random.below(4));
   std::vector<std::vector<Task>> begins(lists.size());
@@ -46,8 +47,8 @@ Lists random_lists(Random& random) {
   return lists;
 }
 
-// Whether all ranks come to their ends: one random rank takes one task at a time, and a message is
-// complete at both ends when both have been begun.
+// Finds out if all ranks come to their ends. One random rank takes one task at a time, and a
+// message is complete at both ends when both have been begun.
 class Machine {
  public:
   explicit Machine(const Lists& lists) : lists_(lists), at_(lists.size(), 0) {}
@@ -67,7 +68,7 @@ class Machine {
     return true;
   }
 
-  // Where a rank stands that is stuck.
+  // The task at which a stuck rank stands.
   const Task& task(std::size_t rank) const { return lists_[rank].tasks[at_[rank]]; }
   bool is_stuck(std::size_t rank) const { return at_[rank] < lists_[rank].tasks.size(); }
 
@@ -112,8 +113,8 @@ std::string text_of(const Lists& lists) {
   return out;
 }
 
-// The circle that the error names is one: each of its ranks is stuck at the task that is told, and
-// the first, which is the lowest, comes round.
+// Checks that the error names a real circle. Each of its ranks is stuck at the task that the error
+// names. The circle returns to its first rank, which is the lowest.
 void look_at_circle(const Error& error, const Machine& machine) {
   const int first = std::stoi(error.where.substr(error.where.find(' ') + 1));
   CHECK(error.where.ends_with("'" + to_text(machine.task(static_cast<std::size_t>(first))) + "'"));
@@ -148,7 +149,7 @@ TEST_CASE("lists that come to their end in some order do so in all, and others a
       look_at_circle(checked.error(), machine);
     }
   }
-  // Both come often.
+  // Both verdicts are frequent.
   CHECK(good > kLists / 10);
   CHECK(good < kLists * 9 / 10);
 }

@@ -30,7 +30,7 @@ TEST_CASE("any bytes become a word of PMI and are read again") {
               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
           std::string::npos);
     CHECK(from_word(word) == bytes);
-    // One that was cut is seen, or is shorter.
+    // A word without its first character is refused, or gives other bytes.
     if (!word.empty()) CHECK(from_word(word.substr(1)) != bytes);
   }
   CHECK(to_word("Man") == "TWFu");

@@ -1,4 +1,4 @@
-// What a launcher tells of deaths by PMIx, as a library says it that a test plays.
+// Tests how the channel hears of deaths from a launcher by PMIx. The test plays the PMIx library.
 #include "comm-channel/bootstrap/pmix_deaths.h"
 
 #include <algorithm>
@@ -76,14 +76,15 @@ TEST_CASE("channel deaths: what PMIx tells of ranks of this job counts, whicheve
   CHECK(is_told_dead(3));
   tell_of(PMIX_ERR_PROC_ABORTED, server, proc("another", 4));
   CHECK_FALSE(is_told_dead(4));
-  // Who tells of another's death lives, and so does who is told of otherwise.
+  // A process that reports another's death is alive. So is a process that is reported for another
+  // reason.
   tell_of(PMIX_ERR_PROC_ABORTED, proc("job", 1), proc("job", 5));
   CHECK(is_told_dead(5));
   CHECK_FALSE(is_told_dead(1));
   tell(PMIX_SUCCESS, proc("job", 1));
   CHECK_FALSE(is_told_dead(1));
   CHECK_FALSE(is_told_dead(0));
-  // Other handlers of the program hear of each.
+  // The program's other handlers get each event too.
   CHECK(passed_on == 5);
 }
 

@@ -1,4 +1,4 @@
-// Whether a rank has ended well, asked of PMIx, as a library answers it that a test plays.
+// Tests how the channel asks PMIx if a rank has ended well. The test plays the PMIx library.
 #include "comm-channel/bootstrap/pmix_leavers.h"
 
 #include <catch2/catch.hpp>
@@ -66,8 +66,9 @@ TEST_CASE("channel deaths: PMIx is asked whether a rank has ended well, and not 
   CHECK(asked.key == PMIX_PROC_STATE_STATUS);
   CHECK(asked.about.rank == 3);
   CHECK(std::string(asked.about.nspace) == "leavers");
-  CHECK(asked.refreshes);  // else the first answer comes again and again
-  // One question at a time.
+  // Without a refresh the first answer would come again and again.
+  CHECK(asked.refreshes);
+  // The channel asks one question at a time.
   CHECK_FALSE(has_left_by_now(library, rank));
   CHECK(asked.times == 1);
   for (const auto& [status, state] : {std::pair{PMIX_SUCCESS, PMIX_PROC_STATE_CONNECTED},
@@ -80,7 +81,7 @@ TEST_CASE("channel deaths: PMIx is asked whether a rank has ended well, and not 
   CHECK(released == 3);
   CHECK(has_left_by_now(library, rank));
   CHECK(asked.times == 3);
-  // A server that takes no question is asked again.
+  // If a server refuses the question, the channel asks again.
   taken = PMIX_ERR_NOT_SUPPORTED;
   CHECK_FALSE(has_left_by_now(library, proc(4)));
   CHECK_FALSE(has_left_by_now(library, proc(4)));

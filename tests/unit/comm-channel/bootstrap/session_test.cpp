@@ -1,4 +1,4 @@
-// How a process joins and leaves its job by PMIx, with a library that a test plays.
+// Tests how a process joins and leaves its job by PMIx. The test plays the PMIx library.
 #include "comm-channel/bootstrap/pmix_session.h"
 
 #include <catch2/catch.hpp>
@@ -14,8 +14,8 @@ namespace scela::channel::session_test {
 namespace {
 
 struct Played {
-  int references = 0;  // calls of PMIx_Init without their PMIx_Finalize
-  int closed = 0;      // how often the connection has ended
+  int references = 0;  // PMIx_Init without PMIx_Finalize
+  int closed = 0;      // times that the connection has ended
   std::vector<std::string> directives;
   pmix_status_t joined = PMIX_SUCCESS;
   pmix_status_t controlled = PMIX_SUCCESS;
@@ -58,7 +58,7 @@ PmixLibrary library() {
   return made;
 }
 
-// The launcher's name of the job, as its variable says it to ranks.
+// Sets the variable by which the launcher tells its ranks the name of the job.
 class JobId {
  public:
   explicit JobId(const char* name) { ::setenv("SCELA_JOB_ID", name, 1); }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kCapacity = 24, kMost = 4;
 
-// A completion queue, and one that polls it.
+// A completion queue and its poller.
 struct Queue {
   CompletionLooks looks;
   std::deque<int> held;

@@ -1,4 +1,4 @@
-// Connections of two and three processes in every order of events (connect_explorer.h).
+// Explores connections of two and three processes in every order of events (connect_explorer.h).
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <iostream>

@@ -22,7 +22,7 @@ enum class Do : std::uint8_t {
   broken,
   failing,
   late,     // the next queue pair is connected later
-  connect,  // those that are late
+  connect,  // queue pairs that are late
 };
 constexpr const char* kNames[] = {"deliver", "lose", "copy",   "wake",    "want",
                                   "leave",   "die",  "tell",   "drained", "broken",
@@ -35,9 +35,10 @@ struct Step {
 
 struct State {
   World world;
-  std::uint32_t wanted = 0, left = 0;  // bits of what the scenario has asked for
+  std::uint32_t wanted = 0, left = 0;  // bits of what the scenario asked for
   int losses = 0, copies = 0, deaths = 0, early = 0, breaks = 0, failing = 0, late = 0;
-  std::uint32_t again = 0;  // bits of who wants again what was lost: process * 4 + peer
+  // One bit for each lost connection that is wanted again: process * 4 + peer.
+  std::uint32_t again = 0;
 };
 
 std::uint64_t hash(const std::string& bytes) {
@@ -108,7 +109,8 @@ class Explorer {
     first.breaks = scenario_.breaks;
     first.failing = scenario_.failing;
     first.late = scenario_.late;
-    // What is given up while its answer is on its way is a dead queue pair until that is told.
+    // A process may give up a connection while the answer is on its way. That leaves a dead queue
+    // pair until the other process is told.
     first.world.died_once = gives_up_early();
     visit(std::move(first), 0, {});
     while (!queue_.empty() && explored_.wrong.empty()) {
@@ -131,7 +133,7 @@ class Explorer {
     Step step;
   };
 
-  // A process may give up what is on its way.
+  // Returns true if a process may give up a request before its answer arrives.
   bool gives_up_early() const { return scenario_.early >= scenario_.options.tries; }
 
   void visit(State&& state, std::uint32_t from, Step step) {
@@ -172,7 +174,7 @@ class Explorer {
     return text;
   }
 
-  // Nothing more happens but by somebody's wish, or an accident.
+  // Returns true if nothing more happens until a process wants something or an accident comes.
   bool is_at_rest(const State& state) const {
     if (!state.world.network.empty() || !state.world.connected_late.empty()) return false;
     for (std::uint32_t number = 0; number < state.world.processes.size(); ++number) {
@@ -332,7 +334,8 @@ class Explorer {
         return world.give(step.process, event::Drained{step.other});
       case Do::broken:
         if (world.is_alive(step.process, step.other)) --state.breaks;
-        world.died_once = true;  // a queue pair, and nobody has been told
+        // A queue pair has died, and no process has been told.
+        world.died_once = true;
         return world.give(step.process, event::Broken{step.other});
       case Do::failing:
         --state.failing;

@@ -1,4 +1,5 @@
-// Every order of what can happen to a few processes that connect: breadth first, each state once.
+// Explores every order of events that can happen to a few processes that connect: breadth first,
+// each state once.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace scela::channel::connect::test {
 
-// What is to happen, once each and at any time, and how often the rest may.
+// Says which events happen once each, at any time, and how often the other events may happen.
 struct Scenario {
   Options options;
   std::vector<std::uint32_t> nodes;  // of each process
@@ -18,16 +19,17 @@ struct Scenario {
   std::vector<std::uint32_t> leaves;  // these processes leave
   std::vector<std::uint32_t> mortal;  // these may die
   int losses = 0, copies = 0, deaths = 0;
-  int early = 0;    // wake-ups while something is on its way: others only come when nothing is
-  int breaks = 0;   // sends that fail without anybody's death
+  // Wake-ups while something is on its way. Other wake-ups only come when nothing is on its way.
+  int early = 0;
+  int breaks = 0;   // sends that fail without a death
   int failing = 0;  // queue pairs that cannot be made
-  int late = 0;     // queue pairs of RC that are connected some time after that was wanted
+  int late = 0;     // RC queue pairs that connect late
   std::size_t most_states = 3'000'000;
 };
 
 struct Explored {
   std::size_t states = 0, rests = 0;
-  std::string wrong;  // empty, or what and after which steps
+  std::string wrong;  // empty, or the fault and its steps
 };
 
 Explored explore(const Scenario& scenario, Transitions* transitions = nullptr);

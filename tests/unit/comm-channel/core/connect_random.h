@@ -9,7 +9,7 @@
 namespace scela::channel::connect::test {
 
 struct Accidents {
-  std::uint64_t lost = 0, copied = 0;  // of a hundred datagrams
+  std::uint64_t lost = 0, copied = 0;  // in a hundred datagrams
 };
 
 class RandomRun {
@@ -33,7 +33,7 @@ class RandomRun {
     while (steps-- > 0 && step()) {
     }
   }
-  // False: it does not come to rest.
+  // Returns false if the processes do not come to rest.
   bool to_rest() {
     for (std::size_t steps = 0; step(); ++steps) {
       if (steps > 5'000'000) return false;

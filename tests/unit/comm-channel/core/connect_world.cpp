@@ -8,7 +8,7 @@ namespace scela::channel::connect::test {
 namespace {
 
 constexpr std::string_view kObjects[] = {"link", "peer", "hold", "pair"};
-// Of datagrams: what they say.
+// A datagram has the name of what it says.
 constexpr std::string_view kEvents[] = {"",        "connect", "accept",     "confirm",   "join",
                                         "joined",  "refuse",  "close",      "closed",    "leave",
                                         "wanted",  "time",    "made",       "connected", "failed",
@@ -73,7 +73,7 @@ World::World(const std::vector<std::uint32_t>& nodes, const Options& options) : 
   std::vector<Card> cards;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     Card card;
-    // Two jobs, whose ranks have the same numbers.
+    // There are two jobs. Their ranks have the same numbers.
     card.name = {7 + i % 2, i / 2};
     card.life = 1;
     card.node = 100 + nodes[i];
@@ -97,7 +97,8 @@ World::World(const std::vector<std::uint32_t>& nodes, const Options& options) : 
 
 void World::give(std::uint32_t number, const Event& event) {
   tell(number, event);
-  // Answers are events too, and what they lead to is done behind what was to be done before.
+  // Answers are events too. The actions that they cause come behind the actions that were queued
+  // before.
   auto& actions = processes[number].machine.actions();
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Action action = actions[i];
@@ -184,7 +185,8 @@ void World::open(std::uint32_t number, const action::OpenReceiveQp& open) {
 void World::connect_late() {
   for (const auto& [number, action] : std::exchange(connected_late, {})) {
     connect(number, action);
-    give(number, event::Timer{});  // carries out what that has led to
+    // The timer carries out what the connection has led to.
+    give(number, event::Timer{});
   }
 }
 
@@ -273,7 +275,7 @@ std::string World::judge_route(std::uint32_t number, PeerId peer, bool at_rest) 
   return {};
 }
 
-// What is held at rest is held for somebody.
+// A process that is held at rest must be alive.
 std::string World::judge_hold(std::uint32_t number, PeerId peer) const {
   const Process& process = processes[number];
   if (process.machine.hold_of(peer) == HoldState::none) return {};

@@ -1,8 +1,8 @@
-// Processes with their connection machines, a device that makes queue pairs, and datagrams on their
-// way: what explorers and random runs play with. A value.
+// The world in which explorers and random runs play: processes with their connection machines, a
+// device that makes queue pairs, and datagrams on their way. A value.
 //
-// The device knows who made, opened and connected what, and what goes when a process dies, so that
-// it can judge what the machines believe.
+// The device knows which process made, opened and connected each queue pair, and what goes when a
+// process dies. So it can judge what the machines believe.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,13 @@ struct Datagram {
 struct DeviceQp {
   enum class Kind : std::uint8_t { none, send, receive };
   Kind kind = Kind::none;
-  bool connected = false;    // of send: RTS
-  std::uint32_t number = 0;  // of receive: of the queue pair, which others may have open too
-  std::uint32_t far = 0;     // the other end's number
+  bool connected = false;  // a send queue pair is in RTS
+  // The number of the queue pair, if this is a receive one. Other processes may have it open too.
+  std::uint32_t number = 0;
+  std::uint32_t far = 0;  // the other end's number
 };
 
-// A receive queue pair, of a node.
+// A receive queue pair of a node.
 struct Target {
   std::uint32_t number = 0, far = 0, maker = 0, node = 0, holders = 0;
 };
@@ -45,19 +46,20 @@ struct Process {
   std::uint32_t numbers = 0;           // queue pairs that the device has made for it
   std::vector<DeviceQp> qps;           // by QpId
   std::vector<Outcome> outcomes;       // by peer
-  std::vector<Failure> failures;       // by peer, where the outcome is failed
+  std::vector<Failure> failures;       // by peer, if the outcome is failed
   std::vector<std::uint8_t> draining;  // by peer
-  std::vector<std::uint8_t> told;      // by peer: its end
+  std::vector<std::uint8_t> told;      // by peer: this process knows its end
   bool gone() const { return dead || left; }
 };
 
-// What was seen to happen to states, for the table.
+// Notes the changes of states that were seen, for the table.
 class Transitions {
  public:
   void note(int object, int from, int event, int to) {
     seen_[index(object, from, event, to)] = true;
   }
-  std::string text() const;  // one line per object, state and next state
+  // Returns one line for each object, state and next state.
+  std::string text() const;
 
  private:
   static std::size_t index(int object, int from, int event, int to) {
@@ -67,27 +69,28 @@ class Transitions {
 };
 
 struct World {
-  // A process on each of these nodes; all know each other. Peers have the processes' numbers, as
-  // each knows itself too.
+  // Makes one process on each of these nodes. Each process knows all processes, itself too, and its
+  // peers have the processes' numbers.
   World(const std::vector<std::uint32_t>& nodes, const Options& options);
 
   void give(std::uint32_t number, const Event& event);
   void deliver(std::size_t index, bool keep = false);
   void die(std::uint32_t number);
-  // The far end of a send queue pair is there, and its own far end is this one.
+  // Returns true if the far end of a send queue pair exists and its own far end is this queue pair.
   bool is_alive(std::uint32_t number, QpId id) const;
-  // Nothing that the machines believe is wrong; empty, or what is. Deaths excuse some of it until
-  // everybody has been told, and nothing is on its way.
+  // Returns what is wrong about the machines' beliefs, or an empty string. Deaths excuse some of it
+  // until each process has been told and nothing is on its way.
   std::string judge(bool at_rest) const;
-  std::size_t queue_pairs() const;  // all that the device has
+  std::size_t queue_pairs() const;  // all queue pairs of the device
 
   Mode mode = Mode::shared;
   std::vector<Process> processes;
   std::vector<Target> targets;
   std::vector<Datagram> network;
-  std::uint8_t failing = 0;  // so many of the next queue pairs cannot be made
+  // This many of the next queue pairs cannot be made.
+  std::uint8_t failing = 0;
   bool failed_once = false, died_once = false;
-  // So many of the next queue pairs are connected by connect_late() only.
+  // This many of the next queue pairs are connected by connect_late() only.
   std::uint8_t late = 0;
   std::vector<std::pair<std::uint32_t, action::ConnectQp>> connected_late;
   void connect_late();

@@ -1,4 +1,4 @@
-// 64 processes on 8 nodes: how many connections they make, by whatever order, losses and deaths;
+// Tests how many connections 64 processes on 8 nodes make, in any order and with losses and deaths;
 // Tables 4.1 and 4.2 of the ScELA thesis.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -35,7 +35,7 @@ void connect_all(const World& world, RandomRun& run) {
   }
 }
 
-// Whose wish has not come true without a reason.
+// Returns the number of wishes for a connection that have not come true without a reason.
 int unfulfilled(const World& world) {
   int count = 0;
   for (const Process& process : world.processes) {
@@ -58,8 +58,8 @@ void all_leave(World& world, RandomRun& run) {
   CHECK(world.queue_pairs() == 0);
 }
 
-// Who speaks with whom in the NAS parallel benchmarks, 64 ranks, as their sources say: the
-// benchmark's own partners, and those of reductions by recursive doubling.
+// Returns the ranks to which a rank sends in the NAS parallel benchmarks with 64 ranks, by their
+// sources: the benchmark's own partners, and those of reductions by recursive doubling.
 std::set<std::uint32_t> partners(const std::string& name, std::uint32_t rank) {
   std::set<std::uint32_t> to;
   for (std::uint32_t bit = 1; bit < kRanks; bit *= 2)
@@ -72,14 +72,14 @@ std::set<std::uint32_t> partners(const std::string& name, std::uint32_t rank) {
   } else if (name == "CG") {
     for (std::uint32_t bit = 1; bit < 8; bit *= 2)
       to.insert(at(row, column ^ bit));
-    to.insert(at(column, row));  // the transposed one
+    to.insert(at(column, row));  // the transposed rank
   } else if (name == "LU") {
     if (row > 0) to.insert(at(row - 1, column));
     if (row < 7) to.insert(at(row + 1, column));
     if (column > 0) to.insert(at(row, column - 1));
     if (column < 7) to.insert(at(row, column + 1));
   } else if (name == "BT" || name == "SP") {
-    for (const std::uint32_t step : {1U, 7U}) {  // both ways, round
+    for (const std::uint32_t step : {1U, 7U}) {  // both ways, with wrap-around
       to.insert(at(row, column + step));
       to.insert(at(row + step, column));
       to.insert(at(row + 8 - step, column + step));
@@ -136,7 +136,8 @@ TEST_CASE("connections of 64 ranks on 8 nodes: 7 of each by XRC, 56 by RC, as Ta
             (mode == Mode::pairs ? kRanks - kPerNode : kNodes - 1));
       held += process.machine.counts().held;
     }
-    // One end at each node for each process elsewhere, which all eight there hold or one made.
+    // Each node has one end for each process elsewhere. All eight processes there hold it, or one
+    // of them made it.
     const std::size_t ends = mode == Mode::pairs ? 0 : kRanks * (kNodes - 1);
     CHECK(world.targets.size() == ends);
     CHECK(held == ends * (mode == Mode::shared ? kPerNode : 1));
@@ -188,9 +189,9 @@ TEST_CASE("connections of the NAS benchmarks: as many as Table 4.2 has, by RC an
   struct Row {
     const char* name;
     double rc, xrc;  // the thesis's averages
-    double by;       // how far ours may be from them
+    double by;       // how far our average may be from it
   };
-  // FT and IS leave out some who never had a message; SP is BT's pattern here.
+  // FT and IS leave out peers that never had a message. SP has BT's pattern here.
   const Row rows[] = {{"BT", 6.06, 4.06, 0.1}, {"CG", 3.84, 3.5, 0.1},   {"EP", 3, 3, 0},
                       {"FT", 55.91, 6.95, .1}, {"IS", 53.16, 6.98, 2.9}, {"LU", 3.81, 3.81, 0.1},
                       {"MG", 4.98, 4, 0.1},    {"SP", 6.06, 3.73, 0.3}};

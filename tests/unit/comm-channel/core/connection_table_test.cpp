@@ -1,5 +1,5 @@
-// The table of states (connection_table.h) against what happens, and against what the document
-// shows.
+// Compares the table of states (connection_table.h) with the changes that happen, and with what the
+// document shows.
 #include "comm-channel/core/connection_table.h"
 
 #include <catch2/catch.hpp>
@@ -25,7 +25,7 @@ Scenario scenario_for(Mode mode) {
   return scenario;
 }
 
-// Of each mode a few scenarios, in which everything happens that can, to a few processes.
+// Runs a few scenarios of each mode, in which all possible events happen to a few processes.
 std::string observed() {
   Transitions seen;
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {

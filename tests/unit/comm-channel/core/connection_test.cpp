@@ -1,5 +1,5 @@
-// What a process does about its connections, step by step (connection.h). Orders of events are the
-// explorer's.
+// Tests step by step what a process does about its connections (connection.h). The explorer tests
+// orders of events.
 #include "comm-channel/core/connection.h"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ void want(World& world, std::uint32_t process, PeerId peer) {
   world.give(process, event::Wanted{peer});
 }
 
-// Until nothing is on its way; what drains has drained.
+// Delivers until nothing is on its way, and all that drains has drained.
 void deliver_all(World& world) {
   for (bool again = true; again;) {
     while (!world.network.empty())
@@ -141,7 +141,8 @@ TEST_CASE("connection: who never answers fails after the tries that there are") 
   }
   CHECK(world.processes[0].outcomes[1] == Outcome::failed);
   CHECK(world.processes[0].failures[1] == Failure::unreachable);
-  deliver_all(world);  // the next of the node is asked in its place
+  // The next process of the node is asked in its place.
+  deliver_all(world);
   CHECK(world.processes[0].outcomes[2] == Outcome::ready);
   CHECK(world.processes[0].machine.is_direct(2));
 }
@@ -156,9 +157,9 @@ TEST_CASE("connection: the direct peer ends, and the others still receive by the
   world.give(0, event::PeerEnded{1});
   CHECK(world.processes[0].failures[1] == Failure::ended);
   CHECK(world.processes[0].machine.peers().route(2) == before);
-  connect_to(world, 0, 3);  // who joins later finds it too
+  connect_to(world, 0, 3);  // a process that joins later finds it
   CHECK(world.processes[0].machine.peers().route(3).qp == before.qp);
-  // It goes with the last who holds it.
+  // The queue pair goes with its last holder.
   world.die(2);
   CHECK(world.is_alive(0, before.qp));
   world.die(3);
@@ -191,7 +192,8 @@ TEST_CASE("connection: who makes the queue pair leaves, and what is on its way a
   const QpId qp = world.processes[0].machine.peers().route(2).qp;
   world.give(1, event::Leave{});
   world.deliver(0);
-  // Both drain, as both go through what will go; meanwhile it is there.
+  // Process 0 drains its messages to both peers, as both go by the queue pair that will end. The
+  // queue pair exists until then.
   CHECK(world.processes[0].draining[1] == 1);
   CHECK(world.processes[0].draining[2] == 1);
   CHECK(world.is_alive(0, qp));
@@ -212,7 +214,7 @@ TEST_CASE("connection: who leaves says so with RC too, and is not asked for agai
   REQUIRE(world.processes[0].left);
   for (const std::uint32_t other : {1u, 2u}) {
     world.give(other, event::Wanted{0});
-    CHECK(world.network.empty());  // no question
+    CHECK(world.network.empty());  // no question is asked
     CHECK(world.processes[other].outcomes[0] == Outcome::failed);
     CHECK(world.processes[other].failures[0] == Failure::leaving);
   }
@@ -245,7 +247,7 @@ TEST_CASE("connection: a process that leaves tells of a queue pair that is gone,
   World world({0, 1}, options_for(Mode::pairs));
   connect_to(world, 0, 1);
   world.give(1, event::Broken{0});
-  world.network.clear();  // the first word is lost
+  world.network.clear();  // the first message of that is lost
   world.give(1, event::Leave{});
   world.processes[1].clock = *world.processes[1].machine.next_wake();
   world.give(1, event::Timer{});
@@ -264,7 +266,7 @@ TEST_CASE("connection: a process that was accepted where the other leaves by now
   world.network.clear();  // the acceptance is lost
   world.give(1, event::Leave{});
   world.deliver(0);
-  REQUIRE(world.network.size() == 1);  // the answer, and no other request
+  REQUIRE(world.network.size() == 1);  // the answer, and no second request
   CHECK(world.processes[0].failures[1] == Failure::leaving);
   CHECK(world.processes[0].machine.pair_of(1) == PairState::none);
   deliver_all(world);
@@ -275,9 +277,10 @@ TEST_CASE("connection: a request is told again that the other leaves until that 
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);
   world.late = 1;
-  world.deliver(0);  // the request, whose queue pair is connected late
+  // The request arrives, and its queue pair is connected late.
+  world.deliver(0);
   world.give(1, event::Leave{});
-  world.network.clear();  // the first word of that is lost
+  world.network.clear();  // the first message of that is lost
   CHECK_FALSE(world.processes[1].left);
   world.processes[1].clock = *world.processes[1].machine.next_wake();
   world.give(1, event::Timer{});
@@ -291,7 +294,8 @@ TEST_CASE("connection: a confirmation of what was given up is answered") {
   want(world, 0, 1);
   world.deliver(0);  // the request, which is accepted
   world.late = 1;
-  world.deliver(0);  // the acceptance; the queue pair is connected late
+  // The acceptance arrives, and the queue pair is connected late.
+  world.deliver(0);
   while (world.processes[1].machine.pair_of(0) != PairState::none) {
     world.processes[1].clock = *world.processes[1].machine.next_wake();
     world.give(1, event::Timer{});
@@ -312,7 +316,7 @@ TEST_CASE("connection: an acceptance that is repeated while the queue pair is be
   world.late = 1;
   world.deliver(0, true);
   REQUIRE(world.connected_late.size() == 1);
-  world.deliver(0);  // the acceptance once more
+  world.deliver(0);  // the acceptance, repeated
   CHECK(world.network.empty());
   world.connect_late();
   deliver_all(world);
@@ -329,7 +333,7 @@ TEST_CASE("connection: queues' numbers are known for good where nobody needs to 
   want(world, 0, 1);
   deliver_all(world);
   want(world, 0, 2);
-  CHECK(world.network.empty());  // no question
+  CHECK(world.network.empty());  // no question is asked
   CHECK(world.processes[0].outcomes[2] == Outcome::ready);
 }
 
@@ -337,11 +341,12 @@ TEST_CASE("connection: the link that was used longest ago makes room, once it ha
   World world({0, 1, 2, 3}, options_for(Mode::shared, 2));
   connect_to(world, 0, 1);
   connect_to(world, 0, 2);
-  world.processes[0].machine.route(1);  // used
+  world.processes[0].machine.route(1);  // the link to process 1 is used
   want(world, 0, 3);
   CHECK(world.processes[0].draining[2] == 1);
   CHECK(world.processes[0].draining[1] == 0);
-  CHECK(world.network.empty());  // nothing before it has drained
+  // The request waits until the other link has drained.
+  CHECK(world.network.empty());
   CHECK(world.queue_pairs() == 4);
   deliver_all(world);
   CHECK(world.processes[0].outcomes[3] == Outcome::ready);
@@ -350,7 +355,7 @@ TEST_CASE("connection: the link that was used longest ago makes room, once it ha
 }
 
 TEST_CASE("connection: two jobs on a node are told apart by name, and share the link") {
-  // Processes 1 and 2 have ranks 0 and 1 of different jobs; 0 and 1 are both rank 0.
+  // Processes 1 and 2 have ranks 0 and 1 of different jobs. Processes 0 and 1 both have rank 0.
   World world({0, 1, 1, 1}, options_for(Mode::shared));
   CHECK(world.processes[0].machine.peers().card(0).name.rank ==
         world.processes[0].machine.peers().card(1).name.rank);
@@ -358,7 +363,8 @@ TEST_CASE("connection: two jobs on a node are told apart by name, and share the 
   connect_to(world, 0, 2);
   CHECK(world.processes[0].machine.counts().links == 1);
   CHECK(world.targets.size() == 1);
-  // A process that was spawned later, and that nobody was told of, is known when it speaks.
+  // A process that was spawned later, and of which no process was told, becomes known when it
+  // speaks.
   Card spawned = world.processes[1].machine.peers().card(3);
   spawned.name = {99, 0};
   Options options = options_for(Mode::shared);
@@ -379,7 +385,7 @@ TEST_CASE("connection: what an earlier life said, or what was said to one, count
   World world({0, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   Handshake old = said(world.network[0]);
-  // 1 hears of a later life of 0 first.
+  // Process 1 hears of a later life of process 0 first.
   Handshake later = old;
   later.from.life = 2;
   later.number = 1;
@@ -392,7 +398,7 @@ TEST_CASE("connection: what an earlier life said, or what was said to one, count
   old.to_life = 7;
   world.give(1, event::Datagram{encode(old)});
   CHECK(world.network.empty());
-  // A life after that ends what this one had.
+  // An even later life ends what this one had.
   later.from.life = 3;
   world.give(1, event::Datagram{encode(later)});
   CHECK(world.targets.size() == 1);
@@ -484,14 +490,14 @@ std::string all_of(const World& world, std::uint32_t process) {
   return out.take();
 }
 
-// What an intruder says in the name of a process, of a later life of it, or of one that there is
-// not.
+// Returns the messages that an intruder sends in the name of a process, of a later life of it, or
+// of a process that does not exist.
 std::vector<Handshake> said_by_intruder(const Handshake& real) {
   std::vector<Handshake> said;
   for (const std::uint64_t life : {real.from.life, real.from.life + 1}) {
     Handshake shake = real;
     shake.from.life = life;
-    shake.from.address.qpn = 99;  // where he would hear the answer
+    shake.from.address.qpn = 99;  // where it would hear the answer
     ++shake.number;
     said.push_back(shake);
     shake.said = Said::close;
@@ -529,11 +535,11 @@ TEST_CASE("connection: who has not the job's secret changes nothing, whatever he
         CHECK(machine.counts().unheard == ++unheard);
       }
     }
-    CHECK(world.network.empty());  // nobody is answered
+    CHECK(world.network.empty());  // no process gets an answer
     CHECK(all_of(world, 0) == before);
     CHECK(machine.peers().size() == 2);
     CHECK(world.is_alive(1, world.processes[1].machine.peers().route(0).qp));
-    // The same by who has it is heard: what is tried above is what would do harm.
+    // If a sender has the secret, its message is heard. So the messages above would do harm.
     world.give(0, event::Datagram{encode(said_by_intruder(real)[2])});
     CHECK(all_of(world, 0) != before);
     CHECK(machine.counts().unheard == unheard);

@@ -1,4 +1,4 @@
-// Sets of contexts, beside a set of the same numbers one by one.
+// Compares sets of contexts with a set that holds the same numbers one by one.
 #include "comm-channel/core/context_set.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Processes that send to each other as fast as they have credit, over links that deliver when they
-// like, to receivers that keep buffers as long as they like; some die. A message that finds no
-// buffer, and one that is never sent, fail the test.
+// Runs processes that send to each other as fast as they have credit. The links deliver at any
+// time, the receivers keep buffers for any time, and some processes die. The test fails if a
+// message finds no buffer, or is never sent.
 //
-// SCELA_FLOW_OPERATIONS=N in the environment sends so many messages in each run.
+// SCELA_FLOW_OPERATIONS=N in the environment sends N messages in each run.
 #include "comm-channel/core/flow.h"
 
 #include <algorithm>
@@ -22,7 +22,8 @@ struct Sent {
   Header header;
   std::optional<Credit> credit;
   bool answer = false;
-  std::uint64_t number = 0;  // of the data from this sender to this receiver, from 0
+  // Counts the data from this sender to this receiver, from 0.
+  std::uint64_t number = 0;
 };
 
 struct Shape {
@@ -30,8 +31,9 @@ struct Shape {
   Flow::Limits limits;
   std::uint64_t messages;
   std::uint64_t deaths;
-  std::uint64_t favourite_percent;  // of messages that go to process 0
-  std::uint64_t slow_percent;       // of steps in which a receiver gives no buffer back
+  std::uint64_t favourite_percent;  // share of messages to process 0
+  // The share of steps in which a receiver gives no buffer back.
+  std::uint64_t slow_percent;
 };
 
 class World {
@@ -75,12 +77,12 @@ class World {
     Flow flow;
     std::vector<Flow::Peer> peers;
     std::vector<std::deque<std::uint64_t>> waiting;  // data that has no credit, by receiver
-    std::vector<std::uint64_t> answers;              // that have no room, by receiver
-    std::vector<std::deque<Sent>> out;               // links to each
+    std::vector<std::uint64_t> answers;              // answers that have no room, by receiver
+    std::vector<std::deque<Sent>> out;               // links to each process
     std::vector<std::uint64_t> next_sent, next_seen;
     std::uint64_t posted;
     std::deque<std::pair<std::size_t, Sent>> came;
-    std::vector<std::size_t> kept;  // buffers of data, by who sent it
+    std::vector<std::size_t> kept;  // the sender of each kept buffer
     bool alive = true;
   };
 
@@ -114,12 +116,12 @@ class World {
     if (random_.chance(1, 2)) pump(at);
   }
 
-  // What the link from `from` has for `at`.
+  // Delivers the first message of the link from `from` to `at`. Returns false if there is none.
   bool deliver(std::size_t at, std::size_t from) {
     auto& link = processes_[from]->out[at];
     if (link.empty()) return false;
     Process& process = *processes_[at];
-    // This is all that it is about: a message finds a buffer, always.
+    // This is the property under test: a message always finds a buffer.
     REQUIRE(process.posted > 0);
     --process.posted;
     process.came.emplace_back(from, link.front());
@@ -213,7 +215,8 @@ class World {
     for (std::size_t i = 0; i < shape_.processes; ++i) {
       Process& process = *processes_[i];
       if (i == dead || !process.alive) continue;
-      // Some of what it has sent still arrives, and all that has is looked at.
+      // Some of what the dead process has sent still arrives, and its receiver looks at all that
+      // has arrived.
       while (random_.chance(1, 2) && deliver(i, dead)) {
       }
       while (take(i)) {
@@ -227,7 +230,7 @@ class World {
     }
   }
 
-  // Everybody goes on until nothing is left to do.
+  // Runs all living processes until nothing is left to do.
   void drain() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -288,7 +291,7 @@ TEST_CASE("flow: no message meets an empty queue, and every message is delivered
   }
 }
 
-// O35: one buffer, slow receivers.
+// O35: a single buffer and slow receivers.
 TEST_CASE("flow: a hundred thousand messages pass through a single buffer") {
   World world(35, {4, {1, 0, 1}, operations(150'000), 0, 40, 60});
   world.run();
@@ -304,7 +307,7 @@ TEST_CASE("flow: who dies takes no buffer along, and leaves nobody waiting") {
   }
 }
 
-// Two processes by hand.
+// Two processes that a test moves by hand.
 struct Pair {
   explicit Pair(const Flow::Limits& limits) : a(limits), b(limits) {
     a.connect(to_b);
@@ -315,7 +318,7 @@ struct Pair {
     flow.stamp(peer, room, header);
     return header;
   }
-  // Of who is told `notes` messages about credit by the other; returns how many there were.
+  // Carries the messages about credit from one process to the other, and returns their number.
   static int tell(Flow& from, Flow::Peer& to, Flow& flow, Flow::Peer& peer) {
     int notes = 0;
     while (const auto note = from.next()) {
@@ -373,7 +376,7 @@ TEST_CASE("flow: a process that keeps too much says so, and says when it does no
   pair.b.keep_eager(false);
   CHECK(Pair::tell(pair.b, pair.to_a, pair.a, pair.to_b) == 1);
   CHECK(pair.to_b.offers_only());
-  Pair::tell(pair.a, pair.to_b, pair.b, pair.to_a);  // the acknowledgement
+  Pair::tell(pair.a, pair.to_b, pair.b, pair.to_a);  // carries the acknowledgement
   pair.b.keep_eager(true);
   CHECK(Pair::tell(pair.b, pair.to_a, pair.a, pair.to_b) == 1);
   CHECK_FALSE(pair.to_b.offers_only());

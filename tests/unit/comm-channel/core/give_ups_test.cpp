@@ -31,7 +31,7 @@ struct Process {
   explicit Process(std::uint32_t rank, std::uint64_t secret = 5, std::uint64_t life = 1)
       : card(card_of(rank, life)), ends(card, rules(secret)) {}
 
-  // What it has to say, to that one.
+  // Returns what this process has to say, all of which must be for process `to`.
   std::vector<std::string> said(std::uint32_t to) {
     std::vector<std::string> bytes;
     for (GiveUps::Saying& one : std::exchange(ends.sayings(), {})) {
@@ -74,7 +74,7 @@ TEST_CASE("give-ups: who is given up is told, says that he has heard, and is tol
   one.hear(other.said(0), 2ms);
   CHECK(one.ends.settled());
   CHECK_FALSE(one.ends.next_wake());
-  one.ends.give_up(other.card, 3ms);  // that is known
+  one.ends.give_up(other.card, 3ms);  // the other process knows that already
   one.ends.wake(1h);
   CHECK(one.said(1).empty());
 }
@@ -119,7 +119,8 @@ TEST_CASE(
     CHECK(one.ends.take(request(other.card, one.card, said), 3ms));
     CHECK(one.said(1).size() == 1);
   }
-  // Another's are the machine's; so are those of a process that has the rank since.
+  // Requests of another process are for the machine. So are those of a process that has the rank
+  // since.
   CHECK_FALSE(one.ends.take(request(card_of(2), one.card), 4ms));
   CHECK_FALSE(one.ends.take(request(card_of(1, 2), one.card), 4ms));
   CHECK(one.said(1).empty());
@@ -131,7 +132,7 @@ TEST_CASE("give-ups: without the job's secret, or to another process, nothing is
   CHECK_FALSE(one.ends.take(stranger.said(0).front(), 1ms));
   other.ends.give_up(one.card, 0ms);
   const std::string bytes = other.said(0).front();
-  CHECK(later.ends.take(bytes, 1ms));  // of an earlier life: for nobody
+  CHECK(later.ends.take(bytes, 1ms));  // meant for an earlier life: no effect
   CHECK(later.ends.take_those_that_did().empty());
   CHECK(later.said(1).empty());
   CHECK_FALSE(one.ends.take("noise", 1ms));

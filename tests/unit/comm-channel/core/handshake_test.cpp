@@ -1,4 +1,4 @@
-// What processes say to each other about connections (handshake.h).
+// Tests the messages that processes exchange about connections (handshake.h).
 #include "comm-channel/core/handshake.h"
 
 #include <array>
@@ -47,7 +47,7 @@ TEST_CASE("handshake: what is said is read as it was said, and has one length") 
     const auto read = decode(bytes);
     REQUIRE(read);
     CHECK(*read == shake);
-    // Bytes are told apart by their place, so that another order would be seen.
+    // The example has different bytes at each place, so the test would see another order.
     CHECK(encode(*read) == bytes);
   }
 }
@@ -58,7 +58,7 @@ TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
     CHECK_FALSE(decode(std::string_view(bytes).substr(0, length)));
   CHECK_FALSE(decode(bytes + '\0'));
   std::string other = bytes;
-  other[0] ^= 1;  // of another version
+  other[0] ^= 1;  // another version
   CHECK_FALSE(decode(other));
   other = bytes;
   constexpr std::size_t kSaid = 12;
@@ -91,7 +91,7 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
   shake = example(Said::accept);
   shake.refusal = Refusal::gone;
   CHECK_FALSE(decode(encode(shake)));
-  // Only with RC: that the sender is leaving, and of close also that its queue pair is gone.
+  // Two facts go with RC only: the sender is leaving, and, in a close, its queue pair is gone too.
   for (const Said said : {Said::close, Said::closed}) {
     shake = example(said);
     shake.refusal = Refusal::leaving;
@@ -116,7 +116,8 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
 TEST_CASE("handshake: a job's secrets are the bytes that were drawn, and its key is no system's") {
   std::array<std::uint8_t, kWatchwordBytes> drawn{0xff, 0xfe, 0xfd, 0xfc, 1, 2, 3, 4, 5, 6, 7, 8};
   const Watchword word = watchword_of(drawn);
-  CHECK(word.key == 0x7ffefdfc);  // with the highest bit set devices send another in its place
+  // If the highest bit is set, devices send another key in its place.
+  CHECK(word.key == 0x7ffefdfc);
   CHECK(word.secret == 0x0102030405060708);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     drawn[i] ^= 1;

@@ -1,8 +1,8 @@
-// Random receives, messages, cancels, probes and deaths, by the matcher and by two plain lists that
-// are searched from their beginnings.
+// Does random receives, messages, cancels, probes and deaths, with the matcher and with two plain
+// lists that are searched from their beginnings.
 //
-// SCELA_MATCHING_OPERATIONS=N in the environment does so many for each seed, SCELA_MATCHING_SEED=N
-// only those of that seed.
+// SCELA_MATCHING_OPERATIONS=N in the environment does N operations for each seed.
+// SCELA_MATCHING_SEED=N runs that seed only.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -77,7 +77,8 @@ class Model {
   std::vector<Message> messages;
 };
 
-// What a run is made of: how many different keys, how often a wildcard, and what there is more of.
+// Says how many different keys a run has, how often a wildcard comes, and if receives or messages
+// prevail.
 struct Mix {
   std::uint32_t contexts, sources, tags;
   std::uint64_t wild_percent, post_percent;
@@ -173,7 +174,7 @@ class Both {
     model_.keep(message.number, envelope, message.kept);
   }
 
-  // Mostly one that waits, else one that may not.
+  // Cancels a receive that waits, or sometimes one that may not wait any more.
   void cancel() {
     if (receives_.empty()) return;
     const bool waits = !model_.receives.empty() && random_.chance(3, 4);
@@ -217,7 +218,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 
 TEST_CASE("matching model: random operations match what two plain lists match") {
   const Mix mixes[] = {
-      {2, 3, 3, 10, 50},    // few keys: long lists of the same
+      {2, 3, 3, 10, 50},    // few keys: long lists with one key
       {3, 5, 8, 30, 50},    // everything, often with wildcards
       {1, 40, 200, 5, 50},  // many keys: the tables grow
       {2, 4, 4, 20, 65},    // receives wait

@@ -35,7 +35,7 @@ TEST_CASE("matching: a message takes the earliest receive that it fits, wildcard
   }
   CHECK(matcher.arrived({0, 1, 5, 0}) == nullptr);
   CHECK(matcher.counts().posted == 0);
-  // One that waits alone takes no other than those that it fits, either.
+  // A receive that waits alone also takes no message but those that it fits.
   Posted alone = receive(0, 1, 5);
   REQUIRE(matcher.post(alone) == nullptr);
   CHECK(matcher.arrived({1, 1, 5, 0}) == nullptr);
@@ -96,7 +96,7 @@ TEST_CASE("matching: a receive that is cancelled gets nothing, and keeps nobody 
   CHECK(matcher.arrived({0, 1, 5, 0}) == &last);
   CHECK_FALSE(matcher.cancel(last));
   CHECK(matcher.arrived({0, 1, 5, 0}) == nullptr);
-  // Posted once more, it is the last.
+  // If a receive is posted once more, it is the last.
   matcher.post(last);
   matcher.post(first);
   CHECK(matcher.arrived({0, 1, 5, 0}) == &last);
@@ -112,7 +112,7 @@ TEST_CASE("matching: who is taken by a probe is received by nobody else") {
   Posted posted = receive(0, 1, 5);
   CHECK(matcher.post(posted) == &second);
   CHECK(matcher.take({0, kAny, 5}) == nullptr);
-  // Nor is one that was dropped.
+  // A message that was dropped is not found either.
   matcher.keep(first);
   CHECK(matcher.drop(first));
   CHECK_FALSE(matcher.drop(first));
@@ -135,7 +135,8 @@ TEST_CASE("matching: a dead rank ends the receives that only it could complete, 
   CHECK(ended == std::vector<Posted*>{&a, &b, &c});
   CHECK_FALSE(b.waiting());
   CHECK(matcher.take_receives_of(1) == nullptr);
-  // What it sent before is there, and a receive from anybody waits for those who are left.
+  // The messages that the dead source sent before are there. A receive from any source waits for
+  // the other sources.
   Posted late = receive(0, 1, 9);
   CHECK(matcher.post(late) == &sent_before);
   CHECK(matcher.arrived({0, 2, 5, 0}) == &any);
@@ -194,7 +195,7 @@ TEST_CASE("matching: a message may have its place before another of its source")
                first = message(0, 1, 5), between = message(0, 1, 5);
     for (Unexpected* unexpected : {&other, &second, &third})
       matcher.keep(*unexpected);
-    // Whether it is looked for in these ways before or after.
+    // The result is the same if these probes make their indices before or after the insertions.
     if (indexed_before) {
       CHECK(matcher.probe({0, kAny, kAny}) == &other);
       CHECK(matcher.probe({0, 1, kAny}) == &second);
@@ -214,7 +215,7 @@ TEST_CASE("matching: a message may have its place before another of its source")
   }
 }
 
-// With a search from one to the next this would take minutes, and the test its time limit.
+// A matcher that searches one by one would take minutes here, longer than the test's time limit.
 TEST_CASE("matching: a hundred thousand receives or messages are not passed one by one") {
   constexpr int kMany = 100'000;
   Matcher matcher;
@@ -231,7 +232,8 @@ TEST_CASE("matching: a hundred thousand receives or messages are not passed one 
     messages[static_cast<std::size_t>(i)].envelope = {0, i % 300, i, 0};
     matcher.keep(messages[static_cast<std::size_t>(i)]);
   }
-  // From anybody, by the tag; by the source, any tag; and all from one source with one tag.
+  // Takes messages from any source by the tag, then by the source with any tag. Then all messages
+  // have one source and one tag.
   for (int i = kMany - 1; i >= kMany / 2; --i)
     REQUIRE(matcher.take({0, kAny, i}) == &messages[static_cast<std::size_t>(i)]);
   for (int i = 0; i < kMany / 2; ++i)

@@ -1,4 +1,4 @@
-// What was sent and received, and by which rules (docs/channel.md, Order).
+// Records what was sent and received, and checks it by the rules of order (docs/channel.md, Order).
 #pragma once
 
 #include <algorithm>
@@ -12,32 +12,33 @@
 namespace scela::channel::test {
 
 inline constexpr int kNone = -1;
-inline constexpr int kReceiver = -2;  // who gets what was taken by a probe
+inline constexpr int kReceiver = -2;  // a message that a probe took
 
 struct Sent {
   int number = 0;
   Envelope envelope;
-  int receive = kNone;  // that got it
+  int receive = kNone;  // the receive that got it
 };
 struct Receive : Posted {
   int number = 0;
   int message = kNone;
   bool cancelled = false, failed = false, cancelling = false;
-  const Unexpected* taken = nullptr;  // by a probe, for this receive
+  // The message that a probe took for this receive.
+  const Unexpected* taken = nullptr;
 };
-// What a probe has shown.
+// The message that a probe has shown.
 struct Seen {
   const Unexpected* message = nullptr;  // known until it is received
   int number = kNone;
   Pattern pattern;
-  std::size_t receives = 0;  // that were posted before
+  std::size_t receives = 0;  // receives that were posted before
   bool taken = false;
 };
 struct Ordinary : Unexpected {
   int number = 0;
 };
 
-// Many messages back nobody looks: those are long received.
+// The checks look back no further than this many messages: older ones were received long ago.
 inline constexpr int kFar = 300;
 
 class Record {
@@ -46,14 +47,14 @@ class Record {
   std::vector<std::unique_ptr<Receive>> receives;
   std::vector<Seen> seen;
 
-  // `lives` says it of a source.
+  // `lives` returns true if a source lives.
   template <class Lives>
   void check(Lives lives) const {
     for (const Sent& message : sent)
       check_message(message);
     for (std::size_t i = 0; i < seen.size(); ++i)
       if (seen[i].taken && seen[i].number != kNone) check_taken(i);
-    // Nobody waits for what is there.
+    // No receive waits while a message that it fits is there.
     for (const auto& receive : receives) {
       if (receive->message != kNone || receive->cancelled || receive->failed) continue;
       for (const Sent& message : sent)
@@ -70,8 +71,8 @@ class Record {
     return receive.number == number ? &receive : nullptr;
   }
 
-  // Of two messages of one source, a receive that both fit takes the one that was sent first; of
-  // two receives that a message fits, it goes to the one that was posted first.
+  // If a receive fits two messages of one source, it must take the one that was sent first. If two
+  // receives fit a message, the one that was posted first must get it.
   void check_message(const Sent& message) const {
     if (message.receive == kNone || message.receive == kReceiver) return;
     const Receive& got = *numbered(message.receive);
@@ -95,7 +96,8 @@ class Record {
     }
   }
 
-  // Who takes a message by a probe takes the earliest that nobody had got by then.
+  // A probe that takes a message must take the earliest that was neither taken nor received by
+  // then.
   void check_taken(std::size_t index) const {
     const Seen& shown = seen[index];
     const Sent& message = numbered_message(shown.number);

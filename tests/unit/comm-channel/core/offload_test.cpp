@@ -1,7 +1,8 @@
-// Offloaded channels: who receives what is checked against the rules of order, whatever goes by a
-// channel, and whenever the sides agree to use one or to do without (offload_world.h).
+// Tests offloaded channels. Each run checks by the rules of order which receive gets which message.
+// It does so for messages in channels and outside, and at any time when the sides agree to use or
+// to leave a channel (offload_world.h).
 //
-// SCELA_OFFLOAD_OPERATIONS=N in the environment does so many operations in each run.
+// SCELA_OFFLOAD_OPERATIONS=N in the environment does N operations in each run.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -39,7 +40,7 @@ TEST_CASE("offload: whatever goes by channels or not, receives get what the rule
       recalls += world.recalls;
       parked += world.parked;
     }
-  // What this is about has happened.
+  // The runs must contain the events that this test is about.
   CHECK(by_channel > 1000);
   CHECK(bounces > 10);
   CHECK(recalls > 100);
@@ -48,7 +49,7 @@ TEST_CASE("offload: whatever goes by channels or not, receives get what the rule
 
 constexpr Mix kPlain{1, 1, 1, 0, 0, 0, 0, 0, 0, 8, 50};
 
-// Until messages of this tag go by a channel.
+// Sends messages of this tag until they go by a channel.
 void warm_up(World& world, std::int32_t tag) {
   for (int i = 0; i < 4; ++i) {
     world.send_tag(0, tag, kLarge);
@@ -88,7 +89,7 @@ TEST_CASE("offload: a receive of any tag gets what was sent first, though it is 
   World world(1, {1, 1, 2, 0, 0, 0, 0, 0, 0, 8, 50});
   warm_up(world, 0);
   world.send_tag(0, 0, kLarge);  // by the channel
-  world.send_tag(0, 1, 1);       // not
+  world.send_tag(0, 1, 1);       // not by the channel
   const Receive& any = world.post_pattern({0, 0, kAny}, kLarge);
   const Receive& exact = world.post_pattern({0, 0, 1}, kLarge);
   world.settle();
@@ -103,9 +104,9 @@ TEST_CASE(
     World world(1, {1, 1, 2, 0, 0, 0, 0, 0, 0, 8, 50});
     warm_up(world, 0);
     world.send_tag(0, 0, kLarge);  // by the channel
-    world.send_tag(0, 1, 1);       // not
+    world.send_tag(0, 1, 1);       // not by the channel
     world.settle();
-    CHECK_FALSE(world.probe_pattern(pattern, false));  // not known yet: it asks
+    CHECK_FALSE(world.probe_pattern(pattern, false));  // not known yet: the receiver asks
     world.settle();
     CHECK(world.probe_pattern(pattern, false) == 0);
     CHECK(world.probe_pattern(pattern, true) == 0);
@@ -156,7 +157,7 @@ TEST_CASE("offload: a message longer than the channel's goes another way, in its
   CHECK(second.message == 5);
 }
 
-// How many messages of the length go otherwise before one goes by a channel.
+// Returns how many messages of the length go another way before one goes by a channel.
 int until_by_channel(World& world, std::uint64_t length) {
   const std::uint64_t before = world.by_channel;
   for (int sent = 0; sent < 100; ++sent) {
@@ -173,10 +174,10 @@ int until_by_channel(World& world, std::uint64_t length) {
 TEST_CASE("offload: a tag whose messages grow is soon sent by a channel again, however often") {
   World world(1, kPlain);
   CHECK(until_by_channel(world, kLarge) == 2);
-  // One leaves the channel, and one opens the next.
+  // The first message leaves the channel, and the second opens the next one.
   for (std::uint64_t length = 2 * kLarge; length < 1000 * kLarge; length *= 4)
     CHECK(until_by_channel(world, length) == 2);
-  // But not for some bytes more each time.
+  // The sender does not do so for messages that grow by a few bytes.
   const int first = until_by_channel(world, 1000 * kLarge);
   CHECK(until_by_channel(world, 1001 * kLarge) > first);
 }
@@ -217,11 +218,11 @@ TEST_CASE("offload: a source that dies fails what only it could complete, and fr
   }
 }
 
-// A sender, and a receiver that says yes to everything at once.
+// A sender, and a receiver that agrees to everything at once.
 struct Agreeing {
   explicit Agreeing(ChannelBudget& budget) : sender({1, 1}, budget) {}
 
-  // True: it went by a channel.
+  // Returns true if the message went by a channel.
   bool send(std::int32_t tag, OffloadSender::By by = OffloadSender::By::choice) {
     Sayings sayings;
     const auto path = sender.send(0, tag, kLarge, sayings, by);
@@ -332,7 +333,7 @@ TEST_CASE("offload: no channel is opened in a discarded context, until it is acc
   receiver.discard({kGivenUp, kGivenUp}, deeds);
   CHECK(recalls(deeds));
   deeds.clear();
-  receiver.began(1, {0, 1, 0, 0, 0}, deeds);  // accepted before
+  receiver.began(1, {0, 1, 0, 0, 0}, deeds);  // it was accepted before
   CHECK(recalls(deeds));
   CHECK_FALSE(accepts(2));
   matcher.want({kGivenUp, kGivenUp});

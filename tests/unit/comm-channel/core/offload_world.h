@@ -1,5 +1,5 @@
-// Senders and a receiver that agree about offloaded channels, over links that deliver when they
-// like, with adapters that carry out what was posted when they like.
+// Runs senders and a receiver that agree about offloaded channels. The links deliver at any time,
+// and the adapters carry out posted requests at any time.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ struct Mix {
   std::int32_t sources;
   std::uint32_t contexts;
   std::int32_t tags;
-  std::uint64_t any_source, any_tag;  // in a thousand receives
-  std::uint64_t small_room;           // of receives in a thousand
-  std::uint64_t small;                // of messages in a hundred
+  std::uint64_t any_source, any_tag;  // wildcards in 1000 receives
+  std::uint64_t small_room;           // small buffers in 1000 receives
+  std::uint64_t small;                // small ones in 100 messages
   std::uint64_t probes, cancels;      // in a thousand operations
   std::uint32_t channels;
   std::uint64_t receives;  // in a hundred operations
@@ -90,7 +90,7 @@ class World {
     return receive;
   }
 
-  // The tag of what a probe shows or takes.
+  // Returns the tag of the message that a probe shows or takes.
   std::optional<std::int32_t> probe_pattern(const Pattern& pattern, bool take) {
     Deeds deeds;
     Unexpected* found = take ? receiver_.take(pattern, deeds) : receiver_.probe(pattern, deeds);
@@ -116,13 +116,13 @@ class World {
 
   void hear_one(std::int32_t source) { hear(*sources_[static_cast<std::size_t>(source)], source); }
 
-  // Everything that is under way arrives.
+  // Delivers everything that is under way.
   void settle() {
     while (move_anything()) {
     }
   }
 
-  // The rules (docs/channel.md, Order).
+  // Checks the rules of order (docs/channel.md, Order).
   void check() {
     settle();
     record_.check(
@@ -142,7 +142,7 @@ class World {
     std::optional<Saying> saying;
     int message = kNone;
   };
-  // A channel's queue pairs: what is posted at both ends, and under way.
+  // The queue pairs of a channel: requests that are posted at both ends, and messages under way.
   struct Wire {
     std::deque<int> sends;
     struct Arm {
@@ -151,18 +151,21 @@ class World {
       Posted* receive = nullptr;
     };
     std::deque<Arm> arms;
-    std::uint64_t ready = 0;   // that were said and have not come to the sender's adapter
-    std::uint64_t tokens = 0;  // and those that have
+    // Permissions to send that were said and have not reached the sender's adapter.
+    std::uint64_t ready = 0;
+    std::uint64_t tokens = 0;  // permissions that have reached it
     std::deque<int> under_way;
-    std::uint64_t gone = 0;  // sends that the sending program has not noticed to be over
+    // Sends that are over and that the sending program has not noticed.
+    std::uint64_t gone = 0;
   };
   struct Source {
     explicit Source(ChannelBudget& budget) : sender({kLarge / 2, 2}, budget) {}
     OffloadSender sender;
     std::deque<Packet> link;  // to the receiver
-    std::deque<Saying> back;  // from it
+    std::deque<Saying> back;  // to the sender
     std::map<std::uint32_t, Wire> wires;
-    std::uint64_t seen = 0;  // by the receiver, outside of channels
+    // Messages that the receiver has seen outside of channels.
+    std::uint64_t seen = 0;
     bool alive = true;
   };
 
@@ -183,7 +186,7 @@ class World {
     const std::uint64_t length =
         random_.chance(mix_.small, 100) ? random_.below(10) : kLarge - random_.below(3) * 100;
     if (mix_.contexts > 1) {
-      // Another context in half the cases: by hand, as send_tag() has context 0.
+      // send_tag() always sends in context 0, so this sends by hand in any context.
       Sent sent{
           static_cast<int>(record_.sent.size()),
           {static_cast<std::uint32_t>(random_.below(mix_.contexts)), source, any_tag(), length}};
@@ -221,7 +224,7 @@ class World {
       REQUIRE(fits(pattern, found->envelope));
       record_.seen.push_back({found, kNone, pattern, record_.receives.size(), takes});
     }
-    // Received after others that were taken, by a receive of its own.
+    // A receive of its own takes this message later, after other taken ones.
     if (takes && found != nullptr) taken_.push_back(found);
     carry_out(deeds);
     if (taken_.size() > 3) receive_taken(random_.below(taken_.size()));
@@ -231,7 +234,7 @@ class World {
     Unexpected* message = taken_[index];
     taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(index));
     Receive& receive = *record_.receives.emplace_back(std::make_unique<Receive>());
-    receive.number = kNone;  // out of all order
+    receive.number = kNone;  // it has no place in the order
     receive.taken = message;
     receive.pattern = {message->envelope.context, message->envelope.source, message->envelope.tag};
     receive.room = random_.chance(1, 4) ? 5 : kLarge;
@@ -423,7 +426,7 @@ class World {
     return true;
   }
 
-  // One step of the two adapters.
+  // Does one step of the two adapters.
   bool move(Source& source, std::int32_t number, std::uint32_t channel, Wire& wire) {
     if (wire.ready > 0 && random_.chance(1, 2)) {
       --wire.ready;
@@ -447,7 +450,7 @@ class World {
     wire.under_way.pop_front();
     const std::uint64_t length = record_.sent[static_cast<std::size_t>(message)].envelope.length;
     REQUIRE_FALSE(wire.arms.empty());
-    // Longer than the buffer would break the queue pair.
+    // A message that is longer than the buffer would break the queue pair.
     REQUIRE(length <= wire.arms.front().room);
     if (wire.arms.front().own != nullptr) memory_[wire.arms.front().own] = message;
     wire.arms.pop_front();

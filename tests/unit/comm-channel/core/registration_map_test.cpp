@@ -123,7 +123,7 @@ TEST_CASE("random uses, releases and losses of memory: nothing that is gone is f
           entry.valid = entry.valid && !entry.range.overlaps(range);
       }
       settle();
-      // Nothing is kept that nobody can find, nor too much.
+      // The map keeps no unused region that cannot be found any more, and not too much.
       std::uint64_t bytes = 0, unused = 0;
       for (const auto& [id, entry] : model) {
         bytes += entry.range.bytes();

@@ -1,5 +1,6 @@
-// One transfer between two sides, through every order in which messages come, operations end, and
-// one of the two dies: what each step touches is checked against who owns the buffer then.
+// Runs one transfer between two sides through every order in which messages come, operations end,
+// and one side dies. Each step is checked: it must not touch a buffer that the program owns by
+// then.
 #include "comm-channel/core/rendezvous.h"
 
 #include <catch2/catch.hpp>
@@ -22,8 +23,11 @@ struct Case {
   bool copies_refused = false;
   bool operations_fail = false;
   bool refused = false;  // the receiver cannot register its memory
-  int dies = 0;          // 1: the sender may, at any moment; 2: the receiver
-  int freed = 0;  // 1: the sender's buffer, when `freed_at` bytes went in pieces; 2: the other
+  // 1: the sender may die at any moment; 2: the receiver may.
+  int dies = 0;
+  // 1: the sender's buffer is freed when `freed_at` bytes went in pieces; 2: the receiver's buffer
+  // is.
+  int freed = 0;
   std::uint64_t freed_at = 0;
 };
 
@@ -32,7 +36,7 @@ struct Said {
   Offer offer;
   Ready ready;
   Done done;
-  std::uint64_t offset = 0, bytes = 0;  // of a piece
+  std::uint64_t offset = 0, bytes = 0;  // used by a piece
 };
 
 struct End {
@@ -43,7 +47,7 @@ struct End {
 
 constexpr std::uint64_t kPiece = 3;
 
-// Everything, by value: what a choice does is tried on a copy.
+// The whole state, by value: each choice is tried on a copy.
 struct World {
   Case given;
   SendTransfer sender{0, 0};
@@ -55,7 +59,7 @@ struct World {
   bool revoked = false;
   std::optional<End> sent, received;
   bool sender_lives = true, receiver_lives = true;
-  bool sender_knows = false, receiver_knows = false;  // that the other has died
+  bool sender_knows = false, receiver_knows = false;  // it knows that the other has died
   std::string wrong;
 
   explicit World(const Case& c) : given(c), sender(c.length, c.sender_ways) {
@@ -79,7 +83,7 @@ struct World {
         case Act::complete:
           if (sent) wrong = "the sender completes twice";
           if (!sender_works.empty() && step.outcome != Outcome::none) {
-            // Pieces that are left are not sent.
+            // The rest of the pieces is not sent.
             if (sender_works.front().act == Act::write) wrong = "completed while it is written";
             sender_works.clear();
           }
@@ -117,7 +121,7 @@ struct World {
     }
   }
 
-  // What is said to who has died is lost.
+  // A message to a side that has died is lost.
   void say(std::deque<Said>& to, const Said& said) {
     const bool lives = &to == &to_receiver ? receiver_lives : sender_lives;
     if (lives) to.push_back(said);
@@ -130,7 +134,7 @@ struct World {
         by_receiver(given.refused ? receiver->refuse(Outcome::resources) : receiver->start());
       } else if (said.act == Act::pieces) {
         if (received) {
-          // What was on its way finds no transfer any more.
+          // A piece that was on its way does not find the transfer any more.
           if (given.freed != 2) wrong = "a piece comes into the program's buffer";
           return;
         }
@@ -196,7 +200,7 @@ struct World {
   void kill(int who) {
     if (who == 1) {
       sender_lives = false;
-      // What it was writing may be under way still, and arrive at any later moment.
+      // A write of the dead sender may be under way still, and arrive at any later moment.
       for (const Step& step : sender_works)
         if (step.act == Act::write && !given.operations_fail) landing = step.bytes;
       sender_works.clear();
@@ -208,7 +212,7 @@ struct World {
     }
   }
 
-  // Everything that can happen next.
+  // Returns every event that can happen next.
   std::vector<std::function<void(World&)>> choices() const {
     std::vector<std::function<void(World&)>> all;
     if (!to_receiver.empty() && receiver_lives)
@@ -232,7 +236,7 @@ struct World {
       });
     if (given.dies != 0 && sender_lives && receiver_lives)
       all.push_back([](World& w) { w.kill(w.given.dies); });
-    // Who is left learns of it when all that the dead one said was heard.
+    // The side that is left learns of the death after it has heard all messages of the dead side.
     if (!sender_lives && !receiver_knows && to_receiver.empty() && receiver)
       all.push_back([](World& w) {
         w.receiver_knows = true;
@@ -268,7 +272,7 @@ struct World {
                              : fails       ? Outcome::device
                                            : Outcome::none;
     if (given.freed != 0) {
-      // Who has sent everything does not hear of it.
+      // A sender that has sent all its pieces does not hear of it.
       const bool done = given.freed == 2 && sent && sent->outcome == Outcome::none;
       if (received->outcome != Outcome::device || (!done && sent->outcome != Outcome::device))
         wrong = "a buffer that is gone ends in another way";
@@ -279,7 +283,7 @@ struct World {
   }
 };
 
-// Every order; the number of ends.
+// Tries every order, and returns the number of ends.
 int explore(const World& world) {
   const auto choices = world.choices();
   if (choices.empty()) {
@@ -347,7 +351,7 @@ TEST_CASE("rendezvous: where the kernel refuses the copy, in pieces") {
   for (const int dies : {0, 1, 2})
     for (const std::uint64_t room : {std::uint64_t{4}, std::uint64_t{10}})
       CHECK(explore(World({10, room, ways, ways, true, false, false, dies})) > 0);
-  // Neither: an error on both sides.
+  // Neither way is possible: both sides end with an error.
   World world({10, 10, way::kCopy, way::kCopy, true, true, false, 0});
   CHECK(explore(world) > 0);
 }
@@ -378,7 +382,7 @@ TEST_CASE("rendezvous: the preferred way is taken where both can, else the cheap
 TEST_CASE("rendezvous: what makes no sense where it comes fails on both sides, or is passed over") {
   SendTransfer sender(100, way::kWrite);
   sender.start();
-  // A way that was not offered; then more bytes than there are.
+  // The sender refuses a way that was not offered, then more bytes than there are.
   const Steps refused = sender.ready({10, 0, 0, way::kPieces, 1, 0});
   CHECK(acts_of(refused) == std::vector{Act::say_done, Act::complete});
   CHECK(refused.begin()->outcome == Outcome::device);
@@ -390,7 +394,7 @@ TEST_CASE("rendezvous: what makes no sense where it comes fails on both sides, o
   CHECK(acts_of(longer.ready({101, 0, 0, way::kWrite, 1, 0})) ==
         std::vector{Act::say_done, Act::complete});
 
-  // A piece that is not the next, or more than is left.
+  // The receiver refuses a piece that is not the next one, is longer than the rest, or is empty.
   for (const auto& [offset, bytes] :
        {std::pair<std::uint64_t, std::uint64_t>{1, 5}, {0, 11}, {0, 0}}) {
     ReceiveTransfer receiver({10, 0, 0, way::kPieces}, 10, way::kPieces, 0);
@@ -416,7 +420,7 @@ TEST_CASE("rendezvous: a number that is old, or was never given, finds nothing")
   CHECK(numbers.remove(first) == &a);
   CHECK(numbers.find(first) == nullptr);
   CHECK(numbers.remove(first) == nullptr);
-  // The place is used again, by another number.
+  // The table uses the place again, with another number.
   const std::uint32_t third = numbers.add(b);
   CHECK(third != first);
   CHECK(numbers.find(first) == nullptr);

@@ -22,8 +22,8 @@ TEST_CASE("sequence: what is sent again is known, and so is what is missing") {
   CHECK(to.arrived(second) == Seen::copy);
 }
 
-// A sender hears of some of what came, in order, before the connection breaks, and sends the rest
-// again.
+// A sender hears that some of its messages came, in order, before the connection breaks. It sends
+// the rest again.
 TEST_CASE("sequence: whatever is lost with connections, each message is received once, in order") {
   Random random(7);
   Sequence from, to;

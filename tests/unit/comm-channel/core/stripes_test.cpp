@@ -1,4 +1,4 @@
-// How the bytes of large messages are shared among ports.
+// Tests how the bytes of large messages are shared among ports.
 #include "comm-channel/core/stripes.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::uint64_t sum(const Stripes::Shares& shares) {
   return std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
 }
 
-// What goes by the ports as it was cut.
+// Counts the bytes that go by each port as messages are cut.
 struct Ports {
   Stripes stripes;
   Stripes::Shares went{};

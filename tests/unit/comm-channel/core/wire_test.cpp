@@ -50,7 +50,7 @@ TEST_CASE("channel wire: an eager message is 24 bytes and its own, and comes as 
   CHECK(message->header.source == 12);
   CHECK(message->header.length == 3);
   CHECK(std::memcmp(message->payload.data(), payload.data(), 3) == 0);
-  // Also one of no bytes.
+  // A message may have no bytes.
   REQUIRE(message_of(written(header_of_kind(Kind::eager), {})));
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("channel wire: what no transfer can say is refused") {
   CHECK_FALSE(reads(Credit{1, 2, 4, 0}));
   CHECK_FALSE(reads(Credit{1, 2, 1, 1}));
 
-  // A body that is short, or has more behind it where nothing may be.
+  // A body is refused if it is short, or if more bytes follow where none may.
   const Done done;
   CHECK_FALSE(only_body_of<Done>(bytes_of(done).first(sizeof done - 1)));
   std::array<std::byte, sizeof done + 1> longer{};

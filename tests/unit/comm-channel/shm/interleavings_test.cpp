@@ -1,10 +1,9 @@
-// What a node's ranks do to the memory that they share, in every order of their steps, with stores
-// that others see late, and with ranks that are killed at any of them
-// (comm-channel/shm/exchange.h); with a step that is wrong on purpose, the order in which it goes
-// wrong is found.
+// Explores the steps of a node's ranks on the memory that they share (comm-channel/shm/exchange.h),
+// in every order. Stores may become visible late, and ranks may be killed at any step. If a step is
+// wrong on purpose, the exploration finds the order in which it fails.
 //
-// SCELA_INTERLEAVINGS: how many preemptions an execution may have, instead of the few that each
-// test takes time for.
+// SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
+// the few that its time allows.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -46,17 +45,17 @@ void fails(const Interleavings::Found& found, const std::string& how) {
   CHECK(found.problem.find(how) != std::string::npos);
 }
 
-// What is right or wrong about the system.
+// Says what the system does right or wrong.
 struct Ways {
   bool barrier = true;  // membarrier does what it should
   bool fences = false;  // senders fence
-  bool asks = true;     // who has ended is found out
+  bool asks = true;     // a rank that has ended is found out
 };
 
 constexpr std::uint32_t kRanks = 3;
 constexpr Shape kShape{kRanks, 2, 64, 1, 4, 512};
 
-// Of each rank.
+// The shared memory of one rank.
 struct Things {
   Mailbox<Explored> mailbox;
   std::array<Line<Explored>, 2> cells;
@@ -83,13 +82,14 @@ struct World {
       all.push_back(one.area());
     return all;
   }
-  // Of what a sender to the rank waits to see changed.
+  // Returns the words that change when a sender to the rank may get room.
   std::vector<std::uint64_t> room_at(std::uint32_t rank) const {
     const Things& things = ranks[rank];
     return {things.cells[0].word.seen(), things.cells[1].word.seen(), things.boxes[0].given.seen(),
             things.boxes[0].consumed_lines.seen()};
   }
-  // Nobody sleeps for longer than a moment without looking: time has passed.
+  // A rank sleeps only for a moment before it looks again. So a death wakes all, as if time had
+  // passed.
   void kill(std::uint32_t rank) {
     killed[rank] = true;
     for (Things& one : ranks)
@@ -126,7 +126,7 @@ struct Rank {
       scela::test::wait_until([&, seen] { return world->room_at(peer) != seen; });
     }
   }
-  // Each sender's messages are 1, 2, 3...
+  // The messages of each sender are numbered 1, 2, 3...
   std::uint32_t poll() {
     return exchange.poll(
         [&](std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
@@ -159,7 +159,8 @@ void poll_until(Rank& rank, const std::function<bool()>& enough) {
 
 // ---- the inbox ----
 
-// Ranks 1 and 2 send, each so many; the second of them may be killed anywhere.
+// Ranks 1 and 2 send `first` and `second` messages to rank 0. If `mortal` is true, rank 2 may be
+// killed at any step.
 void two_senders(Interleavings& run, std::uint64_t first, std::uint64_t second, bool mortal,
                  Ways ways, Habits habits) {
   const auto world = std::make_shared<World>(ways);
@@ -182,8 +183,8 @@ void two_senders(Interleavings& run, std::uint64_t first, std::uint64_t second, 
     run.thread("second", sends(2, second));
 }
 
-// Rank 1 has the only box, or has been given it and does not know yet; what comes next from rank 2
-// makes the reader take it back, or does not.
+// Rank 1 has the only box. If `knows` is false, it does not know that yet. If `taken_back` is true,
+// the next messages of rank 2 make the reader take the box back.
 void with_a_box(Interleavings& run, bool knows, bool taken_back, std::uint64_t first,
                 std::uint64_t second, Ways ways) {
   const auto world = std::make_shared<World>(ways);
@@ -226,7 +227,7 @@ void sleeper(Interleavings& run, std::uint64_t count, Ways ways, Habits habits) 
   });
 }
 
-// The sender sleeps as well, until there is room.
+// The sender sleeps too, until there is room.
 void sleeps_for_room(Interleavings& run, std::uint64_t count, Ways ways, Habits habits) {
   const auto world = std::make_shared<World>(ways);
   run.thread("reader", [=] {
@@ -245,14 +246,14 @@ void sleeps_for_room(Interleavings& run, std::uint64_t count, Ways ways, Habits 
 
 TEST_CASE("shm interleavings: what several ranks send arrives once and in each one's order") {
   passes(explore(1, [](Interleavings& run) { two_senders(run, 2, 2, false, {}, kNoBoxes); }));
-  // More than there are cells.
+  // There are more messages than cells.
   passes(explore(1, [](Interleavings& run) { two_senders(run, 3, 2, false, {}, kNoBoxes); }));
 }
 
 TEST_CASE("shm interleavings: a sender that is killed anywhere blocks nobody") {
   passes(explore(1, [](Interleavings& run) { two_senders(run, 2, 1, true, {}, kNoBoxes); }));
   passes(explore(0, [](Interleavings& run) { two_senders(run, 2, 3, true, {}, kBoxesChange); }));
-  // Were it not found out.
+  // The exploration fails if the reader does not find out that the sender has ended.
   Ways nobody_asks;
   nobody_asks.asks = false;
   fails(

@@ -1,4 +1,4 @@
-// A rank that is killed at any step of sending, as a process: the others' messages go on.
+// A rank, as a process, is killed at any step of sending. The other rank's messages go on.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 struct KillSystem {
   Processes& processes;
-  // How many more steps this process takes; fewer than none: any number.
+  // The number of steps that this process still takes. A negative number means any number of steps.
   static inline int steps_left = -1;
 
   bool gone(std::uint32_t rank, std::uint32_t) { return processes.has_ended(rank); }
@@ -30,13 +30,13 @@ struct KillSystem {
 };
 
 constexpr std::uint32_t kSurvivor = 1, kVictim = 2;
-// Under a sanitizer each of two processes for each step takes its time to come to be.
+// Each step needs two processes, and a process takes long to start under a sanitizer.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::uint64_t kMessages = 12;
 #else
 constexpr std::uint64_t kMessages = 24;
 #endif
-// One box, which changes hands; a few messages fill what there is.
+// There is one box, which changes hands. A few messages fill the cells and the box.
 constexpr Shape kShape{3, 4, 128, 1, 4, 512};
 constexpr Habits kHabits{2, 6};
 
@@ -52,7 +52,8 @@ struct End {
         system{processes},
         exchange(kShape, rank, segment->areas(), system, kHabits) {}
 
-  std::unique_ptr<NodeLink> link;  // by which it has joined; its messages are not used
+  // The rank has joined by this link. Its messages are not used.
+  std::unique_ptr<NodeLink> link;
   Processes processes;
   KillSystem system;
   Exchange<SharedAtomic, KillSystem> exchange;
@@ -73,7 +74,7 @@ int send_all(const SharedSegment& segment, std::uint32_t rank, Steps& steps) {
   return 0;
 }
 
-// True: the victim was killed before it had sent everything.
+// Returns true if the victim was killed before it had sent everything.
 bool survive(int step) {
   auto segment = make_segment(kShape);
   REQUIRE(segment);
@@ -102,7 +103,8 @@ bool survive(int step) {
   while (got[kVictim] < kMessages && !end.processes.has_ended(kVictim))
     poll();
   steps->go_on = 1;
-  // Whatever the victim has left behind is passed, and its box goes to the survivor if need be.
+  // The reader passes what the victim has left unfinished, and gives its box to the survivor if
+  // need be.
   while (got[kSurvivor] < kMessages)
     poll();
   CHECK(right);
@@ -120,7 +122,7 @@ TEST_CASE("shm deaths: a rank that is killed at any step of its sending keeps no
     INFO("killed at step " << step);
     REQUIRE(++step < 1000);
   }
-  // Three steps at least of each message.
+  // Each message takes three steps at least.
   CHECK(step >= 3 * static_cast<int>(kMessages));
 }
 

@@ -1,5 +1,5 @@
-// Ranks as threads over one mapping, which the thread sanitizer watches too: many senders, random
-// sizes, and each pair's order.
+// Runs ranks as threads over one mapping, so that the thread sanitizer can watch them: many
+// senders, messages of random sizes, and a check of each pair's order.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -14,12 +14,12 @@
 namespace scela::channel::shm::model_test {
 namespace {
 
-// What the n-th message of a pair is: both sides know.
+// Computes the n-th message of a pair, so that both sides know it.
 struct Expected {
   Expected(std::uint32_t from, std::uint32_t to, std::uint64_t number, std::size_t most)
       : random((std::uint64_t{from} << 32 | to) * 1'000'003 + number) {
     header = {{number, from, random.next()}};
-    // Most are small; some are as large as they can be.
+    // Most messages are small, and some have the largest size.
     const std::uint64_t kind = random.below(8);
     length = kind < 5 ? random.below(kInline + 2) : kind < 7 ? random.below(most + 1) : most;
     first = static_cast<std::uint8_t>(random.next());
@@ -32,7 +32,8 @@ struct Expected {
   std::uint8_t first = 0;
 };
 
-// From each to each. Under a sanitizer a step takes ten times as long.
+// The number of messages from each rank to each other rank. Under a sanitizer a step takes ten
+// times as long.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::uint64_t kMessages = 800;
 #else
@@ -41,7 +42,7 @@ constexpr std::uint64_t kMessages = 3000;
 
 struct Run {
   SharedSegment segment;
-  std::uint64_t count;  // from each to each
+  std::uint64_t count;  // messages from each rank to each other
   std::atomic<std::uint32_t> joined{0};
   std::atomic<std::uint32_t> settled{0};
   std::atomic<std::uint64_t> wrong{0};
@@ -82,7 +83,7 @@ void be(Run& run, std::uint32_t self, std::uint64_t seed) {
   };
   while (left_to_send != 0 || left_to_get != 0) {
     bool moved = link.poll(check) != 0;
-    // Bursts to one, so that rings are full now and then.
+    // The rank sends bursts to one peer, so that rings become full now and then.
     auto peer = static_cast<std::uint32_t>(random.below(ranks));
     for (std::uint64_t i = random.below(100); left_to_send != 0 && i > 0; --i) {
       while (peer == self || sent[peer] == run.count)
@@ -96,7 +97,7 @@ void be(Run& run, std::uint32_t self, std::uint64_t seed) {
       moved = true;
     }
     if (moved) continue;
-    // Waits of both kinds.
+    // The rank waits in both ways.
     if (random.chance(1, 2))
       link.wait();
     else
@@ -121,7 +122,8 @@ std::uint64_t run_model(Shape shape, std::uint64_t count, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("shm model: random messages of many senders arrive whole, once, in each pair's order") {
-  // More senders than boxes, so that boxes change hands; small rings, so that they are full.
+  // There are more senders than boxes, so that boxes change hands, and small rings, so that they
+  // become full.
   const Shape small{5, 4, 256, 2, 8, 1024};
   const Shape usual = shape_for(3, 4096);
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {

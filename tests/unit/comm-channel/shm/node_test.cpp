@@ -1,5 +1,5 @@
-// A node's ranks as processes: how they find their memory, copy, sleep, and hear of deaths; and
-// what is said when the system refuses something.
+// Tests a node's ranks as processes: how they find their memory, copy, sleep, and hear of deaths;
+// and what they report if the system refuses something.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -30,7 +30,7 @@ void say(Board& board, const std::string& words) {
   std::strncpy(board.text.data(), words.c_str(), board.text.size() - 1);
 }
 
-// Joined and settled, with the others of `ranks` processes.
+// Joins the node and waits until all `ranks` processes have joined.
 std::unique_ptr<NodeLink> meet(const SharedSegment& segment, std::uint32_t rank, Board& board) {
   auto link = join_node(segment, rank);
   if (!link) std::_Exit(3);
@@ -88,7 +88,7 @@ TEST_CASE("shm segment: who is told its place opens it, by number, and nobody el
 TEST_CASE("shm segment: one of another version is refused, and said to be") {
   auto made = make_segment(kTwo);
   REQUIRE(made);
-  // The version is the second word of what everybody maps.
+  // The version is the second word of the memory that all ranks map.
   auto* const front = reinterpret_cast<std::byte*>(&(*made)->deaths()) - 64;
   const std::uint32_t other = 77;
   std::memcpy(front + 8, &other, sizeof other);
@@ -122,7 +122,7 @@ TEST_CASE("shm segment: what a rank has there does not grow with their number") 
     const std::uint64_t all = (*made)->bytes();
     if (before != 0) CHECK(all - before == 10 * Segment::bytes_of_rank((*made)->shape(), true));
     before = all;
-    // Before a box is given, no more than this costs memory.
+    // A rank that has been given no box costs no more memory than this.
     CHECK(Segment::bytes_of_rank((*made)->shape(), false) <= 160u * 1024);
   }
 }
@@ -212,7 +212,7 @@ TEST_CASE(
   CHECK_THAT(ended.error.text(), Contains("has ended"));
 }
 
-// As one that is just about to end: its memory is gone, and the process is not.
+// This rank is about to end: its memory is gone, and its process still exists.
 TEST_CASE("shm copy: a rank that has no memory any more has ended, and freed no buffer") {
   const Shared<Board> board;
   auto segment = make_segment(kTwo);
@@ -244,7 +244,7 @@ TEST_CASE("shm copy: where the kernel refuses it that is found out at the start,
     auto link = meet(*segment, 1, *board);
     if (link->can_read()) return 1;
     say(*board, link->describe());
-    // In pieces then.
+    // This rank may not copy, so the bytes come in pieces.
     std::vector<std::byte> whole;
     poll_until(
         *link, [&] { return whole.size() >= 100'000; },
@@ -279,7 +279,7 @@ TEST_CASE("shm copy: a neighbour that has left at once says nothing about the ke
   auto first = join_node(*segment, 0), next = join_node(*segment, 1), last = join_node(*segment, 2);
   REQUIRE((first && next && last));
   next->reset();
-  // Its memory is something else's by now.
+  // Other data may stand in its memory by now.
   const std::vector<std::string> others(100, std::string(64, 'x'));
   (*first)->settle();
   CHECK((*first)->can_read());
@@ -310,7 +310,7 @@ TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit
   Shape few = kTwo;
   few.cells = 4;
   few.boxes = 0;
-  // Also where there is no membarrier.
+  // The test runs without membarrier too.
   const bool barrier = GENERATE(true, false);
   auto segment = make_segment(few);
   REQUIRE(segment);
@@ -318,7 +318,7 @@ TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit
   Child other([&] {
     if (!barrier && !refuse({SYS_membarrier}, ENOSYS)) return 2;
     auto link = meet(*segment, 1, *board);
-    // Only sleeps: never looks again by itself.
+    // This rank only sleeps. It never looks again by itself.
     std::uint64_t got = 0;
     while (got < kCount)
       if (link->poll([&](auto&&...) { ++got; }) == 0) link->sleep(60s);
@@ -343,7 +343,7 @@ TEST_CASE("shm sleep: another thread of the process wakes who dozes") {
   link->settle();
   REQUIRE(link->arm());
   link->wake_self();
-  link->doze(60s);  // is over at once
+  link->doze(60s);  // ends at once
   link->disarm();
   CHECK(link->sleeps() == 1);
 }
@@ -370,7 +370,7 @@ TEST_CASE("shm deaths: who sleeps hears of one, with and without descriptors of 
     auto link = meet(*segment, 0, *board);
     while (!link->dead(1))
       link->sleep();
-    // What it had sent is there all the same.
+    // The messages that it had sent are there all the same.
     std::uint64_t got = 0;
     while (link->poll([&](auto&&...) { ++got; }) != 0) {
     }

@@ -1,4 +1,4 @@
-// One rank's messages have one order, by whichever way each of them comes.
+// Tests that the messages of one rank keep their order, by whichever way each of them comes.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace scela::channel::shm::order_test {
 namespace {
 
-// Two senders and a reader, by turns in one thread.
+// Two senders and a reader that take turns in one thread.
 struct Node {
   Node() : segment(std::move(*make_segment(shape_for(3, 256)))) {
     for (std::uint32_t rank = 0; rank < 3; ++rank)
@@ -50,10 +50,11 @@ TEST_CASE("shm order: what comes by the box waits for what its sender has sent b
     REQUIRE(node.send(1));
   node.poll();
   REQUIRE(node.links[0]->boxes_given() == 1);
-  // Somebody has reserved the next cell and takes his time.
+  // Another sender has reserved the next cell and has not filled it yet.
   const auto held = reserve(node.inbox(), 2);
   REQUIRE(held);
-  REQUIRE(node.send(1));  // by the inbox, behind that cell; the sender sees its box now
+  // The message goes by the inbox, behind that cell. The sender sees its box now.
+  REQUIRE(node.send(1));
   for (int i = 0; i < 5; ++i)
     REQUIRE(node.send(1));  // by the box
   node.poll();
@@ -79,8 +80,8 @@ TEST_CASE("shm order: what comes by the inbox waits for what its sender's box st
   REQUIRE(area.boxes[0].given.load() == 2);
   for (int i = 0; i < 40; ++i)
     REQUIRE(node.send(1));
-  // Taken back: the sender finds the inbox, where one poll sees its message at once, and of the box
-  // only the first dozen.
+  // The box is taken back, so the sender uses the inbox. One poll sees that message at once, but
+  // only the first dozen of those in the box.
   area.boxes[0].given.store(0);
   REQUIRE(node.send(1));
   node.poll();
@@ -93,7 +94,7 @@ TEST_CASE("shm order: a full inbox and a full box take no more, and lose nothing
   for (int round = 0; round < 3; ++round) {
     while (node.send(1)) {
     }
-    --node.sent;  // that one was not
+    --node.sent;  // the last one was refused
     CHECK(node.sent > before);
     before = node.sent;
     node.poll();

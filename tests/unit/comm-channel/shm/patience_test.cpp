@@ -15,7 +15,8 @@ TEST_CASE(
   int looks = 0;
   while (waiting.next(now) == Waiting::Step::look)
     REQUIRE(++looks < 100);
-  // Woken for nothing: looks some times and sleeps again, without the while.
+  // After a wake-up for nothing, it looks a few times and sleeps again. It does not look for the
+  // whole while.
   looks = 0;
   while (waiting.next(now) == Waiting::Step::look)
     REQUIRE(++looks < 100);
@@ -34,7 +35,7 @@ TEST_CASE("shm patience: where ranks share processors it yields, then sleeps") {
   CHECK(waiting.next(now) == Waiting::Step::sleep);
   waiting.over();
   CHECK(waiting.next(now) == Waiting::Step::yield);
-  // To somebody who computes: the next wait is a sleep.
+  // The yield went to a process that computes, so the next wait is a sleep.
   waiting.yielded(200'000);
   CHECK(waiting.next(now) == Waiting::Step::sleep);
 }
@@ -56,7 +57,8 @@ TEST_CASE("shm patience: nobody falls asleep while a message is copied that take
   waiting.expect(40'000);
   CHECK(spun() >= 21'000);
   CHECK(spun() < 21'500);
-  waiting.expect(1'000'000'000);  // of some lengths others should have the processor
+  // A longer copy is not expected awake to its end: others should have the processor.
+  waiting.expect(1'000'000'000);
   CHECK(spun() >= 51'000);
   CHECK(spun() < 51'500);
   waiting.expect(0);

@@ -1,4 +1,4 @@
-// Ranks of a node as processes of a test.
+// Runs the ranks of a node as processes of a test.
 #pragma once
 
 #include <linux/audit.h>
@@ -21,7 +21,7 @@
 
 namespace scela::channel::shm::test {
 
-// Memory that a test's processes share besides what is tested.
+// Memory that the processes of a test share, beside the memory under test.
 template <class Value>
 class Shared {
  public:
@@ -38,7 +38,8 @@ class Shared {
   Value* value_;
 };
 
-// A process that runs a function and ends with its result; killed if it still runs when this goes.
+// A process that runs a function and ends with its result. The destructor kills it if it still
+// runs.
 class Child {
  public:
   explicit Child(const std::function<int()>& body) : pid_(::fork()) {
@@ -56,14 +57,14 @@ class Child {
     wait();
   }
   pid_t pid() const { return pid_; }
-  // Its exit status; 128 and the signal.
+  // Returns its exit status, or 128 plus the signal that ended it.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
     pid_ = -1;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
-  // Has ended, and stays as a zombie.
+  // Waits until the process has ended, and leaves it a zombie.
   void await_end() const {
     siginfo_t info;
     ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
@@ -73,7 +74,7 @@ class Child {
   pid_t pid_;
 };
 
-// The calls end with that error in this process from now on.
+// Makes the calls fail with that error in this process from now on.
 inline bool refuse(std::initializer_list<long> calls, int error) {
   std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const long call : calls) {

@@ -16,7 +16,7 @@ TEST_CASE("the system's libibverbs is loaded by the versions that programs of to
   CHECK((*symbols)->tasks == nullptr);
   void* const handle = dlopen(kSystemLibrary, RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
-  // Each of these has an older version too, of other structures.
+  // Each of these functions has an older version too, with other structures.
   CHECK(reinterpret_cast<void*>((*symbols)->ibv_create_qp) ==
         dlvsym(handle, "ibv_create_qp", "IBVERBS_1.1"));
   CHECK(reinterpret_cast<void*>((*symbols)->ibv_open_device) ==

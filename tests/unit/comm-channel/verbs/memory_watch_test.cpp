@@ -27,7 +27,7 @@ constexpr std::size_t kBytes = std::size_t{1} << 20;
 struct Pages {
   Pages()
       : at(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    if (at == MAP_FAILED) std::abort();  // threads use it, which REQUIRE is not for
+    if (at == MAP_FAILED) std::abort();  // REQUIRE is not for threads
   }
   std::uint64_t begin() const { return reinterpret_cast<std::uintptr_t>(at); }
   std::uint64_t end() const { return begin() + kBytes; }
@@ -87,8 +87,8 @@ TEST_CASE("memory that stays, and memory that is not watched, give no news") {
   CHECK(watch->generation() == before);
 }
 
-// glibc keeps stacks of threads that have ended, 40 MiB of them at most: what is beyond that is
-// unmapped by the thread that joins another, here by the end of the watch.
+// glibc keeps the stacks of ended threads, at most 40 MiB of them. A thread that joins another
+// unmaps what is beyond that. Here the end of the watch does so.
 TEST_CASE("memory that goes while the watch ends blocks no thread") {
   Child child([] {
     ::alarm(20);

@@ -1,5 +1,5 @@
-// The cache over a device that gives each registration a key of its own and checks nothing: a key
-// that comes again is a registration that was found.
+// Tests the cache over a device that gives each registration a key of its own and checks nothing.
+// If a key comes again, the cache has found the registration.
 #include "comm-channel/verbs/registrations.h"
 
 #include <sys/mman.h>
@@ -141,7 +141,7 @@ TEST_CASE("what free gives back is seen, and memory that was emptied is not kept
   CHECK(registered >= kLarge);
   std::free(block);
   cache.settle();
-  // What the address sanitizer keeps has not changed, and there are no news of it.
+  // Memory that the address sanitizer keeps has not changed, so the cache hears nothing of it.
   const std::uint64_t left = kFreeGivesBack ? 0 : registered;
   CHECK(cache.counts().bytes == left);
   void* const at = map_at(nullptr);
@@ -182,11 +182,11 @@ TEST_CASE("memory that others may still reach is registered no longer than it is
     const std::uint32_t key = offered->rkey();
     offered->keep_not();
     offered->reset();
-    CHECK(regions == 1);  // of the other use
+    CHECK(regions == 1);  // the other use holds it
     CHECK(key_of(cache, at) != key);
     used_too->reset();
-    CHECK(regions == 1);  // the new one
-    // Moved from one place to another, it is the same still.
+    CHECK(regions == 1);  // the new region
+    // A registration that is moved to another object stays the same.
     auto last = cache.get(at, kBytes, For::transfer);
     REQUIRE(last);
     last->keep_not();

@@ -1,4 +1,4 @@
-// How the engines of this node are found.
+// Tests how the engines of this node are found.
 #include "hca/engine/census.h"
 
 #include <catch2/catch.hpp>

@@ -12,7 +12,7 @@ using namespace scela::hca;
 
 namespace {
 
-// What the process at the other end maps.
+// Returns the memory as the process at the other end maps it.
 SealedMemory mapped_by_other(int descriptor) {
   auto attached = SealedMemory::attach(Fd(::dup(descriptor)), SealedMemory::Writers::all);
   REQUIRE(attached);
@@ -66,7 +66,7 @@ TEST_CASE("memory that was used before is zeros when it is handed out again") {
     CHECK(all_zero(second.base, bytes));
     chunks->release(second.region);
   }
-  CHECK(chunks->used() == 4096);  // the page
+  CHECK(chunks->used() == 4096);  // only the page
 }
 
 TEST_CASE("a piece that no chunk has room for comes with a chunk of its own, which goes with it") {

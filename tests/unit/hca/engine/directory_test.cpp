@@ -1,4 +1,4 @@
-// Engines that ask their agents where the others are; the agents are the test.
+// Tests engines that ask their agents where the other engines are. The test plays the agents.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ using namespace scela::hca::testing;
 
 namespace {
 
-// A node with an agent.
+// A node with an agent that the test plays.
 struct Asking {
   explicit Asking(std::uint32_t number,
                   SocketPair pair = std::move(*make_socket_pair(SOCK_SEQPACKET)))
@@ -26,7 +26,7 @@ struct Asking {
   Fd agent;
   Node node;
 
-  // What it has said, one line; empty: nothing.
+  // Returns one line that the engine has said, or an empty string.
   std::string said() const {
     char text[256];
     const ssize_t got = ::recv(agent.get(), text, sizeof text, MSG_DONTWAIT);
@@ -76,7 +76,7 @@ TEST_CASE("a node that is nobody's loses what was sent there, and is asked for a
   a.tell("nobody 1");
   REQUIRE(run_until([&] { return a.node.count("nodes lost") == 1; }, a.node));
   CHECK(a.node.count("frame bytes waiting") == 0);
-  // Not at once: it is let alone for a while.
+  // The engine asks again later: it leaves the node alone for a while.
   REQUIRE(run_until([&] { return a.node.send(b); }, a.node));
   CHECK(a.said() == "where 1");
   a.tell(cat("peer 1 ", b.says("listens")));
@@ -91,7 +91,7 @@ TEST_CASE("an answer that does not come is asked for again, and is given up in t
   const Moment start = monotonic_ns();
   REQUIRE(a.node.send(b));
   CHECK(a.said() == "where 1");
-  // Time is what the fabric is told.
+  // The fabric takes the time that it is told.
   int asked = 0;
   for (Moment later = 0; a.node.count("nodes lost") == 0; later += 100'000'000) {
     REQUIRE(later < 60'000'000'000);
@@ -129,7 +129,7 @@ TEST_CASE("answers that make no sense, or that nobody has asked for, lead nowher
         "peer x 127.0.0.1:1", "nobody", "nobody ", "nobody 1 2", "yes"})
     a.tell(text);
   a.tell(std::string(1000, 'x'));
-  a.tell(cat("peer 1 ", stranger.says("listens")));  // before it is asked
+  a.tell(cat("peer 1 ", stranger.says("listens")));  // before the engine asks for it
   while (a.node.step()) {
   }
   REQUIRE(a.knows_lid_of(1));
@@ -162,7 +162,7 @@ TEST_CASE("an engine that has a key of its own alone asks for those of other nod
     REQUIRE(::send(pair.ours.get(), text.data(), text.size(), 0) > 0);
   };
   said();
-  // Its address is known by the GID.
+  // The engine knows the node's address by its GID.
   REQUIRE(a.knows(b));
   REQUIRE(a.send(b));
   CHECK(said() == "where 1");

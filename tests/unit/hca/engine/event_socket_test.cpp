@@ -16,7 +16,7 @@ bool send(EventSocket& socket, std::uint64_t number) {
   return socket.send(std::as_bytes(std::span(&number, 1)));
 }
 
-// ~0: there is nothing to read; ~0 - 1: the other end is gone.
+// Returns ~0 if there is nothing to read, and ~0 - 1 if the other end is gone.
 std::uint64_t read(const Fd& end) {
   std::uint64_t number = ~0ULL;
   const ssize_t got = ::recv(end.get(), &number, sizeof number, MSG_DONTWAIT);

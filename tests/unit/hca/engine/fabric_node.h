@@ -1,4 +1,4 @@
-// A node's connections without its interpreter, for tests that play the programs.
+// Runs a node's connections without its interpreter, for tests that play the programs.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@
 
 namespace scela::hca::testing {
 
-// An interpreter without processes; what the fabric is asked comes from the tests themselves.
+// An interpreter without processes. The tests themselves make the requests of the fabric.
 struct NoHost final : Host {
   bool read(ProcessId, std::uint64_t, std::span<std::byte>) override { return false; }
   bool write(ProcessId, std::uint64_t, std::span<const std::byte>) override { return false; }
@@ -31,7 +31,7 @@ struct NoHost final : Host {
   }
 };
 
-inline constexpr std::byte kSent{0x5A};  // what payloads are full of
+inline constexpr std::byte kSent{0x5A};  // each byte of a payload
 
 inline FabricRecord record(std::uint32_t node, char key = 'k') {
   FabricRecord made;
@@ -51,7 +51,7 @@ struct Node {
         engine(host, fabric.settings()) {
     REQUIRE(fabric.join(poller, engine));
   }
-  std::uint32_t number;  // the interpreter's
+  std::uint32_t number;  // the number in the interpreter
   NoHost host;
   Fabric fabric;
   Poller poller;
@@ -66,7 +66,7 @@ struct Node {
     const std::vector<std::byte> bytes(payload, kSent);
     return fabric.send(other.number, std::as_bytes(std::span(&header, 1)), bytes, monotonic_ns());
   }
-  // One thing that has come, if any has.
+  // Handles one event, if one has come.
   bool step() {
     bool came = false;
     for (const Poller::Ready& ready : poller.wait(0)) {

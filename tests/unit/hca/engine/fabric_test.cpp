@@ -1,5 +1,5 @@
-// Two and three nodes' connections in one process: who connects, which connection stays, and what
-// is lost with one.
+// Tests the connections of two and three nodes in one process: which node connects, which
+// connection stays, and what is lost with one.
 #include "hca/engine/fabric.h"
 
 #include <fcntl.h>
@@ -35,7 +35,8 @@ FabricRecord encrypting(std::uint32_t node, bool encrypt) {
   return made;
 }
 
-// Stands on the way to a node: passes bytes on, keeps them, and changes one when told to.
+// Stands between a node and its peer. It passes bytes on, keeps a copy of them, and changes one
+// byte if it is told to.
 class Middle {
  public:
   explicit Middle(const Endpoint& to) : to_(to), listening_(socket()) {
@@ -85,7 +86,7 @@ class Middle {
   std::string waits_[2];
 };
 
-// What is written there while it runs.
+// Returns what is written to standard error while `run` runs.
 template <class Run>
 std::string standard_error(Run run) {
   int ends[2];
@@ -127,7 +128,7 @@ TEST_CASE("when both connect at once one connection stays, and no frame is lost 
     REQUIRE(b.knows(a));
     std::uint64_t from_a = 1, from_b = 1;
     REQUIRE(a.send(b));
-    // From together to one after the other.
+    // The two sends range from simultaneous to one after the other.
     for (std::uint64_t lead = random.below(8); lead > 0; --lead)
       (random.chance(1, 2) ? a : b).step();
     REQUIRE(b.send(a));
@@ -237,7 +238,7 @@ TEST_CASE(
   Node a(record(0)), other(record(1, 'o'));
   CHECK_FALSE(a.fabric.node_of(other.gid(), true, 0));
   CHECK_FALSE(a.fabric.node_of(a.gid(), true, 0));
-  CHECK_FALSE(a.fabric.node_of({}, false, 3));  // nobody has said where it is
+  CHECK_FALSE(a.fabric.node_of({}, false, 3));  // no node has said where it is
   CHECK_FALSE(a.fabric.node_of({}, false, 0));
   NodeAddress beyond = *address_of(a.gid());
   beyond.node = 8;
@@ -278,7 +279,7 @@ TEST_CASE(
   NodeAddress wrong = *address_of(b.gid());
   for (wrong.tcp_port = 1; wrong.tcp_port < 20; ++wrong.tcp_port)
     REQUIRE(a.fabric.node_of(gid_of(wrong), true, 0) == b.number);
-  // The connection ends; the next one is made to where the last one was.
+  // The connection ends. The next one goes to the address of the last one.
   FrameHeader nonsense;
   nonsense.kind = static_cast<FrameKind>(77);
   REQUIRE(a.fabric.send(b.number, std::as_bytes(std::span(&nonsense, 1)), {}, monotonic_ns()));
@@ -373,7 +374,7 @@ TEST_CASE("frames of every size go encrypted both ways if either end asks for it
   std::uint64_t from_a = 0, from_b = 0;
   CHECK(run_until(
       [&] {
-        // The last ones fill the way.
+        // The last frames fill the connection.
         const std::size_t size = from_a % 5 * (kMostPayload / 4);
         if (from_a < 60) from_a += a.send(b, size) ? 1 : 0;
         if (from_a > 5 && from_b < 60) from_b += b.send(a, kMostPayload) ? 1 : 0;
@@ -391,7 +392,7 @@ TEST_CASE("frames of every size go encrypted both ways if either end asks for it
 
 TEST_CASE("a node may wish for encryption until it has spoken with another, and not after") {
   Node a(record(0)), b(record(1)), late(record(2));
-  // Somebody who has not proved himself is no other node.
+  // A stranger that has not proved itself is not another node.
   const auto listens = *Endpoint::parse(a.says("listens"));
   sockaddr_storage address{};
   const socklen_t size = listens.fill(address);
@@ -441,7 +442,7 @@ TEST_CASE("a byte that is changed between two nodes ends the connection, and rea
   REQUIRE(a.send(b, 1000));
   REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, middle));
   middle.change_next = true;
-  // In the only record, or behind a good one that comes with it.
+  // The changed byte is in the only record, or behind a good record that comes with it.
   REQUIRE(a.send(b, GENERATE(1000, 60000)));
   CHECK(run_until([&] { return b.count("nodes lost") == 1; }, a, b, middle));
   CHECK(b.count("connections changed on their way") == 1);

@@ -1,4 +1,5 @@
-// Both ends of a connection between nodes prove themselves: every word of it matters.
+// Tests that both ends of a connection between nodes prove themselves, and that each byte of the
+// greeting matters.
 #include <catch2/catch.hpp>
 
 #include "common/core/random.h"
@@ -50,7 +51,7 @@ struct Talk {
   Talk(const Talk&) = delete;
   Talk& operator=(const Talk&) = delete;
 
-  // Carries what both say, the byte of this number changed, until nothing more is said.
+  // Carries the messages of both ends until no more come. It changes the byte with this number.
   void run(std::size_t change = ~std::size_t{0}) {
     for (bool more = true; more;) {
       more = false;
@@ -103,7 +104,7 @@ TEST_CASE("with any byte of a greeting changed, no end that hears it believes th
     // may make either wait for more, until its time is over.
     if (change < whole.before_verdict) CHECK(talk.accepts.state() != State::over);
   }
-  // A byte of each hello's record that has no meaning (RFC 8446, section 5.1).
+  // Each hello's record has one byte without a meaning (RFC 8446, section 5.1).
   CHECK(harmless == 2);
 }
 
@@ -115,7 +116,7 @@ TEST_CASE("what follows is encrypted if either end wishes so") {
   REQUIRE(talk.connects.state() == State::over);
   CHECK(talk.connects.encrypts() == (left || right));
   CHECK(talk.accepts.encrypts() == (left || right));
-  // Both have a session to go on with.
+  // Both ends have a session to go on with.
   TlsSession one = talk.connects.take_session(), other = talk.accepts.take_session();
   const std::string_view text = "what follows";
   const auto piece = std::as_bytes(std::span(text));

@@ -1,4 +1,4 @@
-// Connections that say nothing keep nobody waiting, and no engine alive.
+// Tests that connections that say nothing delay no other connection, and keep no engine alive.
 #include "hca/engine/newcomers.h"
 
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ TEST_CASE("who has come is due once, when its time is over") {
 
 TEST_CASE("an engine that ends with its last process is not kept alive by a silent connection") {
   Fd listening(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // A name that the kernel makes up.
+  // The kernel makes up the name.
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socklen_t size = sizeof address;
@@ -47,7 +47,7 @@ TEST_CASE("an engine that ends with its last process is not kept alive by a sile
   std::thread engine([&] {
     served = Server::serve(rules, nullptr, std::move(listening), nullptr, -1).has_value();
   });
-  // It comes to its end, and has hung up before.
+  // The engine ends, and has closed the connection before that.
   char byte = 0;
   CHECK(retry([&] { return ::recv(silent.get(), &byte, 1, 0); }) == 0);
   engine.join();

@@ -37,7 +37,7 @@ TEST_CASE("an engine where no process may run spins for longer, whatever number 
   CHECK_FALSE(patience.spins(4));
   patience.slept(Patience::kSpinNs);
   CHECK(patience.spins(4));
-  // Where others are as well it does not.
+  // If other processes use the processors too, it does not spin.
   patience.switched(7 + Patience::kMostSwitches);
   CHECK(patience.spins(4));
   patience.switched(8 + Patience::kMostSwitches);

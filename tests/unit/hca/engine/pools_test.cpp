@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t kBytes = 64 * 1024;
 constexpr std::uint64_t kPage = 4096;
 
-// A file in memory as a program makes it, and its own mapping.
+// A file in memory as a program makes it, with a mapping of its own.
 struct File {
   explicit File(int seals = F_SEAL_SHRINK, std::uint64_t bytes = kBytes, bool filled = true)
       : fd(::memfd_create("pools-test", MFD_CLOEXEC | MFD_ALLOW_SEALING)), size(bytes) {
@@ -52,7 +52,7 @@ std::vector<std::byte> numbered(std::size_t bytes) {
   return made;
 }
 
-// Of this process, of files of that name.
+// Returns how many mappings of files with that name this process has.
 int mappings() {
   std::ifstream maps("/proc/self/maps");
   int count = 0;
@@ -61,7 +61,7 @@ int mappings() {
   return count;
 }
 
-// A process that is this one, for its memory.
+// Adds this process to the machine, so that the machine reaches its memory.
 ProcessId add_self(Machine& machine, ProcessId id) {
   auto chunks = Chunks::make();
   REQUIRE(chunks);
@@ -87,7 +87,7 @@ TEST_CASE("pools: bytes go in and out of the file, from the offset on that was n
   REQUIRE(made.error == 0);
   CHECK(made.address >= kPools);
   const auto sent = numbered(length);
-  // Ends that are aligned for a number, and others.
+  // Some ends are aligned for a number, and others are not.
   for (const std::uint64_t bytes : {0u, 1u, 3u, 4u, 7u, 8u, 9u, 100u, 4097u}) {
     std::memset(file.at, 0, kBytes);
     for (const std::uint64_t from : {0u, 1u, 5u, 8u}) {
@@ -124,14 +124,14 @@ TEST_CASE("pools: nothing before, behind or between them is reached, nor what ha
   pools.unmap_region(7);
   CHECK_FALSE(pools.read(first.address, bytes));
   CHECK(pools.read(second.address, bytes));
-  // An address is not given again.
+  // An address is not given a second time.
   const auto third = pools.map(file.fd, {100, 1000, true});
   CHECK(third.address > second.address);
   pools.unmap(third.address);
   pools.unmap(second.address);
   CHECK(pools.count() == 0);
   CHECK(pools.bytes() == 0);
-  CHECK(mappings() == 1);  // this test's own
+  CHECK(mappings() == 1);  // the test's own mapping
 }
 
 TEST_CASE("pools: a file that could shrink, lacks memory, or is none in memory is refused") {
@@ -202,7 +202,7 @@ TEST_CASE("pools: pages that are taken away are zeros, and those that do not ans
   CHECK(bytes[0] == std::byte{0});
   CHECK(bytes[kPage] == std::byte{7});
 
-  // A file that has shrunk is as one whose page has failed: the kernel sends the same signal.
+  // If a file has shrunk, the kernel sends the same signal as for a page that has failed.
   const File shrinks(0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -281,11 +281,11 @@ TEST_CASE("pools: from one to another, bytes are copied without a system call's 
   const auto target = machine.map_pool(2, to.fd, {0, kBytes, true});
   REQUIRE(machine.copy(1, source.address, 2, target.address, kBytes));
   CHECK(std::memcmp(to.at, sent.data(), kBytes) == 0);
-  CHECK_FALSE(machine.copy(2, target.address, 1, source.address, kBytes));  // for reading only
+  CHECK_FALSE(machine.copy(2, target.address, 1, source.address, kBytes));  // it is read-only
   CHECK_FALSE(machine.copy(1, source.address, 2, target.address + 1, kBytes));
 }
 
-// By process_vm_readv and writev.
+// The copies use process_vm_readv and process_vm_writev.
 TEST_CASE("pools: between one and other memory, of which either may not be there") {
   const File file;
   const auto sent = numbered(kBytes);

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// A child that holds still, with this process's memory as it was at the fork.
+// A child that does nothing. Its memory is that of this process at the fork.
 struct Child {
   explicit Child(const std::function<void()>& begins = {}) {
     pid = ::fork();
@@ -75,7 +75,7 @@ TEST_CASE("bytes go into and out of another process's memory") {
   const ProcessMemory memory = child.memory();
   const auto sent = numbered(there.size());
   REQUIRE(memory.write(address_of(there.data()), sent));
-  CHECK(there != sent);  // this process's own
+  CHECK(there != sent);  // this process's own bytes
   std::vector<std::byte> back(sent.size());
   REQUIRE(memory.read(address_of(there.data()), back));
   CHECK(back == sent);
@@ -126,7 +126,7 @@ TEST_CASE("memory is there as long as a thread is, the main one or another") {
     begun->fetch_add(1);
     while (ends->load() == 0)
       futex_wait(reinterpret_cast<const std::uint32_t*>(ends), 0, nullptr);
-    ::syscall(SYS_exit, 0);  // of this thread
+    ::syscall(SYS_exit, 0);  // ends this thread only
   };
   const Child child([&] {
     std::thread(sleep).detach();
@@ -144,7 +144,7 @@ TEST_CASE("memory is there as long as a thread is, the main one or another") {
       names.push_back(each.path().filename());
     return names;
   };
-  // The main thread stays in sight, as one that has ended.
+  // The main thread stays listed, as a zombie.
   REQUIRE(eventually([&] {
     std::string line;
     std::getline(std::ifstream(cat(tasks, "/", child.pid, "/stat")), line);
@@ -176,7 +176,7 @@ TEST_CASE("the number of a process that has ended is not trusted, whoever has it
   std::vector<std::byte> bytes(100);
   Child gone;
   const Child here;
-  // As if the kernel had given the number of the one that ended to the one that lives.
+  // The kernel might give the number of the child that ended to the one that lives.
   const ProcessMemory memory(here.pid, gone.descriptor());
   REQUIRE(memory.read(address_of(bytes.data()), bytes));
   gone.end();

@@ -1,5 +1,5 @@
-// Memory that has held a key is wiped before it is given back: whoever reads what a process leaves
-// behind finds none.
+// Tests that memory that has held a key is wiped before it is given back. A reader of the memory
+// that a process leaves behind must find no key.
 #include <malloc.h>
 #include <sys/socket.h>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-// What is looked for in memory that is given back, and how often it was found.
+// The secrets to find in memory that is given back, and how often one was found.
 constexpr std::size_t kPiece = 16;
 std::array<std::array<char, kPiece>, 3> pieces;
 std::atomic<std::size_t> watched{0};
@@ -33,7 +33,7 @@ void look(const void* block) {
     if (::memmem(block, bytes, pieces[i].data(), kPiece) != nullptr) ++found;
 }
 
-// From now until the end of this.
+// Watches for the secrets as long as it exists.
 class Watch {
  public:
   explicit Watch(std::initializer_list<std::string_view> secrets) {
@@ -101,7 +101,7 @@ TEST_CASE("what is told of a job leaves no key behind, whether it is understood 
     auto fabric = Fabric::listen(copy);
     REQUIRE(fabric.has_value());
     CHECK(fabric->is_of(*record));
-    record->listen = *Endpoint::parse("192.0.2.1:1");  // nobody has it
+    record->listen = *Endpoint::parse("192.0.2.1:1");  // no machine has this address
     CHECK_FALSE(Fabric::listen(*record).has_value());
   }
   CHECK(watch.count() == 0);

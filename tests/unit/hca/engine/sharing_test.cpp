@@ -1,4 +1,5 @@
-// Copies that a process shares with the engine: the engine's side here, the library's in children.
+// Tests copies that a process shares with the engine. The engine's side runs here, and the
+// library's side in children.
 #include "hca/engine/sharing.h"
 
 #include <sched.h>
@@ -34,7 +35,7 @@ namespace {
 
 constexpr std::size_t kBytes = 512 * 1024;
 
-// What the engine and the process share, and what the test wants to know of it.
+// The memory that the engine and the process share, with counters for the test.
 struct Shared {
   ProcessPage page;
   std::atomic<std::uint32_t> moved{0};  // parts
@@ -57,8 +58,8 @@ ProcessMemory memory_of(pid_t pid) {
   return {pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
 }
 
-// A process that helps, and this one, which is engine and other process at once. Both have the
-// buffers at the same addresses.
+// A child that helps, and this process, which is both the engine and the process at the other end.
+// Both have the buffers at the same addresses.
 struct Two {
   explicit Two(const std::function<void(Two&)>& body) {
     std::memset(buffer, 1, kBytes);
@@ -83,14 +84,14 @@ struct Two {
   Two(const Two&) = delete;
   Two& operator=(const Two&) = delete;
 
-  // As a program that polls for ever.
+  // Acts as a program that polls for ever.
   static void polls(Two& two) {
     library::Helper helper;
     helper.begin(two.shared->page);
     for (;;)
       if (helper.help([] { return false; })) two.shared->moved.fetch_add(1);
   }
-  // Takes a part, and holds it.
+  // Takes a part of a copy and holds it.
   static Errand& takes(Two& two) {
     ErrandBoard& board = two.shared->page.board;
     board.thread.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
@@ -107,7 +108,7 @@ struct Two {
     return std::all_of(buffer + from, buffer + kBytes, [=](char each) { return each == value; });
   }
   bool offers() { return sharing.polls() && sharing.offers(kBytes); }
-  // Until the process has moved something of a copy, which it does once they have met.
+  // Copies until the process has moved parts of a copy, which it does once the two have met.
   void shares(ErrandKind kind) {
     const std::uint32_t before = shared->moved.load();
     REQUIRE(
@@ -133,7 +134,7 @@ TEST_CASE("hca sharing: a process that polls moves parts, and all arrives, in bo
     REQUIRE(two.copy(ErrandKind::push));
     REQUIRE(two.is(2));
   }
-  // What it is given, it gives back.
+  // The process gets bytes by a pull, and a push gives the same bytes back.
   std::memset(two.buffer, 5, kBytes);
   REQUIRE(two.copy(ErrandKind::pull));
   std::memset(two.buffer, 1, kBytes);
@@ -159,7 +160,8 @@ TEST_CASE("hca sharing: a process that does not poll is offered nothing, and hol
       ::pause();
   });
   CHECK_FALSE(two.offers());
-  two.shared->page.board.willing.store(1);  // it did, and does something else now
+  // The process was willing, and does something else now.
+  two.shared->page.board.willing.store(1);
   REQUIRE(two.offers());
   REQUIRE(two.copy(ErrandKind::push));
   CHECK(two.is(2));
@@ -204,7 +206,7 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
     Two::polls(world);
   });
   REQUIRE(eventually([&] { return two.offers(); }));
-  // Now and then it is too late for a part.
+  // The process is sometimes too late to take a part.
   REQUIRE(eventually([&] {
     std::memset(two.buffer, 1, kBytes);
     two.shared->page.board.willing.store(1);
@@ -215,7 +217,8 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
         [](const Errand& errand) { return errand.state.load() == ErrandState::begun; });
   }));
   std::memset(two.buffer, 3, kBytes);
-  for (int i = 0; i < 100; ++i) {  // as long as it may still look at what stands there
+  // The process is not asked as long as it may still use the old part.
+  for (int i = 0; i < 100; ++i) {
     two.shared->page.board.willing.store(1);
     REQUIRE_FALSE(two.offers());
   }
@@ -223,7 +226,7 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
   REQUIRE(eventually([&] { return two.shared->step.load() != 0; }));
   CHECK(two.shared->step.load() == 2);
   CHECK(two.is(3));
-  two.shares(ErrandKind::push);  // it is as any other again
+  two.shares(ErrandKind::push);  // it helps again as any other process
 }
 
 TEST_CASE("hca sharing: a process that ends with a part ends the copy, and blocks nobody") {
@@ -242,7 +245,7 @@ TEST_CASE("hca sharing: memory that is not there fails the copy, whoever comes t
   Two two(Two::polls);
   two.shares(ErrandKind::push);
   const std::size_t page = 4096;
-  // Of this process; a part of the process's own copy reaches it.
+  // The page is one of this process. The part that the process itself copies reaches it.
   REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_NONE) == 0);
   CHECK_FALSE(two.copy(ErrandKind::push));
   REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_READ | PROT_WRITE) == 0);
@@ -251,7 +254,7 @@ TEST_CASE("hca sharing: memory that is not there fails the copy, whoever comes t
 }
 
 TEST_CASE("hca sharing: a process that is gone is not offered to be written to") {
-  // Its number may be another one's by now.
+  // The number of the dead process may belong to another one by now.
   Two two(Two::polls);
   two.shares(ErrandKind::push);
   const pid_t gone = ::fork();
@@ -294,7 +297,7 @@ TEST_CASE("hca sharing: what an engine that has ended had offered is left alone"
   CHECK_FALSE(helper.help([] { return true; }));
   CHECK(errand.state.load() == ErrandState::offered);
   CHECK(helper.help([] { return false; }));
-  CHECK(errand.state.load() == ErrandState::refused);  // it is of nobody
+  CHECK(errand.state.load() == ErrandState::refused);  // no engine owns it
 }
 
 TEST_CASE("hca sharing: programs whose process numbers are of another space do not help") {

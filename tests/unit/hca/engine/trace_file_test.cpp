@@ -90,7 +90,7 @@ TEST_CASE("spans of one queue pair do not overlap: each shows how long it was th
   const Moment first = trace->time(), second = trace->time();
   trace->executed({1, 3, QpType::rc, Opcode::send, 1, 0}, first, Status::success);
   trace->executed({1, 3, QpType::rc, Opcode::send, 2, 0}, second, Status::success);
-  // Taken before anybody looked on.
+  // This request was taken before a watcher looked on.
   trace->executed({1, 4, QpType::rc, Opcode::send, 3, 0}, 0, Status::success);
   trace->write();
   const Json spans = named(folder.events(), "send");

@@ -1,5 +1,6 @@
-// A thread that executes tasks, on a device in memory: it is there when it is needed, sleeps
-// otherwise, and works beside the program's own threads. Run under the thread sanitizer, too.
+// Tests a thread that executes tasks, on a device in memory. The thread exists when it is needed,
+// sleeps otherwise, and works beside the program's own threads. The test runs under the thread
+// sanitizer, too.
 #include "hca/progress/device_tasks.h"
 
 #include <sched.h>
@@ -95,7 +96,7 @@ struct Device {
     REQUIRE(count == 1);
     return wc;
   }
-  // Something of the device itself, which the thread does not know.
+  // Makes the device itself send a message, of which the thread does not know.
   void arrive(ibv_qp* from) {
     ibv_send_wr wr{}, *bad = nullptr;
     wr.opcode = IBV_WR_SEND;
@@ -103,7 +104,7 @@ struct Device {
   }
 };
 
-// Until the device has delivered `count` messages to a queue that is none of the tasks'.
+// Waits until the device has delivered `count` messages to a queue that tasks do not use.
 void await_polled(Device& device, ibv_cq* plain, int count) {
   ibv_wc wc{};
   while (count > 0) {
@@ -113,7 +114,7 @@ void await_polled(Device& device, ibv_cq* plain, int count) {
   }
 }
 
-// One side is the tasks', the other the device's own.
+// One side belongs to the tasks, and the other to the device itself.
 struct Chain {
   explicit Chain(Device& device) {
     arrivals = device.cq();
@@ -169,7 +170,7 @@ TEST_CASE("hca progress: a chain goes on where a device refused to tell of what 
   Device device;
   device.loopback.tells = false;
   Chain chain(device);
-  device.loopback.when_asked_to_tell = [&] {  // on the thread: nothing is asserted
+  device.loopback.when_asked_to_tell = [&] {  // the thread runs it: nothing is asserted
     ibv_send_wr wr{}, *bad = nullptr;
     wr.opcode = IBV_WR_SEND;
     device.tasks.own().post_send(chain.before, &wr, &bad);
@@ -198,7 +199,7 @@ TEST_CASE("hca progress: queues where nothing comes are not asked again and agai
   const int before = Loopback::polls(silent);
   for (int i = 0; i < 30; ++i)
     round();
-  // Who arms it looks once more, as something may have come meanwhile.
+  // The thread that arms the queue looks once more, as a completion may have come meanwhile.
   CHECK(Loopback::polls(silent) - before <= 2);
 }
 
@@ -239,7 +240,7 @@ TEST_CASE("hca progress: a completion queue that is not polled runs over, and sa
   ibv_wc wc[16];
   CHECK(device.tasks.poll_cq(small, 16, wc) == 4);
   CHECK(device.tasks.poll_cq(small, 16, wc) == -1);
-  CHECK(device.tasks.poll_cq(sent, 1, wc) == 0);  // the fifth never counted
+  CHECK(device.tasks.poll_cq(sent, 1, wc) == 0);  // the fifth was never counted
 }
 
 TEST_CASE("hca progress: what the device refuses when it is released ends the queue pair") {
@@ -256,7 +257,7 @@ TEST_CASE("hca progress: what the device refuses when it is released ends the qu
   CHECK(second.wr_id == 2);
   CHECK(second.status == IBV_WC_WR_FLUSH_ERR);
   CHECK(from->state == IBV_QPS_ERR);
-  // At once, it is the poster who is told.
+  // If the device refuses at once, the call that posts returns the error.
   ibv_qp* const direct = device.qp(sent, sent);
   CHECK(device.try_send(direct, 3) == EINVAL);
 }
@@ -345,7 +346,8 @@ TEST_CASE("hca progress: threads post and poll beside the one that executes, and
 TEST_CASE("hca progress: nothing is calculated for a queue pair that is gone") {
   Loopback loopback;
   DeviceTasks tasks(loopback.context(), Loopback::calls());
-  constexpr std::size_t kNumbers = 65536;  // too many to be calculated by who posts
+  // These are so many that the posting thread does not calculate them itself.
+  constexpr std::size_t kNumbers = 65536;
   std::vector<std::int64_t> from(kNumbers, 1), to(kNumbers);
   const auto sge = [](std::vector<std::int64_t>& numbers) {
     return ibv_sge{reinterpret_cast<std::uint64_t>(numbers.data()),
@@ -372,7 +374,7 @@ TEST_CASE("hca progress: nothing is calculated for a queue pair that is gone") {
       REQUIRE(tasks.destroy_qp(mq) == 0);
     }
     std::ranges::fill(to, -1);
-    // One more, behind what is left of the others.
+    // One more queue calculates behind what is left of the others.
     ibv_qp* other = nullptr;
     REQUIRE(tasks.create_mq(loopback.pd(), cq, 8, other) == 0);
     std::vector<std::int64_t> sum(kNumbers);

@@ -1,6 +1,6 @@
 // A device in memory: reliable connections within the process, which deliver when they are posted,
-// and completion queues that tell of what comes. As far as DeviceTasks needs one, and faulty where
-// a test says so.
+// and completion queues with events. It does only what DeviceTasks needs, and fails where a test
+// says so.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -29,16 +29,18 @@ class Loopback {
   static progress::VerbsCalls calls();
   static void connect(ibv_qp* a, ibv_qp* b);
 
-  // How often a completion queue was polled by anybody, and the most completions that it held.
+  // Return how often a completion queue was polled by any caller, and the most completions that it
+  // held.
   static int polls(const ibv_cq* cq);
   static std::size_t most_held(const ibv_cq* cq);
-  // Whether its next completion is told of.
+  // Returns true if the next completion of the queue causes an event.
   static bool is_armed(const ibv_cq* cq);
-  // From here on nothing is told.
+  // If false, the device sends no events from now on.
   std::atomic<bool> tells{true};
-  // Runs once, in whoever asks next to be told: for what comes at that very moment.
+  // Runs once, in the next thread that asks for an event. So a completion can come at that very
+  // moment.
   std::function<void()> when_asked_to_tell;
-  // The next send completes so.
+  // The next send completes with this status.
   std::atomic<int> next_status{IBV_WC_SUCCESS};
   std::atomic<bool> refuses_sends{false};
 

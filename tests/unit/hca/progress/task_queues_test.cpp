@@ -1,4 +1,4 @@
-// Held requests, waits and releases, without a device: what is done, in which order, and what
+// Tests held requests, waits and releases without a device: what is done, in which order, and what
 // completes.
 #include "hca/progress/core/task_queues.h"
 
@@ -9,7 +9,7 @@
 namespace scela::hca::progress::task_queues_test {
 namespace {
 
-// Notes what it is asked; the device's queues are as long as the test says.
+// Notes the calls of the queues. The device's queues are as long as the test says.
 class Notes final : public Host {
  public:
   Posted post_send(PairId pair, const Entry& entry) override {
@@ -143,7 +143,7 @@ TEST_CASE("hca progress: waits count from a base, which the last of several move
   const PairId first = b.pair(), second = b.pair();
   const CountId count = b.queues.add_count();
   b.queues.counted(count);
-  b.wait(first, count, 1, 1, false);  // came early
+  b.wait(first, count, 1, 1, false);  // the completion came early
   b.wait(second, count, 3, 2, false);
   b.wait(second, count, 2, 3, true);  // the base is 3 now
   b.wait(first, count, 1, 4, true);
@@ -162,7 +162,7 @@ TEST_CASE("hca progress: waits count from a base, which the last of several move
   CHECK(b.notes.watched.empty());
 }
 
-// As CORE-Direct's, which compares a completion queue's producer index.
+// CORE-Direct's waits do so too: they compare a completion queue's producer index.
 TEST_CASE("hca progress: a wait counts completions that tell of an error as it counts others") {
   Bench b;
   const CountId steps = b.queues.add_count();
@@ -265,7 +265,7 @@ TEST_CASE("hca progress: a failure flushes what is held or waits, behind what th
   b.run();
   b.sent(pair, Status::remote_access);
   CHECK(b.notes.completed.front() == done(1, Status::remote_access));
-  CHECK(b.notes.watched == std::set<CountId>{b.sends});  // who waited waits no more
+  CHECK(b.notes.watched == std::set<CountId>{b.sends});  // the failed wait watches no more
   b.sent(pair, Status::flushed);
   Completions sends;
   for (const auto& one : b.notes.completed)
@@ -276,7 +276,7 @@ TEST_CASE("hca progress: a failure flushes what is held or waits, behind what th
       std::ranges::count(b.notes.completed, done(5, Status::flushed, true));
   CHECK(flushed_receive == (connected ? 1 : 0));
   CHECK(b.notes.watched.empty());
-  // What is posted from now on.
+  // Requests that are posted from now on are flushed.
   b.request(pair, 6);
   b.run();
   CHECK(b.notes.completed.back() == done(6, Status::flushed));
