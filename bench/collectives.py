@@ -26,7 +26,7 @@ SUITES = ["two", "four", "overlap", "apart", "progress", "census", "sweep", "cha
 HEADINGS = {"two": "Collective operations of two ranks", "four": "Collective operations of more ranks than processors",
             "overlap": "Overlap of collective operations and computation",
             "apart": "Overlap of collective operations by the engine, ranks on one processor",
-            "progress": "Overhead of collective operations that are helped on", "census": "Memory and queue pairs of collective operations",
+            "progress": "Overhead of collective operations with progress calls", "census": "Memory and queue pairs of collective operations",
             "sweep": "Collective operations over ranks and nodes", "chapter4": "Offloaded allgathers, flat and by leaders",
             "posting": "Posting a collective operation", "sort": "Sorting by collective operations"}
 BLOCKING = "allreduce,bcast,barrier,allgather,alltoall"
@@ -163,9 +163,9 @@ def shown(names):
 
 
 def progress_body(results):
-    text = ("\nMedians, microseconds. What a computation that takes as long as the operation does not hide of it: the operation with the"
-            " computation beside\nit, less the computation alone; in one part, and in parts of so many bytes of the size with a test in"
-            " between (N5).\n")
+    text = ("\nMedians, microseconds. The overhead is the part of an operation that a computation of the same length does not hide: the time"
+            " of both together\nless that of the computation alone. The computation runs in one part, or in parts of so many bytes of the"
+            " size with a test between them (N5).\n")
     for call in results["progress"]:
         text += said(call) + "\n" + collective_figures.progress_table(call["rows"])
     return text + shown(pictures(results, "progress"))
@@ -175,12 +175,12 @@ def census_body(results):
     *runs, counted = results["census"]
     found = collective_figures.all_of({"runs": runs}, "runs")
     flat, leaders = collective_figures.FLAT, collective_figures.HIERARCHICAL
-    return ("\nTable 4.2, flat allgathers: memory of a rank after the operation, and what it has connections for. Three queue pairs for each"
+    return ("\nTable 4.2, flat allgathers: memory of a rank after the operation, and its connections. Three queue pairs for each"
             " peer and two\nof the rank's own are the adapter's; the thesis's figures are those of 128 ranks on 16 nodes.\n"
             + "".join(said(call) for call in runs) + "\n" + collective_figures.queue_table(found, flat, False)
-            + "\nTable 4.3, by leaders. What lists need counts what leaves a node, as in the thesis.\n\n"
+            + "\nTable 4.3, by leaders. The queue pairs by lists are those that leave a node, as in the thesis.\n\n"
             + collective_figures.queue_table(found, leaders, True)
-            + "\nBy the lists alone, of as many ranks as there. Bruck's is 39, not 42: the rank half the ring ahead is also the one half the"
+            + "\nFrom the lists alone, for as many ranks as in the thesis. Bruck's is 39, not 42: the rank half the ring ahead is also the one half the"
             " ring behind.\n" + said(counted) + "\n" + collective_figures.list_table(counted["rows"]))
 
 
@@ -188,7 +188,7 @@ def sweep_body(results):
     rows = swept_rows(results)
     cells = [[row["contestant"], row["op"], row["ranks"], row["asked_nodes"], row["bytes"], row.get("algorithm", ""), short(row["median_us"]),
               short(row["min_us"]), short(row["max_us"]), short(row.get("ratio"))] for row in rows]
-    return ("\nMedians, microseconds. The ratio is ScELA's by the other's; below 1 ScELA is ahead.\n"
+    return ("\nMedians, microseconds. The ratio is ScELA's figure over the other's; below 1 ScELA is ahead.\n"
             + "".join(said(call) for call in results["sweep"]) + "\n"
             + table(["contestant", "op", "ranks", "nodes", "bytes", "algorithm", "median_us", "min_us", "max_us", "ratio"], cells)
             + shown(pictures(results, "sweep")))
@@ -236,12 +236,12 @@ def body(results, suite):
     text = launch_report.stated(results["command"], results, results["date"], results["machine"],
                                 [f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"], suite)
     if suite == "posting":
-        return (text + "\nA cached plan is bound to bytes and begun up to where it waits first; messages cost nothing, so this is what lists add to"
+        return (text + "\nA cached plan is bound to bytes and begun up to its first wait. Messages cost nothing here, so the figures are what lists add to"
                 " them. Medians of 201\nbatches of 100. Target: less than 3 us, without an allocation (counted: `collectives_allocations_test`; through a"
                 " communicator: `communicator_allocations_test`).\n\n" + results[suite][0]["text"])
     if suite in SPECIAL:
         return text + SPECIAL[suite](results)
-    text += "\nMedians. The ratio is ScELA's by the other's; below 1 ScELA is ahead.\n"
+    text += "\nMedians. The ratio is ScELA's figure over the other's; below 1 ScELA is ahead.\n"
     for call in results[suite]:
         columns = COLUMNS.get("overlap" if suite == "apart" else suite, USUAL)
         cells = [[row["contestant"], *(short(row.get(name)) if isinstance(row.get(name), float) else row.get(name, "")

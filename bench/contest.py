@@ -24,7 +24,8 @@ def parser(doc, suites, repeat, rounds="rounds after the warm-up"):
     made.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
     made.add_argument("--results", help="write the figures to this JSON file")
     made.add_argument("--render", help="do not measure: take the figures from this JSON file")
-    made.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
+    made.add_argument("--docs", help="write the tables into this Markdown file, or into the pages of this folder that "
+                      "have the sections; curves beside them")
     return made
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures 3.3 and 3.4 and Table 3.1 of the founding thesis anew, from simulated and measured exchanges.
 
-  bench/exchange_model.py [--build DIR] [--large N] [--results FILE | --render FILE] [--docs docs/benchmarks.md]
+  bench/exchange_model.py [--build DIR] [--large N] [--results FILE | --render FILE] [--docs docs/results]
 
 Simulated: the agents' own code under assumed costs (tests/sim/exchange_run). Measured: what bench/pmi.py has recorded in
 bench/pmi.json. Prints the section; with --docs, replaces it there and draws figures/ beside it.
@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--large", type=int, default=10000, metavar="N", help="agents of the large tree (default: 10,000)")
     parser.add_argument("--results", help="write the figures to this JSON file")
     parser.add_argument("--render", help="do not simulate: take the figures from this JSON file")
-    parser.add_argument("--docs", help="write the section into this Markdown file, pictures below it")
+    parser.add_argument("--docs", help="write the section into this Markdown file, or into the page of this folder that has it; pictures below")
     options = parser.parse_args()
     if options.render:
         with open(options.render, encoding="utf-8") as f:

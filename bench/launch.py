@@ -2,8 +2,8 @@
 """Launch time on simulated nodes: scela-run beside MPICH's Hydra and beside the floor of the machine.
 
   bench/launch.py [--build DIR] [--suites target,grid,barrier,memory,exchange] [--repeat N] [--quick]
-                  [--results FILE.json] [--docs docs/benchmarks.md]
-  bench/launch.py --render FILE.json --docs docs/benchmarks.md
+                  [--results FILE.json] [--docs docs/results]
+  bench/launch.py --render FILE.json --docs docs/results
 
 Contestants take turns within one run. Hydra gets as many host names as there are simulated nodes and its
 `fork` launcher, so that neither side pays for ssh; it is given the bare PMI-1 client only, since it dies of

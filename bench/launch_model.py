@@ -2,7 +2,7 @@
 """Table 2.1 and the curve of Fig. 2.7 of the founding thesis, from the launch model, as Markdown and SVG.
 
   bench/launch_model.py [--build DIR] [--set NAME:T_CONN,T_NLA,T_LAUNCH[,HOP]]... [--ppn N]
-                        [--docs docs/benchmarks.md]
+                        [--docs docs/results]
 
 Prints the section; with --docs, replaces it there and writes launch-model-*.svg beside it. Constants are
 milliseconds; the defaults, and where they come from, stand in bench/launch_model.cpp.
@@ -52,7 +52,7 @@ def body(model, command):
             "Spawn times in seconds, with agents / without (Table 2.1: n (T_conn + T_nla) + c T_launch against "
             "n c (T_conn + T_launch)), then the launch of jobs of "
             f"{model['ppn']} ranks a node to 32,768 (Fig. 2.7) and to a million ranks. In the tree an agent starts its children "
-            "one by one, which is what a launcher that waits for each would do, or together, as ScELA does; ranks "
+            "one by one, as a launcher does that waits for each, or together, as ScELA does. Ranks "
             "are started when all agents have reported.\n"]
     for constants in model["sets"]:
         text.append(f"Constants \"{constants['name']}\": T_conn {constants['conn']:g} ms, T_nla {constants['nla']:g} ms, "
@@ -65,7 +65,7 @@ def body(model, command):
         if row and model["sets"][0]["name"] == "thesis":
             text.append(f"The thesis measured about {old} s without agents and about {new} s with them at {ranks:,} ranks, "
                         f"MPI_Init included. The model gives {seconds(row['without'])} s and {seconds(row['together'])} to "
-                        f"{seconds(row['flat'])} s for spawning alone: beyond it lie the exchange in MPI_Init and, without agents, "
+                        f"{seconds(row['flat'])} s for spawning alone. The measured times also have the exchange in MPI_Init and, without agents, "
                         f"connections that are refused and tried again at one controller.\n")
     return "\n".join(text)
 

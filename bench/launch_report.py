@@ -1,18 +1,22 @@
-"""Tables, curves and the sections of docs/benchmarks.md: the words that all benchmarks share, and those of the
+"""Tables, curves and the sections of docs/results: the words that all benchmarks share, and those of the
 figures that launch.py measured.
 
 Nothing is typed by hand: the same JSON file gives the same text. Other benchmarks' sections stay.
 """
+import glob
 import os
 import re
+import sys
+import textwrap
 
 import plot_svg
 
-INTRO = """# Benchmarks
+INTRO = """# Results
 
 Every section is written by the command that it names, from one run, with the machine, the date and the commit.
 Simulated nodes share the cores of one machine: compare ratios, not absolute times.
 """
+COLUMNS = 150  # of a line of prose; tables stay as wide as they are
 
 
 def stated(command, commit, date, machine=None, details=(), suite=None):
@@ -73,7 +77,7 @@ def target_section(results):
             row_of("bare", "client", 0.5), row_of("libc", "client", None),
             row_of("libc", "noop", 1.5), row_of("bare", "noop", None)]) +
         "\nThe client does init, one barrier and finalize; the no-op ends at once. Each is linked statically, with "
-        "and without the C library, whose start-up costs the same under every launcher (bench/tiny.h). The floor "
+        "and without the C library. Its start-up costs the same under every launcher (bench/tiny.h). The floor "
         f"is 64 execs of `scela-nla {results['agent_noop']}` and 512 posix_spawns of the no-op, the fastest of "
         f"{floor_forms(libc)} with the C library and {floor_forms(bare)} bare (spawners x children unreaped: "
         "ms, medians).\n")
@@ -215,20 +219,50 @@ def curves(results):
     }
 
 
+def wrapped(text):
+    """The Markdown text with its long lines of prose broken. A date, a commit and a command stay on the line of the word that
+    names them, where tests/style/check_coverage.py looks for them."""
+    lines = []
+    for line in text.splitlines():
+        if len(line) <= COLUMNS or line.startswith(("|", "!", "#", "    ")):
+            lines.append(line)
+            continue
+        kept = re.sub(r"\b(Date|Commit|Command): (?=\S)", "\\1:\0", line)
+        lines += [part.replace("\0", " ") for part in textwrap.wrap(
+            kept, COLUMNS, break_long_words=False, break_on_hyphens=False, subsequent_indent="  " if line.startswith("- ") else "")]
+    return "\n".join(lines) + "\n"
+
+
 def replace_section(text, heading, body):
     """The Markdown text with this section's body, at its old place or at the end."""
-    block = f"## {heading}\n\n{body}"
+    block = f"## {heading}\n\n{wrapped(body)}"
     pattern = re.compile(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", re.M | re.S)
     if pattern.search(text):
         return pattern.sub(lambda _: block + "\n", text).rstrip("\n") + "\n"
     return text.rstrip("\n") + "\n\n" + block
 
 
+def page_with(folder, heading):
+    """The page of the folder that has this section."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.md"))):
+        with open(path, encoding="utf-8") as f:
+            if f"\n## {heading}\n" in f.read():
+                return path
+    sys.exit(f"cannot write the section '{heading}': no page of {folder} has it (write this heading into the page where it belongs)")
+
+
 def put_sections(named, path=None, pictures=None):
     """Prints the sections, [(heading, body)], or puts them into the page at `path`, and pictures, {file name: SVG
-    text}, beside it."""
+    text}, beside it. If `path` is a folder, each section goes into the page of the folder that has it."""
     if not path:
         print("\n".join(f"## {heading}\n\n{body}" for heading, body in named))
+        return
+    if os.path.isdir(path):
+        pages = {}
+        for heading, body in named:
+            pages.setdefault(page_with(path, heading), []).append((heading, body))
+        for page, parts in pages.items():
+            put_sections(parts, page, pictures)
         return
     text = INTRO
     if os.path.exists(path):

@@ -2,8 +2,8 @@
 """Launch over ssh on simulated hosts: scela-run beside pdsh, clush, Hydra, Open MPI's mpirun, srun and plain ssh.
 
   bench/launch_ssh.py [--run SCELA-RUN] [--suites equal,defaults,...] [--repeat N] [--hosts 1,8,...] [--quick]
-                      [--shares N] [--results FILE.json] [--docs docs/benchmarks.md]
-  bench/launch_ssh.py --render FILE.json --docs docs/benchmarks.md
+                      [--shares N] [--results FILE.json] [--docs docs/results]
+  bench/launch_ssh.py --render FILE.json --docs docs/results
 
 Contestants take turns within one run, on the same hosts (tests/cluster), each with a real sshd. Suites:
   equal     hostname on N hosts; sshd takes one key exchange only, curve25519-sha256

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How long a job takes to leave nothing, whatever ended it: from that moment until the last process of the job
-is gone and its directories are removed.
+"""How long a job takes to end, by each cause: from that moment until the last process of the job is gone and its
+directories are removed.
 
-  bench/leave.py [--build DIR] [--repeat N] [--docs docs/benchmarks.md]
+  bench/leave.py [--build DIR] [--repeat N] [--docs docs/results]
 
 Seven nodes of degree 2 with two ranks each, every rank with a daemon beside it, all of which ignore SIGTERM,
 SIGINT and SIGHUP; so every end lasts at least the grace. Prints the section; with --docs, replaces it there.
@@ -17,7 +17,7 @@ import launch_report
 import measure
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HEADING = "Time until nothing is left"
+HEADING = "Time until a job's processes and directories are gone"
 GRACE_S = 1
 TARGET_S = 2
 
@@ -96,8 +96,8 @@ def main():
     met = "met" if worst <= GRACE_S + TARGET_S else "missed"
     text = (launch_report.stated(f"bench/leave.py --repeat {args.repeat}", measure.commit(ROOT), measure.today(),
                                  measure.machine(), [f"load {before:.1f} before"]) +
-            f"\nms from what ended the job until its last process and its last directory are gone; {args.repeat} runs each. "
-            f"{tests.NODES} nodes of degree 2, {tests.PPN} ranks each, every rank with a daemon of its own, all of which ignore "
+            f"\nms from the event that ends the job until its last process and its last directory are gone; {args.repeat} runs each. "
+            f"{tests.NODES} nodes of degree 2 have {tests.PPN} ranks each. Every rank has a daemon of its own, and all of them ignore "
             f"SIGTERM; the grace is {GRACE_S} s. Longest {worst:.2f} s (target at most {TARGET_S} s plus the grace: {met}).\n\n" +
             launch_report.table(["cause", "median", "longest"], rows))
     launch_report.put_sections([(HEADING, text)], args.docs)

@@ -19,7 +19,7 @@ from launch_report import table
 SUITES = ["node", "pairs", "between", "memory", "overlap", "noise"]
 HEADINGS = {"node": "Messages on a node", "pairs": "Messages of more ranks than processors",
             "between": "Messages between nodes", "memory": "Memory and queue pairs of ranks",
-            "overlap": "Overlap of messages and computation", "noise": "Delays that others feel"}
+            "overlap": "Overlap of messages and computation", "noise": "Delays that are passed on to other ranks"}
 PATTERNS = "all,BT,CG,EP,FT,IS,LU,MG,SP"
 
 
@@ -80,7 +80,7 @@ USUAL = ["bytes", "median_us", "min_us", "max_us", "mb_s", "messages_s"]
 def body(results, suite):
     text = launch_report.stated(results["command"], results, results["date"], results["machine"],
                                 [f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"], suite)
-    text += "\nMedians. The ratio is the channel's by the other's (of `memory`: KiB by rank); below 1 the channel is ahead.\n"
+    text += "\nMedians. The ratio is the channel's figure over the other contestant's (of `memory`: KiB a rank); below 1 the channel is ahead.\n"
     for call in results[suite]:
         columns = COLUMNS.get(suite, USUAL)
         cells = [[row["contestant"], *(short(row.get(name)) if isinstance(row.get(name), float) else row.get(name, "")

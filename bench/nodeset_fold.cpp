@@ -1,5 +1,5 @@
 // Prints how long 100,000 node names take to become a set and its folded text, per kind of name.
-// The target is 50 ms for each kind (docs/benchmarks.md).
+// The target is 50 ms for each kind (docs/results/launch.md).
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

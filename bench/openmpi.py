@@ -2,8 +2,8 @@
 """Programs of Debian's Open MPI and clients of libpmix: scela-run --pmi pmix beside Open MPI's own mpirun.
 
   bench/openmpi.py [--run SCELA-RUN] [--suites LIST] [--repeat N] [--quick] [--before AGENT] [--results FILE.json]
-                   [--docs docs/benchmarks.md]
-  bench/openmpi.py --render FILE.json --docs docs/benchmarks.md
+                   [--docs docs/results]
+  bench/openmpi.py --render FILE.json --docs docs/results
 
 Contestants take turns within one run. Suites:
   ssh     MPI_Init, a line of each rank, MPI_Finalize over ssh, on the same hosts (tests/cluster) with a real sshd each that
@@ -204,8 +204,8 @@ def weight_text(row):
         memory, each = rows[name]["memory"], rows[name]
         return [f"{each['file'] / 1024:.0f}", *(memory[kind]["median"] for kind in ("private", "pss", "rss")), spread(each["launch"])]
 
-    return (f"\nThe agent in jobs of {row['nodes']} x {row['ppn']} ranks that speak no PMIx: KiB of its file, and of memory, median, while "
-            "all ranks sleep in a barrier; ms of a job whose ranks end at once.\n\n" +
+    return (f"\nThe agent in jobs of {row['nodes']} x {row['ppn']} ranks that use no PMIx: KiB of its file, and of memory, median, while "
+            "all ranks sleep in a barrier; ms of a job in which all ranks end at once.\n\n" +
             table(["agent", "file", "private", "proportional", "resident", "launch"],
                   [[f"before there was PMIx ({row['commit']})", *cells("before")], ["now", *cells("now")]]))
 
@@ -225,7 +225,7 @@ def sections(results):
             text += globals()[f"{suite}_text"](row)
     yield "Open MPI and PMIx", (
         "Median (least; quartiles); contestants in turns. `hello` is MPI_Init, a line, MPI_Finalize. CPU is what the kernel charges to the control groups of the hosts and the "
-        f"head. Both are told {', '.join(f'{k}={v}' for k, v in COMPONENTS.items())}.\n" + text)
+        f"head. Both launchers are told {', '.join(f'{k}={v}' for k, v in COMPONENTS.items())}.\n" + text)
 
 
 def versions(options):

@@ -1,4 +1,4 @@
-"""Sections and curves of docs/benchmarks.md from the figures that bench/launch_ssh.py measured."""
+"""Sections and curves of docs/results from the figures that bench/launch_ssh.py measured."""
 import launch_report
 import plot_svg
 from launch_report import spread, table
@@ -9,8 +9,8 @@ SSH_BASED = ["pdsh", "clush", "hydra", "open_mpi"]
 TURNS = "Median (least; quartiles); contestants in turns."
 ACCOUNTED = ("CPU time is what the kernel charges to the control groups of the hosts and of the head: other work on the machine "
              "is not in it.")
-BESIDE = ("`ssh` is one OpenSSH client a host in the background of one shell: no launcher at all. srun's daemons already run "
-          "and need no key exchange: it is reported beside.")
+BESIDE = ("`ssh` is one OpenSSH client a host in the background of one shell, without a launcher. srun's daemons already run "
+          "and need no key exchange, so srun is no peer in the ratios.")
 
 
 def stated(results, suite):
@@ -114,8 +114,8 @@ def defaults_section(results):
             ratio = median(times[peer]) / median(times["scela"])
             lines.append(f"- {row['hosts']} hosts: {ratio:.1f} x faster than the best ssh-based peer, {NAMES[peer]} (target at least "
                          f"3: {'met' if ratio >= 3 else 'missed'}).")
-    return "Launch over ssh with everyone's defaults", (
-        f"As above, but sshd takes what it takes by default: OpenSSH's clients choose the post-quantum sntrup761x25519. {TURNS} "
+    return "Launch over ssh with default key exchanges", (
+        f"As above, but every sshd has its default key exchanges: OpenSSH's clients choose the post-quantum sntrup761x25519. {TURNS} "
         f"{runs(rows)}.\n\n" + three_tables(rows) + "\n" + "\n".join(lines) + "\n")
 
 
@@ -158,8 +158,8 @@ def output_section(results):
               [[names[name], spread(each["wall"], 1, 2), f"{total / median(each):.0f}", f"{median(each, 'machine'):.2f}",
                 "yes" if each["intact"] else "NO", each["checked"]] for name, each in times.items()]) +
         f"\nOver Hydra's: plain {verdict(plain[0], 1)}; labelled {verdict(label[0], 1)}. With --flat: plain {verdict(plain[1], 1)}; "
-        f"labelled {verdict(label[1], 1)}. An agent within the tree decrypts and encrypts again what passes through it, here on the "
-        "same two cores as everybody.\n")
+        f"labelled {verdict(label[1], 1)}. An agent inside the tree decrypts and encrypts again the output that passes through it, here "
+        "on the same two cores as all other processes.\n")
 
 
 def delay_section(results):
@@ -185,8 +185,8 @@ def dead_section(results):
     lines = [[f"the {name} is dead", spread(times[name]["wall"], 1, 2), verdict(median(times[name]) - healthy, limit)]
              for name in ("leaf", "inner")]
     return "A host that is dead before the launch", (
-        f"`hostname` on {row['hosts']} hosts with --min-nodes {row['hosts'] - 1} --connect-timeout {row['connect_s']}; the dead one "
-        f"answers nothing. s. {TURNS} {times['healthy']['wall']['n']} runs. The delay may be the connect timeout and one session's "
+        f"`hostname` on {row['hosts']} hosts with --min-nodes {row['hosts'] - 1} --connect-timeout {row['connect_s']}; the dead "
+        f"host does not answer. s. {TURNS} {times['healthy']['wall']['n']} runs. The delay may be the connect timeout and one session's "
         "time, here the healthy launch's.\n\n" +
         table(["hosts", "start to end", "delay"], [["all live", spread(times["healthy"]["wall"], 1, 2), ""], *lines]))
 
@@ -200,7 +200,7 @@ def slow_section(results):
         f"{row['slow_ms']} ms. s. {TURNS} {times['none']['wall']['n']} runs. When all others have been ready for a second, the hosts "
         "below the slow one are started by its parent.\n\n" +
         table(["slow host", "start to end"], [[names[name], spread(times[name]["wall"], 1, 2)] for name in names]) +
-        f"\nInner node over leaf: {median(times['inner']) / median(times['leaf']):.2f}; one after the other would be 2 or more.\n")
+        f"\nInner node over leaf: {median(times['inner']) / median(times['leaf']):.2f}; sessions one after the other would give 2 or more.\n")
 
 
 def end_section(results):

@@ -95,7 +95,7 @@ def section(results):
     return (head + "\nRandom sequences of verbs on the adapter's interpreter and on a model of it "
             "(tests/unit/hca/model_test.cpp): after each step states, errors, completions and their order, memory and events are "
             "compared. Each seed is two sequences: one where the engine reaches all memory at once, one where it does not. The "
-            "tree `build-asan` has the address and undefined-behaviour sanitizers. A run goes on behind the last seed of the one "
+            "tree `build-asan` has the address and undefined-behaviour sanitizers. A run continues after the last seed of the run "
             "before.\n\n" +
             table(["seeds", "sequences", "minutes", "tree", "commit", "date", "found"], rows) +
             f"\nSequences so far: {sequences:,} (target {TARGET:,}: {'met' if sequences >= TARGET else 'not yet met'}); "
@@ -111,7 +111,7 @@ def main():
     parser.add_argument("--range", type=int, default=500, help="seeds of a process (default: 500)")
     parser.add_argument("--results", help="add what was run to this JSON file")
     parser.add_argument("--render", help="run nothing: take the figures from this JSON file")
-    parser.add_argument("--docs", help="write the table into this Markdown file")
+    parser.add_argument("--docs", help="write the section into this Markdown file, or into the page of this folder that has it")
     options = parser.parse_args()
     if not (options.results or options.render) or min(options.seeds, options.jobs, options.range) < 1:
         parser.error("name --results or --render, and at least one seed, job and seed of a range")

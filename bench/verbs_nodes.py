@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The software adapter with many processes, when its engine is killed, and when nobody does anything.
+"""The software adapter with many processes, when its engine is killed, and when idle.
 
   bench/verbs_nodes.py [--build DIR] [--suites LIST] [--repeat N] [--quick] [--results FILE | --render FILE] [--docs FILE]
 
@@ -96,17 +96,17 @@ def kills_section(found):
     slowest = max(row["max"] for row in found["rows"].values())
     late = sum(found["late"].values())
     return (f"\nAn engine of two is killed {found['runs']} times, at a moment drawn with seed {found['seed']}, while processes wait. "
-            "Everybody is told, by an error completion or an asynchronous event. Time from the kill, ms:\n\n" + table(
+            "Every process is told, by an error completion or an asynchronous event. Time from the kill, ms:\n\n" + table(
                 ["waits by", "median", "quartiles", "slowest", f"over {KILL_LIMIT_MS} ms"],
                 [[HOW[how], f"{row['median']:.1f}", f"{row['q1']:.1f}-{row['q3']:.1f}", f"{row['max']:.1f}", found["late"][how]]
                  for how, row in found["rows"].items()]) +
-            f"\nThe slowest of all took {slowest:.0f} ms (target at most {KILL_LIMIT_MS}: {met(late == 0)}). Who sends from another "
+            f"\nThe slowest of all took {slowest:.0f} ms (target at most {KILL_LIMIT_MS}: {met(late == 0)}). A sender on another "
             "node has a timeout of 67 ms and 7 retries.\n")
 
 
 def mesh_section(rows):
     return ("\nEach process is connected with all others, and has sent a message to each. An XRC connection leads from a process to "
-            "a node, whose processes share it; an RC connection is of two processes. Bytes: rings of queue pairs that engine and "
+            "a node, and the processes of the node share it; an RC connection is of two processes. Bytes: rings of queue pairs that engine and "
             "programs share, and shared receive queues beside them; memory: of all engines (Pss). Send queues hold 4 requests for "
             "each process that a queue pair leads to.\n\n" + table(
                 ["", "processes x nodes", "connections", "queue pairs", "bytes of a connection", "bytes of queue pairs",
@@ -118,7 +118,7 @@ def mesh_section(rows):
 
 def idle_section(rows):
     worst_cpu, worst_mib = max(row["percent"] for row in rows), max(row["resident_mib"] for row in rows)
-    return (f"\nAn engine of a job of two nodes, whose programs sleep, over {IDLE_S} s:\n\n" + table(
+    return (f"\nAn engine of a job of two nodes with sleeping programs, over {IDLE_S} s:\n\n" + table(
         ["programs", "processor, %", "resident, MiB"],
         [[row["processes"], f"{row['percent']:.4f}", f"{row['resident_mib']:.1f}"] for row in rows]) +
         f"\nProcessor (target under {IDLE_CPU_LIMIT} %): {met(worst_cpu < IDLE_CPU_LIMIT)}. "
@@ -130,7 +130,7 @@ def sections(results):
                                 [f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"])
     made = {"kills": ("The software adapter when its engine is killed", kills_section),
             "mesh": ("The software adapter with many processes", mesh_section),
-            "idle": ("The software adapter when nobody does anything", idle_section)}
+            "idle": ("The software adapter when idle", idle_section)}
     return [(heading, head + section(results[suite])) for suite, (heading, section) in made.items() if suite in results]
 
 

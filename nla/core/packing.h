@@ -2,7 +2,7 @@
 // and not at every hop. collectives.h uses this. Pure functions, for any thread.
 //
 // Ranks publish text, often hexadecimal, and much of it is equal for all: 144 pairs of 128 MPICH
-// ranks shrink to a fifth, at 3 GB/s (docs/benchmarks.md, "Packing").
+// ranks shrink to a fifth, at 3 GB/s (docs/results/pmi.md, "Packing of pairs").
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 """Every promise of docs/coverage.md names what proves it, and the proof ran, passed and was not skipped.
 
 A row is `| row | promise | proof |`. A proof is a list of names in backquotes: tests as ctest calls them
-(all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of docs/benchmarks.md
+(all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of a page of docs/results
 that states its command, date and commit, or `all:COMMIT`, where only `scripts/test --all` proves the row: the commit that it ran
 on, which must not be more than 200 commits of the product old. The proof `open` (not yet written) is an error with --strict.
 A row about a requirement that tests/style/requirements.txt has keeps its words (requirements.py).
@@ -76,6 +76,16 @@ def registered(root, build):
     return names | {"fuzz: " + os.path.basename(f)[:-len("_fuzz.cpp")] for f in fuzzers}
 
 
+def results_of(root):
+    """The sections of all pages of docs/results, and the anchors that two pages have."""
+    sections, twice = {}, []
+    for path in sorted(glob.glob(os.path.join(root, "docs", "results", "*.md"))):
+        found = sections_of(tree.read(root, path))
+        twice += sorted(set(sections) & set(found))
+        sections.update(found)
+    return sections, twice
+
+
 MOST_COMMITS = 200
 # What is not the product: a commit of these alone does not make a proof older.
 AROUND = ("docs", "bench", "tests", "scripts", "README.md", "man")
@@ -102,9 +112,9 @@ def check_all(commit, commits_since):
 
 def check_bench(anchor, sections):
     if anchor not in sections:
-        return f"docs/benchmarks.md has no section {anchor}"
+        return f"no page of docs/results has a section {anchor}"
     missing = [what for what, pattern in STATED.items() if not re.search(pattern, sections[anchor])]
-    return f"section {anchor} of docs/benchmarks.md states no {', '.join(missing)}" if missing else None
+    return f"section {anchor} of docs/results states no {', '.join(missing)}" if missing else None
 
 
 NOT_PROVED = ("(not done: ", "(by reading")
@@ -124,8 +134,8 @@ def check_proof(proof, promise, status_of, sections, commits_since, strict):
     return None if status == "passed" else f'test "{proof}" {status}'
 
 
-def check(coverage, benchmarks, asked, status_of, commits_since, strict):
-    sections, errors, seen = sections_of(benchmarks), [], set()
+def check(coverage, sections, asked, status_of, commits_since, strict):
+    errors, seen = [], set()
     rows = list(rows_of(coverage))
     for row, promise, proofs in rows:
         if row in seen:
@@ -170,8 +180,8 @@ def self_test():
 | 15.4 | keys are long and a bad one is told | `a: one` |
 """
     asked = requirements.read("# Comment.\n15 Of keys: keys are long; a bad one is an error.\n")
-    benchmarks = "# The barrier, in s\n" \
-        "Command: `x`, date: 2024-01-02, commit 0123abc\n## Start\nCommand: `y`, commit 0123abc\n"
+    pages = {"a.md": "# The barrier, in s\nCommand: `x`, date: 2024-01-02, commit 0123abc\n",
+             "b.md": "## Start\nCommand: `y`, commit 0123abc\n## The barrier, in s\nCommand: `x`, date: 2024-01-02, commit 0123abc\n"}
     junit = """<testsuite><testcase name="a: one" status="run"/><testcase name="b: two" status="run"/>
 <testcase name="a: three" status="fail"><failure/></testcase>
 <testcase name="a: four" status="notrun"><skipped/></testcase></testsuite>"""
@@ -181,13 +191,19 @@ def self_test():
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)
         known = verdicts(folder)
+    with tempfile.TemporaryDirectory() as root:
+        os.makedirs(os.path.join(root, "docs", "results"))
+        for name, text in pages.items():
+            with open(os.path.join(root, "docs", "results", name), "w", encoding="utf-8") as f:
+                f.write(text)
+        sections, twice = results_of(root)
 
     def rows_in_error(strict):
-        found = check(coverage, benchmarks, asked, lambda t: known.get(t, "did not run"),
+        found = check(coverage, sections, asked, lambda t: known.get(t, "did not run"),
                       {"aaaaaaa": 200, "bbbbbbb": 201}.get, strict)
         return [f.split(":")[0][len("row "):] for f in found]
 
-    errors = []
+    errors = [] if twice == ["the-barrier-in-s"] else [f"planted one section on two pages, found {twice}"]
     for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12", "14", "15.3", "15.4"]),
                              (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12", "14", "15.3", "15.4"])):
         if rows_in_error(strict) != expected:
@@ -209,12 +225,12 @@ def main():
     else:
         known = {name: "passed" for name in registered(options.root, options.tests)}
     absent = "did not run" if options.results else "does not exist"
-    benchmark_file = os.path.join(options.root, "docs", "benchmarks.md")
-    benchmarks = tree.read(options.root, "docs/benchmarks.md") if os.path.exists(benchmark_file) else ""
+    sections, twice = results_of(options.root)
     coverage = tree.read(options.root, "docs/coverage.md")
     asked = requirements.read(tree.read(options.root, "tests/style/requirements.txt"))
-    return tree.finish(check(coverage, benchmarks, asked, lambda t: known.get(t, absent),
-                             lambda commit: product_commits_since(options.root, commit), options.strict), "coverage")
+    errors = [f"two pages of docs/results have a section {anchor}" for anchor in twice]
+    return tree.finish(errors + check(coverage, sections, asked, lambda t: known.get(t, absent),
+                                      lambda commit: product_commits_since(options.root, commit), options.strict), "coverage")
 
 
 if __name__ == "__main__":
