@@ -142,13 +142,34 @@ PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std
   return write;
 }
 
-std::size_t Presentation::mark_length(Rank rank) const {
-  std::size_t length = settings_.timestamp ? kClockTextBytes + 1 : 0;
-  if (settings_.label) {
-    length += 2 + (settings_.names.empty() ? padded_rank(rank, settings_.ranks).size()
-                                           : settings_.names[rank].size());
+// Returns what every line of the rank begins with, before the time; nothing without labels.
+std::string Presentation::label_of(Rank rank) const {
+  if (!settings_.label) return {};
+  return settings_.names.empty() ? padded_rank(rank, settings_.ranks) + ": "
+                                 : settings_.names[rank] + ": ";
+}
+
+// Appends the bytes to `text`. A line without the rank's label gets it. `begun` is the mark of the
+// first line as far as it was shown before.
+void Presentation::append_labelled(Rank rank, std::string_view begun, std::string_view bytes,
+                                   std::string& text) const {
+  const std::string label = label_of(rank);
+  while (!bytes.empty()) {
+    const auto newline = bytes.find('\n');
+    const bool whole = newline != std::string_view::npos;
+    const std::string_view line = bytes.substr(0, whole ? newline + 1 : newline);
+    if (begun.size() < label.size()) {
+      const std::string shown = cat(begun, line.substr(0, label.size() - begun.size()));
+      // The label itself may arrive in parts.
+      if (shown != label && (whole || !label.starts_with(shown))) {
+        if (!begun.empty()) text += '\n';
+        text += label;
+      }
+    }
+    text += line;
+    bytes.remove_prefix(line.size());
+    begun = {};
   }
-  return length;
 }
 
 // Ends another rank's unfinished line with a newline. The continuation of that line gets the same
@@ -160,9 +181,11 @@ std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   if (unfinished && *unfinished != key.first) text += '\n';
   const auto open = marks_.find(key);
   if (open != marks_.end() && unfinished != key.first) text += open->second;
-  text += bytes;
-  const auto newline = bytes.rfind('\n');
-  if (newline == bytes.size() - 1) {
+  const std::size_t before = text.size();
+  append_labelled(key.first, open == marks_.end() ? "" : open->second, bytes, text);
+  const std::string_view shown = std::string_view(text).substr(before);
+  const auto newline = shown.rfind('\n');
+  if (newline == shown.size() - 1) {
     if (open != marks_.end()) marks_.erase(open);
     unfinished.reset();
     return text;
@@ -170,10 +193,10 @@ std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   // The mark itself may arrive in parts.
   std::string& mark = marks_[key];
   if (newline != std::string_view::npos) mark.clear();
-  const std::string_view rest = bytes.substr(newline == std::string_view::npos ? 0 : newline + 1);
-  const std::size_t missing =
-      mark_length(key.first) - std::min(mark_length(key.first), mark.size());
-  mark += rest.substr(0, missing);
+  const std::string_view rest = shown.substr(newline == std::string_view::npos ? 0 : newline + 1);
+  const std::size_t length =
+      label_of(key.first).size() + (settings_.timestamp ? kClockTextBytes + 1 : 0);
+  mark += rest.substr(0, length - std::min(length, mark.size()));
   unfinished = key.first;
   return text;
 }

@@ -23,6 +23,17 @@ constexpr std::uint64_t kMaxLogOfRank = 1024;
 constexpr std::size_t kMaxLogText = 4096;
 constexpr std::size_t kLogCost = 64;  // bytes of a record beside its text
 
+// A subtree may send this many bytes of Outcome::why for each of its nodes. Later outcomes lose
+// that text. If it were larger, a compromised node with many spawned ranks could take more memory.
+constexpr std::uint64_t kMaxWhyOfNode = std::uint64_t{1024} * 1024;
+
+Outcome with_bounded_why(Child& child, const Outcome& said) {
+  Outcome outcome = with_short_why(said);
+  child.why_bytes += outcome.why.size();
+  if (child.why_bytes > kMaxWhyOfNode * child.slice.size()) outcome.why.clear();
+  return outcome;
+}
+
 }  // namespace
 
 bool Agent::State::from_parent(const Message& message) {
@@ -265,7 +276,7 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
 bool Agent::State::up(Child& child, const msg::ProcessFail& message) {
   if (!child.ranks.contains(message.rank)) return false;
   // An adopted agent says again what its lost parent may have kept to itself.
-  const Outcome outcome = with_short_why(message.outcome);
+  const Outcome outcome = with_bounded_why(child, message.outcome);
   const bool fresh = reported.emplace(message.rank, outcome).second;
   if (fresh || outcome.ends_job()) process_fail(message.rank, outcome);
   return true;
@@ -275,7 +286,7 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
   if (!context.job) return false;
   for (const auto& [outcome, ranks] : message.groups) {
     if (!child.ranks.contains_all(ranks)) return false;
-    verdicts.record(ranks, with_short_why(outcome));
+    verdicts.record(ranks, with_bounded_why(child, outcome));
   }
   if (!verdicts.open(child.ranks).empty()) {
     child.some_ended = true;

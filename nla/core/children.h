@@ -46,6 +46,7 @@ struct Child {
   std::uint64_t contributed = 0;   // bytes in operations that are not over
   std::uint64_t begun_bytes = 0;   // bytes of the operations it has begun
   std::uint64_t log_bytes = 0;     // bytes of log records that it sent
+  std::uint64_t why_bytes = 0;     // bytes of Outcome::why that it sent
   std::uint32_t window = 0;        // output bytes it may send uncredited
   bool knows_hosts = false;        // it was told its slice's hosts
   // It was started while the ranks ran, and knows nothing of the job yet.

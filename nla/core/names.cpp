@@ -14,7 +14,17 @@ namespace {
 constexpr std::uint32_t kNamesPerRank = 64;
 // A rank may have this many look-ups that wait, for similar reasons.
 constexpr std::uint32_t kWaitsPerRank = 64;
+// What a name or a waiting look-up costs beside its text.
+constexpr std::uint64_t kEntryCost = 256;
 constexpr char kTableCutOff[] = "the way to the table of names was lost";
+
+std::uint64_t cost_of(const std::string& name, const std::string& port = {}) {
+  return kEntryCost + name.size() + port.size();
+}
+
+std::string held_text(const char* what) {
+  return cat("the ", what, " of a node's ranks take ", kMaxHeldOfNode >> 20, " MiB at most");
+}
 
 }  // namespace
 
@@ -114,8 +124,7 @@ void Names::serve(const msg::NameAsked& message) {
     case NameAct::unpublish:
       at = table_.find({message.name, message.range, where(message.range, message.rank)});
       if (at == table_.end()) break;
-      --published_[at->second.owner];
-      table_.erase(at);
+      erase(at);
       return reply(result);
     case NameAct::give_up:
       return give_up(message);
@@ -140,6 +149,11 @@ void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
     answer.text = cat("a rank publishes ", kNamesPerRank, " names at most");
     return;
   }
+  if (!may_hold(message.rank, cost_of(message.name, message.port))) {
+    answer.ok = false;
+    answer.text = held_text("names");
+    return;
+  }
   ++count;
   const bool once = message.act == NameAct::publish_once;
   const bool own = message.act == NameAct::publish_own;
@@ -147,13 +161,16 @@ void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
 }
 
 void Names::park(const msg::NameAsked& message) {
-  if (waits_[message.rank]++ < kWaitsPerRank) {
-    parked_[message.name].push_back({message.rank, message.id, message.range});
-    return;
+  std::uint32_t& waits = waits_[message.rank];
+  if (waits >= kWaitsPerRank) {
+    const std::string why = cat("a rank waits for ", kWaitsPerRank, " names at most");
+    return reply({message.rank, message.id, false, why});
   }
-  --waits_[message.rank];
-  const std::string why = cat("a rank waits for ", kWaitsPerRank, " names at most");
-  reply({message.rank, message.id, false, why});
+  if (!may_hold(message.rank, cost_of(message.name))) {
+    return reply({message.rank, message.id, false, held_text("waiting look-ups")});
+  }
+  ++waits;
+  parked_[message.name].push_back({message.rank, message.id, message.range});
 }
 
 // Answers the askers in the order in which they came. A name of publish_once goes to one of them.
@@ -164,6 +181,7 @@ void Names::answer_parked(const std::string& name) {
     const auto found = find(name, asker.rank, asker.range);
     if (found == table_.end()) return false;
     --waits_[asker.rank];
+    release(asker.rank, cost_of(name));
     reply({asker.rank, asker.id, true, take(found)});
     return true;
   });
@@ -180,22 +198,42 @@ void Names::give_up(const msg::NameAsked& message) {
   if (at->second.empty()) parked_.erase(at);
   if (gone == 0) return;
   --waits_[message.rank];
+  release(message.rank, gone * cost_of(message.name));
   const std::string why = cat("the name '", message.name, "' was not published in time");
   reply({message.rank, message.id, false, why});
 }
 
 void Names::withdraw(const RankSet& owners) {
-  std::erase_if(table_, [&](const auto& one) {
-    const Entry& entry = one.second;
-    if (!entry.own || !owners.contains(entry.owner)) return false;
-    --published_[entry.owner];
-    return true;
-  });
+  for (auto at = table_.begin(); at != table_.end();) {
+    const auto here = at++;
+    if (here->second.own && owners.contains(here->second.owner)) erase(here);
+  }
+}
+
+bool Names::may_hold(Rank rank, std::uint64_t bytes) {
+  std::uint64_t& held = held_[context_.job->map.node_of(rank).value_or(0)];
+  if (held + bytes > kMaxHeldOfNode) return false;
+  held += bytes;
+  return true;
+}
+
+void Names::release(Rank rank, std::uint64_t bytes) {
+  held_[context_.job->map.node_of(rank).value_or(0)] -= bytes;
+}
+
+void Names::erase(Table::iterator at) {
+  --published_[at->second.owner];
+  release(at->second.owner, cost_of(at->first.name, at->second.port));
+  table_.erase(at);
 }
 
 void Names::askers_failed(const RankSet& ranks) {
   for (auto at = parked_.begin(); at != parked_.end();) {
-    std::erase_if(at->second, [&](const Asker& asker) { return ranks.contains(asker.rank); });
+    std::erase_if(at->second, [&](const Asker& asker) {
+      if (!ranks.contains(asker.rank)) return false;
+      release(asker.rank, cost_of(at->first));
+      return true;
+    });
     at = at->second.empty() ? parked_.erase(at) : std::next(at);
   }
   ranks.for_each([&](Rank rank) { waits_.erase(rank); });
@@ -209,9 +247,8 @@ void Names::reply(const msg::NameAnswer& answer) {
 
 std::string Names::take(Table::iterator at) {
   if (!at->second.once) return at->second.port;
-  std::string port = std::move(at->second.port);
-  --published_[at->second.owner];
-  table_.erase(at);
+  std::string port = at->second.port;
+  erase(at);
   return port;
 }
 

@@ -30,6 +30,10 @@ namespace scela::nla {
 // not fit. If they were larger, the root would need more memory.
 inline constexpr std::size_t kMaxName = 1024;
 inline constexpr std::size_t kMaxPublished = 16 * 1024;
+// The most bytes that the names and the waiting look-ups of one node's ranks may take at the root.
+// If it were smaller, nodes of many ranks that each publish a large port would be refused. If it
+// were larger, a compromised node with many spawned ranks could take more memory.
+inline constexpr std::uint64_t kMaxHeldOfNode = std::uint64_t{16} * 1024 * 1024;
 
 class Names {
  public:
@@ -76,6 +80,10 @@ class Names {
   void answer_parked(const std::string& name);
   void give_up(const msg::NameAsked& message);
   void withdraw(const RankSet& owners);
+  // Returns false if the rank's node holds too much already.
+  bool may_hold(Rank rank, std::uint64_t bytes);
+  void release(Rank rank, std::uint64_t bytes);
+  void erase(Table::iterator at);
   void reply(const msg::NameAnswer& answer);
   std::string take(Table::iterator at);
 
@@ -86,6 +94,7 @@ class Names {
   std::map<Rank, std::uint32_t> published_;          // at the root: number of names, by owner
   std::map<std::string, std::deque<Asker>> parked_;  // at the root: askers by name
   std::map<Rank, std::uint32_t> waits_;              // at the root: number of waits, by asker
+  std::map<std::uint32_t, std::uint64_t> held_;      // at the root: bytes, by node
 };
 
 }  // namespace scela::nla

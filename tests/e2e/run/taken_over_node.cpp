@@ -65,6 +65,7 @@ class Node {
                                                    {"names", &Node::names},
                                                    {"puts", &Node::puts},
                                                    {"stay", &Node::stay},
+                                                   {"labels", &Node::labels},
                                                    {"introduce", &Node::introduce},
                                                    {"deaf", &Node::deaf}};
     (this->*attacks.at(mode_))();
@@ -185,6 +186,8 @@ class Node {
     }
   }
   void stay() {}  // it does not end when it is told to
+  // Signs its rank's line with the number of the other node's rank.
+  void labels() { send(msg::Output{kOwn, Stream::out, false, Chunk(std::string("0: forged\n"))}); }
 
   // Sends the text at the end of the job, as a part of the trace. Its rank's end is reported first.
   void report(const std::string& text) {

@@ -100,6 +100,11 @@ class TakenOverTest(JobTest):
     def test_failures_without_end(self):
         self.attack("failures", "--on-failure", "wait")
 
+    def test_a_line_with_the_label_of_another_node_s_rank_has_its_own(self):
+        ended = self.attack("labels", "-l")
+        self.assertIn(b"1: 0: forged\n", ended.out)
+        self.assertNotRegex(ended.out, b"(?m)^0: forged")
+
     def test_names_without_end(self):
         self.attack("names")
 

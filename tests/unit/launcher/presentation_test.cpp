@@ -73,6 +73,29 @@ TEST_CASE("a prompt is shown once nobody has printed for a while") {
   CHECK_FALSE(presentation.holds_partial_lines());
 }
 
+TEST_CASE("a line that does not begin with its rank's label gets that label") {
+  Presentation ranks({.ranks = 12, .label = true});
+  CHECK(show(ranks, 3, "03: mine\n05: forged\n\n03:no\n") ==
+        "03: mine\n03: 05: forged\n03: \n03: 03:no\n");
+  CHECK(end(ranks, 4, "05: forged") == "04: 05: forged\n");
+  Presentation times({.ranks = 2, .label = true, .timestamp = true});
+  CHECK(show(times, 1, "1: 12:34:56.789 a\n0: 12:34:56.789 b\n") ==
+        "1: 12:34:56.789 a\n1: 0: 12:34:56.789 b\n");
+  Presentation hosts({.ranks = 2, .label = true, .names = {"a", "b"}});
+  CHECK(show(hosts, 1, "a: forged\nb: mine\n") == "b: a: forged\nb: mine\n");
+}
+
+TEST_CASE("a label that comes in parts is whole, or is forged from where it differs") {
+  Presentation presentation({.ranks = 12, .label = true});
+  CHECK(show(presentation, 3, "0") == "");
+  CHECK(joined(presentation.flush()) == "0");
+  CHECK(show(presentation, 3, "3: mine\n") == "3: mine\n");
+  CHECK(show(presentation, 3, "0") == "");
+  CHECK(joined(presentation.flush()) == "0");
+  CHECK(show(presentation, 3, "5: forged\n") == "\n03: 5: forged\n");
+  CHECK(show(presentation, 3, "03: next\n") == "03: next\n");
+}
+
 TEST_CASE("a line on its way is not cut while others print") {
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "a line on ");

@@ -531,4 +531,20 @@ TEST_CASE("why a rank or a node failed is kept in its first words") {
   CHECK(chain.sent<msg::NodeFailed>(kParentLink)[0].why.size() == 4096);
 }
 
+TEST_CASE("the causes that a subtree gives for its ranks' ends have a bound in all") {
+  Chain chain;
+  chain.launch();
+  std::size_t bytes = 0, told = 0;
+  for (int i = 0; i < 6000; ++i) {
+    chain.from(1, msg::ProcessFail{2, {Ending::aborted, i, false, false, std::string(512, 'w')}});
+    for (const msg::ProcessFail& one : chain.sent<msg::ProcessFail>(kParentLink)) {
+      bytes += one.outcome.why.size();
+      ++told;
+    }
+  }
+  CHECK_FALSE(chain.closed(1));
+  CHECK(told == 6000);
+  CHECK(bytes == 2 * 1024 * 1024);  // the subtree has two nodes
+}
+
 }  // namespace hostile_child_test

@@ -235,6 +235,38 @@ TEST_CASE("names that go with their rank are withdrawn when it ends, or is lost 
   }
 }
 
+TEST_CASE("the names and waiting look-ups of a node's ranks take so much memory at the root") {
+  constexpr Rank kRanks = 40;
+  Tree tree(1, kRanks);
+  const std::string port(kMaxPublished, 'p');
+  const std::string long_name(900, 'n');
+  int published = 0;
+  std::string refused;
+  for (Rank rank = 0; rank < kRanks && refused.empty(); ++rank) {
+    for (int i = 0; i < 64 && refused.empty(); ++i) {
+      const Response answer = tree.of(rank, publish(cat(rank, ".", i, long_name), port));
+      published += answer.ok ? 1 : 0;
+      if (!answer.ok) refused = answer.error;
+    }
+  }
+  CHECK(refused == "the names of a node's ranks take 16 MiB at most");
+  CHECK(published > 900);
+  CHECK(published < 1024);
+  RequestId last = 1;
+  tree.ask(39, ask::Name{NameAct::await, cat(long_name, long_name.substr(0, 100)), {}}, ++last);
+  for (int i = 0; i < 64; ++i)
+    tree.ask(39, ask::Name{NameAct::await, cat(i, long_name), {}}, ++last);
+  tree.run();
+  REQUIRE(tree.answer(39, last) != nullptr);
+  CHECK(tree.answer(39, last)->error == "the waiting look-ups of a node's ranks take 16 MiB at most");
+  // What is unpublished or taken makes room again.
+  CHECK(tree.of(0, unpublish(cat("0.0", long_name))).ok);
+  CHECK(tree.of(39, {NameAct::publish_once, cat("once", long_name), port}).ok);
+  CHECK_FALSE(tree.of(39, publish(cat("more", long_name), port)).ok);
+  CHECK(tree.of(38, lookup(cat("once", long_name))).ok);
+  CHECK(tree.of(39, publish(cat("more", long_name), port)).ok);
+}
+
 TEST_CASE("a child asks about names for its own ranks only, and not at any length") {
   Chain chain;
   chain.launch();
