@@ -51,10 +51,16 @@ SshUser this_ssh_user() {
       out.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
     }
   }
-  if (const passwd* entry = ::getpwuid(::geteuid()); entry != nullptr) {
-    out.name = entry->pw_name;
-    out.home = entry->pw_dir;
-    if (entry->pw_shell != nullptr && *entry->pw_shell != '\0') out.shell = entry->pw_shell;
+  // Several threads look up hosts, so the entry must not lie in memory that the C library shares.
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> texts(1024);
+  while (::getpwuid_r(::geteuid(), &entry, texts.data(), texts.size(), &found) == ERANGE)
+    texts.resize(2 * texts.size());
+  if (found != nullptr) {
+    out.name = found->pw_name;
+    out.home = found->pw_dir;
+    if (found->pw_shell != nullptr && *found->pw_shell != '\0') out.shell = found->pw_shell;
   }
   const auto home = out.environment.find("HOME");
   if (home != out.environment.end() && home->second.starts_with('/')) out.home = home->second;

@@ -2,7 +2,7 @@
 // everywhere else, so that tests can have a user and a machine of their own. ssh_hosts.cpp and
 // reach.cpp use it.
 //
-// this_ssh_user() blocks only as long as the lookup of the user takes (getpwuid).
+// this_ssh_user() blocks only as long as the lookup of the user takes (getpwuid_r).
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ std::string NodeKeys::of(std::uint32_t node) const {
   std::vector<Part> found;
   for (const Part& part : parts_)
     cover(part, node, std::uint64_t{node} + 1, found);
-  return found.empty() ? std::string() : std::move(found.front().key);
+  return found.empty() ? std::string() : found.front().key;
 }
 
 std::string NodeKeys::encode() const {

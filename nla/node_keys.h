@@ -19,6 +19,7 @@
 
 #include "common/core/kary_tree.h"
 #include "common/core/result.h"
+#include "common/crypto/hmac.h"
 
 namespace scela::nla {
 
@@ -33,7 +34,8 @@ class NodeKeys {
   bool empty() const { return parts_.empty(); }
   // Returns the keys of the slice's nodes, as far as this object has them.
   NodeKeys of(Slice slice) const;
-  // Returns the key of one node. Returns an empty string if this object does not have it.
+  // Returns the key of one node. Returns an empty string if this object does not have it. The
+  // caller wipes the key.
   std::string of(std::uint32_t node) const;
 
   std::string encode() const;
@@ -42,6 +44,7 @@ class NodeKeys {
 
  private:
   struct Part {  // 2^(32 - depth) nodes
+    ~Part() { wipe(key); }
     std::uint8_t depth = 0;
     std::uint32_t first = 0;
     std::string key;

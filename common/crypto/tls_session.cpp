@@ -77,7 +77,6 @@ struct TlsSession::Parts {
   std::uint64_t records_per_key = kRecordsPerKey;
   Ssl ssl;
 
-  ~Parts() { wipe(key.secret); }
   void fail(std::string reason) {
     if (state == State::failed) return;
     state = State::failed;

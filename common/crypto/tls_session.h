@@ -20,12 +20,15 @@
 #include <string>
 #include <string_view>
 
+#include "common/crypto/hmac.h"
+
 namespace scela {
 
 struct SharedKey {
+  ~SharedKey() { wipe(secret); }
   // Names the key, and travels in the clear; at most 128 bytes.
   std::string identity;
-  std::string secret;  // 32 bytes
+  std::string secret;  // 32 bytes; wiped with the object
 };
 
 class TlsSession {

@@ -21,9 +21,11 @@ std::string purpose(const LinkName& name) {
 
 }  // namespace
 
-SharedKey derive_link_key(const std::string& node_key, const LinkName& name) {
-  return {cat("scela ", name.job_id, " ", name.parent, " ", name.child),
-          hkdf_sha256(node_key, purpose(name))};
+SharedKey derive_link_key(std::string node_key, const LinkName& name) {
+  SharedKey key{cat("scela ", name.job_id, " ", name.parent, " ", name.child),
+                hkdf_sha256(node_key, purpose(name))};
+  wipe(node_key);
+  return key;
 }
 
 }  // namespace scela::nla

@@ -21,6 +21,6 @@ struct LinkName {
   std::uint32_t child = 0;
 };
 
-SharedKey derive_link_key(const std::string& node_key, const LinkName& name);
+SharedKey derive_link_key(std::string node_key, const LinkName& name);
 
 }  // namespace scela::nla

@@ -1,72 +1,21 @@
 // Tests that memory that has held a key is wiped before it is given back. A reader of the memory
 // that a process leaves behind must find no key.
-#include <malloc.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/os/syscall.h"
 #include "hca/engine/fabric.h"
 #include "hca/engine/peer_greeting.h"
+#include "tests/support/given_back.h"
 #include "tests/unit/hca/engine/fabric_node.h"
-
-namespace {
-
-// The secrets to find in memory that is given back, and how often one was found.
-constexpr std::size_t kPiece = 16;
-std::array<std::array<char, kPiece>, 3> pieces;
-std::atomic<std::size_t> watched{0};
-std::atomic<int> found{0};
-
-void look(const void* block) {
-  const std::size_t count = watched.load();
-  if (count == 0 || block == nullptr) return;
-  const std::size_t bytes = ::malloc_usable_size(const_cast<void*>(block));
-  for (std::size_t i = 0; i < count; ++i)
-    if (::memmem(block, bytes, pieces[i].data(), kPiece) != nullptr) ++found;
-}
-
-// Watches for the secrets as long as it exists.
-class Watch {
- public:
-  explicit Watch(std::initializer_list<std::string_view> secrets) {
-    found = 0;
-    std::size_t count = 0;
-    for (const std::string_view secret : secrets)
-      std::memcpy(pieces[count++].data(), secret.data(), kPiece);
-    watched = count;
-  }
-  ~Watch() { watched = 0; }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  int count() const { return found; }
-};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  if (void* const block = std::malloc(bytes == 0 ? 1 : bytes)) return block;
-  throw std::bad_alloc();
-}
-void operator delete(void* block) noexcept {
-  look(block);
-  std::free(block);
-}
-void operator delete(void* block, std::size_t) noexcept {
-  look(block);
-  std::free(block);
-}
 
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::hca::testing;
+using scela::testing::Watch;
 
 namespace {
 
