@@ -16,7 +16,7 @@ using namespace scela::nla;
 using scela::testing::Watch;
 using std::chrono::milliseconds;
 
-using Result = tl::expected<std::unique_ptr<Transport>, std::string>;
+using Ended = tl::expected<std::unique_ptr<Transport>, std::string>;
 
 const std::string kWhole(kNodeKeyBytes, 'w');
 const LinkName kLink{"job", kRootNode, 1};
@@ -46,15 +46,15 @@ TEST_CASE("a link over TCP leaves no key behind, whether it is established or no
   Watch watch({node, secret});
   {
     boost::asio::io_context io(1);
-    std::optional<Result> accepted, connected;
+    std::optional<Ended> accepted, connected;
     auto server =
         accept_tls(io, loopback(), derive_link_key(NodeKeys::all(kWhole).of(1), kLink),
-                   milliseconds(60'000), [&](Result result) { accepted.emplace(std::move(result)); })
+                   milliseconds(60'000), [&](Ended result) { accepted.emplace(std::move(result)); })
             .value();
     auto client = connect_tls(
         io, loopback(), server->port(),
         derive_link_key(NodeKeys::all(std::string(kNodeKeyBytes, theirs)).of(1), kLink),
-        milliseconds(60'000), [&](Result result) { connected.emplace(std::move(result)); });
+        milliseconds(60'000), [&](Ended result) { connected.emplace(std::move(result)); });
     while (!connected || (theirs == 'w' && !accepted))
       REQUIRE(io.run_one() > 0);
     CHECK(connected->has_value() == (theirs == 'w'));
