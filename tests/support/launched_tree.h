@@ -1,5 +1,5 @@
-// A launched tree of agent cores with one rank on each host. Questions of ranks are answered at
-// once.
+// A launched tree of agent cores, with one rank on each host unless a test asks for more. Questions
+// of ranks are answered at once.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -23,11 +23,11 @@ inline ask::Collective fence(const RankSet& set) {
 
 struct LaunchedTree : TreeHarness {
   LaunchedTree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
-               std::uint32_t patience_ms = 0)
+               std::uint32_t patience_ms = 0, std::uint32_t ranks_per_host = 1)
       : TreeHarness(hosts, degree) {
     adopt_ms = patience_ms;
     begin();
-    launch(job(hosts, 1, on_failure));
+    launch(job(hosts, ranks_per_host, on_failure));
     REQUIRE(launched);
   }
   Response of(Rank rank, const Request& request) {

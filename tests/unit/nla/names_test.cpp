@@ -237,7 +237,7 @@ TEST_CASE("names that go with their rank are withdrawn when it ends, or is lost 
 
 TEST_CASE("the names and waiting look-ups of a node's ranks take so much memory at the root") {
   constexpr Rank kRanks = 40;
-  Tree tree(1, kRanks);
+  Tree tree(1, 1, OnFailure::kill, 0, kRanks);
   const std::string port(kMaxPublished, 'p');
   const std::string long_name(900, 'n');
   int published = 0;
