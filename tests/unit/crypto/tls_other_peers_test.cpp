@@ -82,7 +82,7 @@ class Other {
 
  private:
   std::unique_ptr<SSL, Free<::SSL_free>> ssl_;
-  BIO* in_ = nullptr;   // the session owns both
+  BIO* in_ = nullptr;  // the session owns both
   BIO* out_ = nullptr;
 };
 
@@ -112,7 +112,8 @@ int use_key(SSL* ssl, const EVP_MD*, const unsigned char** identity, std::size_t
   static constexpr unsigned char kCipher[] = {0x13, 0x01};
   const std::string secret(32, offered);
   *session = ::SSL_SESSION_new();
-  ::SSL_SESSION_set1_master_key(*session, reinterpret_cast<const unsigned char*>(secret.data()), 32);
+  ::SSL_SESSION_set1_master_key(*session, reinterpret_cast<const unsigned char*>(secret.data()),
+                                32);
   ::SSL_SESSION_set_cipher(*session, ::SSL_CIPHER_find(ssl, kCipher));
   ::SSL_SESSION_set_protocol_version(*session, TLS1_3_VERSION);
   *identity = reinterpret_cast<const unsigned char*>("one");

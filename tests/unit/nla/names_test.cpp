@@ -258,7 +258,8 @@ TEST_CASE("the names and waiting look-ups of a node's ranks take so much memory 
     tree.ask(39, ask::Name{NameAct::await, cat(i, long_name), {}}, ++last);
   tree.run();
   REQUIRE(tree.answer(39, last) != nullptr);
-  CHECK(tree.answer(39, last)->error == "the waiting look-ups of a node's ranks take 16 MiB at most");
+  CHECK(tree.answer(39, last)->error ==
+        "the waiting look-ups of a node's ranks take 16 MiB at most");
   // What is unpublished or taken makes room again.
   CHECK(tree.of(0, unpublish(cat("0.0", long_name))).ok);
   CHECK(tree.of(39, ask::Name{NameAct::publish_once, cat("once", long_name), port}).ok);
