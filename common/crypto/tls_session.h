@@ -19,12 +19,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/crypto/hmac.h"
 
 namespace scela {
 
 struct SharedKey {
+  SharedKey() = default;
+  SharedKey(std::string name, std::string bytes)
+      : identity(std::move(name)), secret(std::move(bytes)) {}
+  SharedKey(const SharedKey&) = default;
+  SharedKey(SharedKey&&) noexcept = default;
+  SharedKey& operator=(SharedKey other) noexcept {
+    identity.swap(other.identity);
+    secret.swap(other.secret);  // `other` wipes the secret that was here
+    return *this;
+  }
   ~SharedKey() { wipe(secret); }
   // Names the key, and travels in the clear; at most 128 bytes.
   std::string identity;

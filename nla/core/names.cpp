@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kNamesPerRank = 64;
 // A rank may have this many look-ups that wait, for similar reasons.
 constexpr std::uint32_t kWaitsPerRank = 64;
-// What a name or a waiting look-up costs beside its text.
+// A name or a waiting look-up costs this much beside its text, in bytes.
 constexpr std::uint64_t kEntryCost = 256;
 constexpr char kTableCutOff[] = "the way to the table of names was lost";
 

@@ -260,7 +260,7 @@ TEST_CASE("the names and waiting look-ups of a node's ranks take so much memory 
   REQUIRE(tree.answer(39, last) != nullptr);
   CHECK(tree.answer(39, last)->error ==
         "the waiting look-ups of a node's ranks take 16 MiB at most");
-  // What is unpublished or taken makes room again.
+  // A name that is unpublished or taken makes room again.
   CHECK(tree.of(0, unpublish(cat("0.0", long_name))).ok);
   CHECK(tree.of(39, ask::Name{NameAct::publish_once, cat("once", long_name), port}).ok);
   CHECK_FALSE(tree.of(39, publish(cat("more", long_name), port)).ok);
