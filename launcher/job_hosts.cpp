@@ -6,7 +6,7 @@
 
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 #include "launcher/plan.h"
 
 namespace scela {

@@ -14,9 +14,9 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
-#include "launcher/core/option_values.h"
 #include "launcher/core/ssh_jump.h"
 #include "launcher/core/ssh_patterns.h"
+#include "launcher/core/text_values.h"
 #include "launcher/key_hash.h"
 #include "launcher/ssh_files.h"
 

@@ -5,7 +5,7 @@
 
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "common/core/text.h"
 #include "launcher/core/base64.h"
-#include "launcher/core/option_values.h"
 #include "launcher/core/ssh_patterns.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 

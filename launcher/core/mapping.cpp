@@ -8,7 +8,6 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
-#include "launcher/core/options.h"
 
 namespace scela {
 namespace {

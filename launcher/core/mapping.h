@@ -29,6 +29,8 @@
 
 namespace scela {
 
+inline constexpr std::uint32_t kMaxRanks = 1u << 24;  // of a job; guards against a mistyped -n
+
 struct MapNode {
   std::string name;
   std::optional<std::uint32_t> slots;  // absent: not stated

@@ -9,7 +9,7 @@
 #include "common/core/text.h"
 #include "launcher/core/mpiexec_words.h"
 #include "launcher/core/option_table.h"
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 namespace {

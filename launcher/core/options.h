@@ -24,7 +24,6 @@
 
 namespace scela {
 
-inline constexpr std::uint32_t kMaxRanks = 1u << 24;             // guards against a mistyped -n
 inline constexpr std::uint32_t kMaxSimNodes = 1u << 16;          // agents on one machine
 inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // beyond any descriptor limit
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2

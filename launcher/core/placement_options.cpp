@@ -7,7 +7,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/core/text.h"
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "common/core/text.h"
-#include "launcher/core/option_values.h"
 #include "launcher/core/ssh_config_lines.h"
 #include "launcher/core/ssh_patterns.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "launcher/core/option_values.h"
 #include "launcher/core/ssh_patterns.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 

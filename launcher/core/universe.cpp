@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/core/option_values.h"
+#include "launcher/core/text_values.h"
 
 namespace scela {
 
