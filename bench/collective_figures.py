@@ -122,7 +122,7 @@ def megabytes(row):
 
 def queue_table(found, algorithms, off_node):
     """Table 4.2 or 4.3: `found` as all_of() has it, those of one suite. By leaders, only what leaves a node counts, as there."""
-    lists = "list_queue_pairs_off_node_most" if off_node else "list_queue_pairs_most"
+    lists = "max_list_queue_pairs_off_node" if off_node else "max_list_queue_pairs"
     lines = []
     for algorithm in algorithms:
         for said, row in found:
@@ -130,8 +130,8 @@ def queue_table(found, algorithms, off_node):
                 continue
             memory, queue_pairs = THESIS[algorithm]
             lines.append([algorithm, row["executor"], megabytes(row), f"{row['kib_rank'] / 1024:.1f}",
-                          short(row.get("engine_queue_pairs_most")), short(row.get("connections_most")), f"{row[lists]:.0f}",
-                          f"{row['list_tasks_most']:.0f}", memory, queue_pairs])
+                          short(row.get("max_engine_queue_pairs")), short(row.get("max_connections")), f"{row[lists]:.0f}",
+                          f"{row['max_list_tasks']:.0f}", memory, queue_pairs])
     for said, row in found:
         if row["contestant"] != "scela" and said == FLAT[0] and not off_node:
             lines.append([row["contestant"], "", megabytes(row), f"{row['kib_rank'] / 1024:.1f}", "", "", "", "", "", ""])
@@ -146,8 +146,8 @@ def list_table(counted):
         for row in counted:
             if row["algorithm"] == algorithm:
                 leaders = algorithm in HIERARCHICAL
-                name = "list_queue_pairs_off_node_most" if leaders else "list_queue_pairs_most"
-                lines.append([algorithm, f"{row['list_peers_most']:.0f}", f"{row['list_ranks_off_node']:.0f}", f"{row[name]:.0f}",
+                name = "max_list_queue_pairs_off_node" if leaders else "max_list_queue_pairs"
+                lines.append([algorithm, f"{row['max_list_peers']:.0f}", f"{row['list_ranks_off_node']:.0f}", f"{row[name]:.0f}",
                               THESIS[algorithm][1]])
     return table(["algorithm", "peers, most", "ranks with peers off their node", "queue pairs (by leaders: off the node)", "thesis"], lines)
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* A get of bench/pmi_exchange.c and its answer. */
-enum { kRequest = 56, kAnswer = 104, kMost = 64 };
+enum { kRequest = 56, kAnswer = 104, kMax = 64 };
 
 static void die(const char* what) {
   perror(what);
@@ -49,8 +49,8 @@ static void serve(const int* fds, int clients) {
     if (epoll_ctl(set, EPOLL_CTL_ADD, fds[i], &event) != 0) die("epoll_ctl");
   }
   for (int left = clients; left > 0;) {
-    struct epoll_event events[kMost];
-    const int ready = epoll_wait(set, events, kMost, -1);
+    struct epoll_event events[kMax];
+    const int ready = epoll_wait(set, events, kMax, -1);
     for (int i = 0; i < ready; ++i) {
       char bytes[kAnswer] = {0};
       const ssize_t got = read(events[i].data.fd, bytes, sizeof bytes);
@@ -66,7 +66,7 @@ static void serve(const int* fds, int clients) {
 }
 
 static void start_server(int clients, int requests, const int start[2], const int done[2]) {
-  int fds[kMost];
+  int fds[kMax];
   for (int i = 0; i < clients; ++i) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) die("socketpair");
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[i], "--clients") == 0) clients = atoi(argv[i + 1]);
     if (strcmp(argv[i], "--requests") == 0) requests = atoi(argv[i + 1]);
   }
-  if (servers < 1 || servers > 1024 || clients < 1 || clients > kMost || requests < 1) {
+  if (servers < 1 || servers > 1024 || clients < 1 || clients > kMax || requests < 1) {
     fputs("usage: echo [--servers N] [--clients N] [--requests N]\n", stderr);
     return 2;
   }

@@ -68,7 +68,7 @@ def short(value):
 
 
 COLUMNS = {
-    "memory": ["op", "ranks", "nodes", "kib_rank", "kib_rank_alone", "kib_others", "partners", "connections", "connections_most",
+    "memory": ["op", "ranks", "nodes", "kib_rank", "kib_rank_alone", "kib_others", "partners", "connections", "max_connections",
                "send_queue_pairs", "receive_queue_pairs"],
     "overlap": ["op", "bytes", "median_us", "blocking_us", "pure_us", "work_us", "begin_us", "end_us", "osu_percent", "imb_percent",
                 "imb_old_percent", "nbcbench_percent", "availability_percent", "processor_taken_us"],

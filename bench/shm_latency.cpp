@@ -249,17 +249,17 @@ std::pair<double, double> in_turns(const std::function<void()>& first,
 }
 
 void large() {
-  constexpr std::size_t kMost = std::size_t{4} << 20;
+  constexpr std::size_t kMax = std::size_t{4} << 20;
   ::munmap(run(2, true,
                [](shm::NodeLink& link, Board& shared) {
-                 std::vector<std::byte> bytes(kMost, std::byte(link.rank() + 1));
+                 std::vector<std::byte> bytes(kMax, std::byte(link.rank() + 1));
                  if (link.rank() == 1) {
                    shared.pid = ::getpid();
                    shared.address = reinterpret_cast<std::uint64_t>(bytes.data());
                  }
                  barrier(shared, 2);
-                 for (std::size_t size = 65536; size <= kMost && link.rank() == 0; size *= 4) {
-                   const int each = static_cast<int>(kMost * 4 / size);
+                 for (std::size_t size = 65536; size <= kMax && link.rank() == 0; size *= 4) {
+                   const int each = static_cast<int>(kMax * 4 / size);
                    const auto [link_ns, bare_ns] = in_turns(
                        [&] {
                          if (!link.read_from(1, shared.address, std::span(bytes).first(size)))

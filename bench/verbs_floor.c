@@ -34,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { warm_up = 20, piece_bytes = 128 << 10, most_bytes = 1 << 26 };
+enum { warm_up = 20, piece_bytes = 128 << 10, max_bytes = 1 << 26 };
 
 static size_t bytes = 8;
 static int rounds = 1000;
@@ -263,7 +263,7 @@ int main(int argc, char** argv) {
              sscanf(value, "%d,%d,%d", &cpus[0], &cpus[1], &cpus[2]) != 3)
       return usage();
   }
-  if (bytes < 1 || bytes > most_bytes || rounds < 1 || rounds > 1000000) return usage();
+  if (bytes < 1 || bytes > max_bytes || rounds < 1 || rounds > 1000000) return usage();
   times = calloc((size_t)rounds, sizeof *times);
   if (times == NULL) die("memory");
   const char* const what = argv[1];

@@ -26,7 +26,7 @@
 #include "hca/include/scela/hca_memory.h"
 
 enum {
-  most_bytes = 1 << 20,
+  max_bytes = 1 << 20,
   kinds = 5,
   bare = 4, /* the last kind: not by the adapter */
   rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE
@@ -63,11 +63,11 @@ static struct end open_end(void) {
       .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {16, 16, 1, 1, 0}};
   qp = ibv_create_qp(pd, &made);
   if (qp == NULL) die("ibv_create_qp");
-  void* plain = aligned_alloc(4096, most_bytes);
+  void* plain = aligned_alloc(4096, max_bytes);
   if (plain == NULL) die("aligned_alloc");
-  memset(plain, 1, most_bytes);
-  memory[0] = ibv_reg_mr(pd, plain, most_bytes, rights);
-  memory[1] = scela_hca_alloc_mr(pd, most_bytes, rights);
+  memset(plain, 1, max_bytes);
+  memory[0] = ibv_reg_mr(pd, plain, max_bytes, rights);
+  memory[1] = scela_hca_alloc_mr(pd, max_bytes, rights);
   if (memory[0] == NULL || memory[1] == NULL) die("register memory");
   struct ibv_port_attr port;
   if (ibv_query_port(context, 1, &port) != 0) die("ibv_query_port");
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
   connect_to(&other);
   measure(&other, rounds, 8);
   measure(&other, rounds, 64 << 10);
-  measure(&other, rounds, most_bytes);
+  measure(&other, rounds, max_bytes);
   kill(child, SIGKILL);
   waitpid(child, NULL, 0);
   return 0;

@@ -26,8 +26,8 @@ struct Figure {
 constexpr Figure<Accounts> kFigures[] = {SCELA_FIGURE(Accounts, send_queue_pairs),
                                          SCELA_FIGURE(Accounts, receive_queue_pairs),
                                          SCELA_FIGURE(Accounts, connections),
-                                         SCELA_FIGURE(Accounts, queue_pairs_most),
-                                         SCELA_FIGURE(Accounts, connections_most),
+                                         SCELA_FIGURE(Accounts, max_queue_pairs),
+                                         SCELA_FIGURE(Accounts, max_connections),
                                          SCELA_FIGURE(Accounts, receive_buffers),
                                          SCELA_FIGURE(Accounts, registered),
                                          SCELA_FIGURE(Accounts, shared),
@@ -36,7 +36,7 @@ constexpr Figure<Accounts> kFigures[] = {SCELA_FIGURE(Accounts, send_queue_pairs
                                          SCELA_FIGURE(Accounts, sent),
                                          SCELA_FIGURE(Accounts, received),
                                          SCELA_FIGURE(Accounts, unexpected),
-                                         SCELA_FIGURE(Accounts, unexpected_most),
+                                         SCELA_FIGURE(Accounts, max_unexpected),
                                          SCELA_FIGURE(Accounts, rnr_events),
                                          SCELA_FIGURE(Accounts, credit_waits),
                                          SCELA_FIGURE(Accounts, resent),
@@ -45,7 +45,7 @@ constexpr Figure<Accounts> kFigures[] = {SCELA_FIGURE(Accounts, send_queue_pairs
                                          SCELA_FIGURE(Accounts, sleeps),
                                          SCELA_FIGURE(Accounts, sleeps_woken),
                                          SCELA_FIGURE(Accounts, offload_queue_pairs),
-                                         SCELA_FIGURE(Accounts, offload_queue_pairs_most),
+                                         SCELA_FIGURE(Accounts, max_offload_queue_pairs),
                                          SCELA_FIGURE(Accounts, offloaded),
                                          SCELA_FIGURE(Accounts, ports),
                                          SCELA_FIGURE(Accounts, by_port_1),
@@ -60,7 +60,7 @@ static_assert(sizeof(Accounts) == std::size(kFigures) * sizeof(std::uint64_t),
               "scela-run --stats shows every figure: name it above");
 
 // The launcher takes twice as many bytes of a rank (nla/accounts.h).
-constexpr std::size_t kMostOfPeers = std::size_t{7} * 1024;
+constexpr std::size_t kMaxOfPeers = std::size_t{7} * 1024;
 
 template <class Of, std::size_t Count>
 std::string object_of(const Of& values, const Figure<Of> (&figures)[Count]) {
@@ -79,7 +79,7 @@ std::string text_of_peers(std::span<const PeerAccounts> peers) {
   });
   std::string text;
   for (const std::size_t rank : order) {
-    if (text.size() >= kMostOfPeers) break;
+    if (text.size() >= kMaxOfPeers) break;
     text += cat(text.empty() ? "" : ",", "\"", rank, "\":", object_of(peers[rank], kPeerFigures));
   }
   return text;

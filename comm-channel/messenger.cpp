@@ -487,7 +487,7 @@ Accounts Messenger::accounts() const {
     accounts.received += one.accounts.received;
   }
   accounts.unexpected = matcher_.counts().unexpected;
-  accounts.unexpected_most = matcher_.counts().unexpected_most;
+  accounts.max_unexpected = matcher_.counts().max_unexpected;
   if (node_) {
     accounts.shared = node_->shared_bytes();
     accounts.sleeps = node_->sleeps();

@@ -43,7 +43,7 @@ void Messenger::ended_elsewhere(int rank) {
 }
 
 std::vector<int> Messenger::awaited_unconnected() {
-  constexpr std::size_t kMostAsked = 32;
+  constexpr std::size_t kMaxAsked = 32;
   std::vector<bool> awaited(peers_.size(), false);
   const auto add = [&](int rank) {
     if (rank >= 0) awaited[static_cast<std::size_t>(rank)] = true;
@@ -52,7 +52,7 @@ std::vector<int> Messenger::awaited_unconnected() {
   for (const Posted* one = matcher_.first_receive(); one != nullptr; one = Matcher::after(*one))
     add(one->pattern.source);
   std::vector<int> ranks;
-  for (std::size_t i = 0; i < peers_.size() && ranks.size() < kMostAsked; ++i) {
+  for (std::size_t i = 0; i < peers_.size() && ranks.size() < kMaxAsked; ++i) {
     asked_last_ = (asked_last_ + 1) % peers_.size();
     const Peer& one = peers_[asked_last_];
     const int rank = static_cast<int>(asked_last_);

@@ -46,7 +46,7 @@ void Messenger::begin_stream(int rank, const Header& header, std::span<const std
   Stream& stream = peer(rank).stream;
   const Envelope envelope{header.context, rank, header.tag, header.number};
   // A first part that no correct sender sends is ignored.
-  if (stream.came != stream.envelope.length || envelope.length > kMostStreamed) return;
+  if (stream.came != stream.envelope.length || envelope.length > kMaxStreamed) return;
   stream = {envelope, 0, nullptr, nullptr};
   if (Posted* const receive = matcher_.arrived(envelope)) {
     stream.receive = static_cast<Operation*>(receive);

@@ -17,7 +17,7 @@ namespace {
 // The time between two checks whether silent peers are there, and the number of peers checked at a
 // time.
 constexpr connect::Time kBetweenQuestions = std::chrono::seconds(1);
-constexpr std::size_t kMostQuestions = 32;
+constexpr std::size_t kMaxQuestions = 32;
 // A peer that computes does not answer requests. The launcher usually reports a peer that has
 // ended.
 constexpr connect::Time kLongestSilence = std::chrono::minutes(10);
@@ -233,7 +233,7 @@ void NetworkLink::look_around() {
   if (dead_ || leaving_ || time - looked_around_ < kBetweenQuestions) return;
   looked_around_ = time;
   std::size_t asked = 0;
-  for (std::size_t i = 0; i < remotes_.size() && asked < kMostQuestions; ++i) {
+  for (std::size_t i = 0; i < remotes_.size() && asked < kMaxQuestions; ++i) {
     asked_last_ = (asked_last_ + 1) % remotes_.size();
     Remote* const one = remotes_[asked_last_].get();
     if (one == nullptr || one->lost || one->roads.front().under_way != 0 || !one->flow.connected())
@@ -245,7 +245,7 @@ void NetworkLink::look_around() {
       continue;
     }
     // No link is opened only to ask.
-    if (options_.most_links != 0 && !ports_.front()->peers().route(one->roads.front().id)) continue;
+    if (options_.max_links != 0 && !ports_.front()->peers().route(one->roads.front().id)) continue;
     ask(*one);
     ++asked;
   }
@@ -260,7 +260,7 @@ void NetworkLink::doubt_node_of(int rank, const std::string& why) {
     Remote& one = *remote(other);
     if (other == rank) one.doubted_with = rank;
     if (one.lost || one.doubted) continue;
-    if (by_rank() && options_.most_links != 0 && !one.flow.connected()) continue;
+    if (by_rank() && options_.max_links != 0 && !one.flow.connected()) continue;
     one.doubted = listened_;
     one.doubt = why;
     one.doubted_with = rank;
@@ -352,7 +352,7 @@ bool NetworkLink::is_connected(int rank) const {
   if (!known) return false;
   // If links are limited, look_around() makes none to ask a rank that has none any more.
   const bool is_asked =
-      options_.most_links == 0 || ports_.front()->peers().route(known->roads.front().id);
+      options_.max_links == 0 || ports_.front()->peers().route(known->roads.front().id);
   return known->wanted || (known->flow.connected() && is_asked);
 }
 

@@ -72,7 +72,7 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
                          std::string(limit_advice(errno))));
   if (good)
     good = into(send_cq_, verbs::create_cq(symbols, device_.context,
-                                           static_cast<int>(kMostUnderWay + kMostPorts), events_));
+                                           static_cast<int>(kMaxUnderWay + kMaxPorts), events_));
   if (good)
     good = into(receive_cq_,
                 verbs::create_cq(symbols, device_.context, static_cast<int>(buffers), events_));
@@ -85,12 +85,12 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
   if (!good) return good;
   looks_.hold(static_cast<std::uint64_t>(receive_cq_->cqe));
   registrations_ = std::make_unique<verbs::Registrations>(symbols, pd_, kUnusedRegistered);
-  most_moved_ = verbs::longest_message(device_.capability.ports);
+  max_moved_ = verbs::longest_message(device_.capability.ports);
   // An offloaded channel is one queue pair, and uses one port.
   if (options_.offload && (ports_to_use() == 1 || options_.rendezvous == Rendezvous::offloaded))
     offload_.emplace(device_, pd_, events_, static_cast<std::uint32_t>(options_.offload_channels));
   const std::size_t most =
-      sizeof(Header) + std::max(options_.eager_verbs, kMostSaid) + sizeof(std::uint32_t);
+      sizeof(Header) + std::max(options_.eager_verbs, kMaxSaid) + sizeof(std::uint32_t);
   sends_.emplace(symbols, pd_, most, IBV_ACCESS_LOCAL_WRITE);
   receives_.emplace(symbols, pd_, most, IBV_ACCESS_LOCAL_WRITE);
   if (good = sends_->add(kSendBuffers); !good) return good;
@@ -104,8 +104,8 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
 
 // If connections are limited, one that carries only moved bytes would be one less for messages.
 std::size_t NetworkLink::ports_to_use() const {
-  if (options_.most_links != 0) return 1;
-  const std::size_t active = std::min(device_.capability.ports.size(), kMostPorts);
+  if (options_.max_links != 0) return 1;
+  const std::size_t active = std::min(device_.capability.ports.size(), kMaxPorts);
   return options_.ports == 0 ? active : std::min(options_.ports, active);
 }
 
@@ -116,7 +116,7 @@ Result<void> NetworkLink::make_ports(const connect::Watchword& word) {
       static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   self.node = hash_of(world_.job, static_cast<std::uint64_t>(world_.node()) + 1);
   PortLinks::User& user = *this;
-  const PortLinks::Job job{static_cast<std::uint32_t>(world_.size), word, options_.most_links};
+  const PortLinks::Job job{static_cast<std::uint32_t>(world_.size), word, options_.max_links};
   const PortParts parts{device_, pd_, xrcd_, srq_, events_, send_cq_, receive_cq_, looks_};
   for (std::size_t port = 0; port < ports_to_use(); ++port) {
     ports_.push_back(std::make_unique<PortLinks>(parts, port, user));
@@ -139,8 +139,8 @@ std::string NetworkLink::describe() const {
                          ports_.size() == 1 ? " port" : " ports");
   if (asked > ports_.size())
     text += cat(" of the ", asked, " that were asked for: ",
-                options_.most_links != 0 ? "connections are limited"
-                : asked > kMostPorts && ports_.size() == kMostPorts
+                options_.max_links != 0 ? "connections are limited"
+                : asked > kMaxPorts && ports_.size() == kMaxPorts
                     ? "more are not used"
                     : "the others are not there, or not active");
   return text;
@@ -155,7 +155,7 @@ NetworkLink::Remote* NetworkLink::remote(int rank) {
   known->rank = rank;
   const Result<std::string> said = card_of_(rank);
   const std::size_t theirs = said ? said->size() / sizeof(Card) : 0;
-  if (theirs != 0 && theirs <= kMostPorts && said->size() % sizeof(Card) == 0) {
+  if (theirs != 0 && theirs <= kMaxPorts && said->size() % sizeof(Card) == 0) {
     known->ports = std::min(ports_.size(), theirs);
     for (std::size_t port = 0; port < known->ports; ++port) {
       Card card;
@@ -237,8 +237,8 @@ void NetworkLink::changed() {
     links += counts.links;
     pairs += counts.links + counts.held + static_cast<std::uint32_t>(port->dying());
   }
-  connections_most_ = std::max(connections_most_, links);
-  queue_pairs_most_ = std::max(queue_pairs_most_, pairs);
+  max_connections_ = std::max(max_connections_, links);
+  max_queue_pairs_ = std::max(max_queue_pairs_, pairs);
 }
 
 void NetworkLink::drained(Remote& remote, std::size_t port) {
@@ -261,8 +261,8 @@ void NetworkLink::account(Accounts& accounts) const {
     accounts.registered += port->registered();
   }
   accounts.receive_buffers = receives_->count();
-  accounts.connections_most = connections_most_;
-  accounts.queue_pairs_most = queue_pairs_most_;
+  accounts.max_connections = max_connections_;
+  accounts.max_queue_pairs = max_queue_pairs_;
   accounts.rnr_events = rnr_events_;
   accounts.credit_waits = flow_.waits();
   accounts.resent = resent_;

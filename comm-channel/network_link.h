@@ -119,7 +119,7 @@ class NetworkLink final : public Network, private PortLinks::User {
     connect::Route route;
   };
   struct Remote {
-    std::array<Road, kMostPorts> roads;
+    std::array<Road, kMaxPorts> roads;
     std::size_t ports = 1;  // that both sides use
     Stripes stripes;
     int rank = -1;
@@ -150,7 +150,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   };
   using Clock = std::chrono::steady_clock;
   // Requests under way on all queue pairs together. Above this number, messages wait here.
-  static constexpr std::uint32_t kMostUnderWay = 1024;
+  static constexpr std::uint32_t kMaxUnderWay = 1024;
   // The pause before a port other than the first is tried again.
   static constexpr connect::Time kPauseOfPort = std::chrono::seconds(10);
 
@@ -252,10 +252,10 @@ class NetworkLink final : public Network, private PortLinks::User {
   verbs::Srq srq_;
   std::unique_ptr<verbs::Registrations> registrations_;
   std::optional<OffloadLink> offload_;
-  std::uint64_t most_moved_ = 0;  // bytes of one request
+  std::uint64_t max_moved_ = 0;  // bytes of one request
   std::optional<Buffers> sends_, receives_;
   std::vector<std::unique_ptr<PortLinks>> ports_;  // used; the first has all messages
-  std::array<std::uint64_t, kMostPorts> bytes_by_port_{};
+  std::array<std::uint64_t, kMaxPorts> bytes_by_port_{};
   Flow flow_{Flow::Limits{}};
   CardOf card_of_;
   std::function<bool(int rank)> has_left_;
@@ -270,7 +270,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   std::uint32_t sends_under_way_ = 0;
   CompletionLooks looks_;  // at receive_cq_
   std::uint64_t rnr_events_ = 0, resent_ = 0;
-  std::uint32_t connections_most_ = 0, queue_pairs_most_ = 0;
+  std::uint32_t max_connections_ = 0, max_queue_pairs_ = 0;
   bool leaving_ = false;
   bool armed_ = false;
   bool dead_ = false;                 // the device is gone

@@ -21,7 +21,7 @@ namespace {
 
 // If a thread executes tasks, it does not wake a rank that sleeps, so the rank looks this often.
 constexpr std::chrono::nanoseconds kBetweenLooks{100'000};
-constexpr unsigned kMostEvents = 16;
+constexpr unsigned kMaxEvents = 16;
 
 }  // namespace
 
@@ -68,8 +68,8 @@ bool NetworkLink::takes_eager(int rank) const {
 
 bool NetworkLink::in_turn(const Remote& remote) {
   const int link = link_to(remote.rank);
-  if (options_.most_links == 0 || std::ranges::find(in_hand_, link) != in_hand_.end()) return true;
-  if (in_hand_.size() >= options_.most_links) return false;
+  if (options_.max_links == 0 || std::ranges::find(in_hand_, link) != in_hand_.end()) return true;
+  if (in_hand_.size() >= options_.max_links) return false;
   in_hand_.push_back(link);
   return true;
 }
@@ -94,7 +94,7 @@ NetworkLink::Way NetworkLink::way_to(Remote& remote) {
   Pair* const pair = port.pair(way.route.qp);
   // Messages on another queue pair come back first, and are sent before new ones.
   if (road.under_way != 0 && remote.by != pair) return {};
-  if (!pair->broken && pair->under_way < kPairDepth && sends_under_way_ < kMostUnderWay)
+  if (!pair->broken && pair->under_way < kPairDepth && sends_under_way_ < kMaxUnderWay)
     way.pair = pair;
   return way;
 }
@@ -163,7 +163,7 @@ bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte
   const Way way = way_to(to);
   if (way.pair == nullptr || !send_again(to)) return false;
   std::byte* buffer = sends_->take();
-  if (buffer == nullptr && sends_->count() < kMostUnderWay && sends_->add(64))
+  if (buffer == nullptr && sends_->count() < kMaxUnderWay && sends_->add(64))
     buffer = sends_->take();
   if (buffer == nullptr) return false;
   const bool in_order = is_in_order(header.kind);
@@ -235,7 +235,7 @@ bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, s
                        ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key) {
   Remote& to = *remote(rank);
   if (to.lost) return false;
-  std::array<Way, kMostPorts> ways;
+  std::array<Way, kMaxPorts> ways;
   ways.front() = way_to(to);
   if (ways.front().pair == nullptr || !send_again(to)) return false;
   unsigned usable = 1;
@@ -254,7 +254,7 @@ bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, s
     work.rank = rank;
     work.move = &move;
     work.bytes = const_cast<std::byte*>(bytes) + at;
-    work.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(shares[port], most_moved_));
+    work.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(shares[port], max_moved_));
     work.left = shares[port] - work.length;
     work.opcode = opcode;
     work.remote_address = remote_address + at;
@@ -270,7 +270,7 @@ bool NetworkLink::go_on(Remote& to, Work& work) {
   if (work.left == 0) return false;
   work.bytes += work.length;
   work.remote_address += work.length;
-  work.length = static_cast<std::uint32_t>(std::min(work.left, most_moved_));
+  work.length = static_cast<std::uint32_t>(std::min(work.left, max_moved_));
   work.left -= work.length;
   if (to.lost) {
     end(work, Outcome::peer_ended);
@@ -345,7 +345,7 @@ unsigned NetworkLink::hear_device() {
   if (!is_receiving()) return 0;
   unsigned heard = 0;
   ibv_async_event event{};
-  while (heard < kMostEvents &&
+  while (heard < kMaxEvents &&
          device_.symbols->ibv_get_async_event(device_.context.get(), &event) == 0) {
     ++heard;
     if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
@@ -380,7 +380,7 @@ void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std:
     post_again(buffer);
     return flow_.reposted(from->flow, room_of(header));
   }
-  std::array<std::byte, kMostSaid> copied;
+  std::array<std::byte, kMaxSaid> copied;
   const std::size_t size = std::min(payload.size(), copied.size());
   std::memcpy(copied.data(), payload.data(), size);
   post_again(buffer);
@@ -477,7 +477,7 @@ void NetworkLink::disarm() {
   eventfd_t ignored = 0;
   ::eventfd_read(woken_.get(), &ignored);
   // If the device is gone, the events do not end.
-  for (unsigned i = 0; i < kMostEvents && something(); ++i) {
+  for (unsigned i = 0; i < kMaxEvents && something(); ++i) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     if (device_.symbols->ibv_get_cq_event(events_.get(), &cq, &context) != 0) return;

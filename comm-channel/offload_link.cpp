@@ -15,10 +15,10 @@ namespace {
 
 // Buffers of the receiving end for messages that have not been received: armed ones, and those of
 // parked messages.
-constexpr std::uint32_t kBuffers = 2 * kMostParked;
+constexpr std::uint32_t kBuffers = 2 * kMaxParked;
 // The number of receiving ends that stay for a while. When this many others have ended, the
 // sender's adapter has heard of what came by the oldest.
-constexpr std::size_t kMostRetired = 4;
+constexpr std::size_t kMaxRetired = 4;
 
 std::uint64_t request_id(std::uint32_t lane, bool announcement) {
   return std::uint64_t{lane} << 1 | (announcement ? 1 : 0);
@@ -34,7 +34,7 @@ bool is_announcement(const ibv_wc& wc) {
 
 OffloadLink::OffloadLink(const verbs::Device& device, const verbs::Pd& pd,
                          const verbs::CompChannel& events, std::uint32_t most)
-    : device_(device), pd_(pd), events_(events), most_(most), task_symbols_(*device.symbols) {
+    : device_(device), pd_(pd), events_(events), max_(most), task_symbols_(*device.symbols) {
   if (can_send()) task_symbols_.ibv_modify_qp = device.capability.tasks->scela_modify_qp;
 }
 
@@ -43,7 +43,7 @@ OffloadLink::~OffloadLink() = default;
 // ---- lanes ----
 
 Result<void> OffloadLink::make_queues(Side side) {
-  const auto entries = static_cast<int>((most_ + kMostRetired) * 3 * kBuffers);
+  const auto entries = static_cast<int>((max_ + kMaxRetired) * 3 * kBuffers);
   const bool first = side == Side::receiving ? !came_cq_ : !sent_cq_;
   if (!first) return {};
   if (side == Side::receiving) {
@@ -73,7 +73,7 @@ Result<OffloadLink::LaneId> OffloadLink::make(Side side) {
       static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count() >> 4) &
       0xffffff;
   if (side == Side::sending) {
-    for (std::uint32_t i = 0; i < kMostParked; ++i)
+    for (std::uint32_t i = 0; i < kMaxParked; ++i)
       if (const int error = await_announcement(id, *lane); error != 0)
         return fail(verbs::verbs_error("post a receive of no bytes", device_.context.get(), error));
   }
@@ -86,7 +86,7 @@ Result<void> OffloadLink::make_sending(Lane& lane) {
   if (!cq) return fail(std::move(cq.error()));
   lane.announcements = std::move(*cq);
   verbs::QueueSizes sizes;
-  sizes.sends = 2 * kMostParked + 8;  // a WAIT before each
+  sizes.sends = 2 * kMaxParked + 8;  // a WAIT before each
   sizes.receives = kBuffers * 2;
   auto qp = verbs::create_task_qp(device_.capability, pd_, IBV_QPT_RC, sent_cq_, lane.announcements,
                                   {}, sizes, SCELA_QP_CROSS_CHANNEL);
@@ -142,7 +142,7 @@ void OffloadLink::retire(LaneId id) {
     return;
   }
   retired_.push_back(id);
-  if (retired_.size() <= kMostRetired) return;
+  if (retired_.size() <= kMaxRetired) return;
   lanes_.erase(retired_.front());
   retired_.pop_front();
 }

@@ -6,7 +6,7 @@
 //   sending end     WAIT for the completion of such a write, and the send, posted at once
 //
 // So the k-th send goes into the k-th buffer as soon as both are there. The caller must ensure that
-// at most kMostParked are posted ahead of what has come. Then no write meets an end without a
+// at most kMaxParked are posted ahead of what has come. Then no write meets an end without a
 // receive, and no message meets an end without a buffer.
 //
 // Only one thread at a time may call it.
@@ -129,7 +129,7 @@ class OffloadLink {
   const verbs::Device& device_;
   const verbs::Pd& pd_;
   const verbs::CompChannel& events_;
-  const std::uint32_t most_;
+  const std::uint32_t max_;
   verbs::Symbols task_symbols_;  // with scela_modify_qp for task pairs
   verbs::Cq sent_cq_, came_cq_;  // of all lanes; made with the first
   std::map<LaneId, std::unique_ptr<Lane>> lanes_;

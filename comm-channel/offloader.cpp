@@ -118,7 +118,7 @@ bool Offloader::open(int rank, const Saying& saying) {
   const Place place{rank, saying.body.channel};
   outgoing_[place] = {*lane, saying.body.life, false};
   places_[*lane] = place;
-  queue_pairs_most_ = std::max(queue_pairs_most_, link_.queue_pairs());
+  max_queue_pairs_ = std::max(max_queue_pairs_, link_.queue_pairs());
   const LaneEnd end = link_.end_of(*lane);
   user_.say(rank, saying, &end);
   return true;
@@ -286,7 +286,7 @@ bool Offloader::accept(int rank, const Header& header, const Opening& opening) {
   const Place place{rank, opening.agreement.channel};
   incoming_[place] = {*lane, {header.context, rank, header.tag, opening.agreement.count}};
   places_[*lane] = place;
-  queue_pairs_most_ = std::max(queue_pairs_most_, link_.queue_pairs());
+  max_queue_pairs_ = std::max(max_queue_pairs_, link_.queue_pairs());
   return true;
 }
 
@@ -424,7 +424,7 @@ void Offloader::ended(int rank) {
 
 void Offloader::account(Accounts& accounts) const {
   accounts.offload_queue_pairs = link_.queue_pairs();
-  accounts.offload_queue_pairs_most = queue_pairs_most_;
+  accounts.max_offload_queue_pairs = max_queue_pairs_;
   accounts.offloaded = messages_;
 }
 

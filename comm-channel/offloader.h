@@ -136,7 +136,7 @@ class Offloader final : private OffloadLink::User {
   std::vector<std::uint64_t> seen_;  // by rank
   std::vector<std::pair<int, std::string>> unreachable_;
   std::uint64_t messages_ = 0;
-  std::size_t queue_pairs_most_ = 0;
+  std::size_t max_queue_pairs_ = 0;
 };
 
 }  // namespace scela::channel

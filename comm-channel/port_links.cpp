@@ -103,9 +103,9 @@ Result<connect::Options> PortLinks::options() const {
   options.secret = job_.word.secret;
   options.ranks = job_.ranks;
   options.mtu = static_cast<std::uint8_t>(port().mtu);
-  options.most_links = static_cast<std::uint32_t>(
-      std::min<std::size_t>(job_.most_links, std::numeric_limits<std::uint32_t>::max()));
-  if (options.most_links != 0) options.tries = kTriesOfFew;
+  options.max_links = static_cast<std::uint32_t>(
+      std::min<std::size_t>(job_.max_links, std::numeric_limits<std::uint32_t>::max()));
+  if (options.max_links != 0) options.tries = kTriesOfFew;
   options.reads = reads();
   return options;
 }

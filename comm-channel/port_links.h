@@ -44,7 +44,7 @@ class PortLinks {
   struct Job {
     std::uint32_t ranks = 0;
     connect::Watchword word;
-    std::size_t most_links = 0;  // of this process; 0: any number
+    std::size_t max_links = 0;  // of this process; 0: any number
   };
   struct Pair {
     verbs::Qp qp;

@@ -44,11 +44,11 @@ bool take_channels(Options& options, std::string_view value) {
 
 // Each receive buffer of the adapter has this length, and there are hundreds.
 bool take_eager_verbs(Options& options, std::string_view value) {
-  return take_size<&Options::eager_verbs>(options, value) && options.eager_verbs <= kMostEagerVerbs;
+  return take_size<&Options::eager_verbs>(options, value) && options.eager_verbs <= kMaxEagerVerbs;
 }
 
 bool take_stream(Options& options, std::string_view value) {
-  return take_size<&Options::stream_shm>(options, value) && options.stream_shm <= kMostStreamed;
+  return take_size<&Options::stream_shm>(options, value) && options.stream_shm <= kMaxStreamed;
 }
 
 bool take_threads(Options& options, std::string_view value) {
@@ -89,7 +89,7 @@ constexpr Setting kSettings[] = {
     {"OFFLOAD_CHANNELS", "a number up to 1024", take_channels},
     {"UNEXPECTED_BYTES", "bytes, also 64M", take_size<&Options::unexpected_bytes>},
     {"PORTS", "a number; 0: all", take_size<&Options::ports>},
-    {"MOST_LINKS", "a number; 0: any", take_size<&Options::most_links>},
+    {"MAX_LINKS", "a number; 0: any", take_size<&Options::max_links>},
     {"UNREACHABLE_AFTER", "seconds", take_size<&Options::unreachable_after>},
     {"TRANSPORT", "shm, verbs", take_transport},
 };
@@ -128,11 +128,11 @@ Result<Options> overruled(Options options, std::span<const char* const> environm
   for (const char* const word : environment)
     if (std::string_view(word).starts_with(kPrefix))
       if (Result<void> taken = take(options, word); !taken) return fail(std::move(taken.error()));
-  if (options.eager_verbs > kMostEagerVerbs || options.stream_shm > kMostStreamed)
+  if (options.eager_verbs > kMaxEagerVerbs || options.stream_shm > kMaxStreamed)
     return fail({ErrorKind::usage, "open the channel", "",
                  cat("Options::eager_verbs is ", options.eager_verbs, " and stream_shm ",
                      options.stream_shm, " bytes"),
-                 cat("each is ", kMostStreamed, " at most")});
+                 cat("each is ", kMaxStreamed, " at most")});
   return options;
 }
 

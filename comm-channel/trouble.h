@@ -12,14 +12,14 @@ namespace scela::channel {
 class Trouble {
  public:
   void over() { since_.reset(); }
-  // The device has refused once more. Returns true if it has done so for more than kMost.
+  // The device has refused once more. Returns true if it has done so for more than kMax.
   bool lasts(connect::Time now) {
     if (!since_) since_ = now;
-    return now - *since_ > kMost;
+    return now - *since_ > kMax;
   }
 
  private:
-  static constexpr connect::Time kMost = std::chrono::seconds(1);
+  static constexpr connect::Time kMax = std::chrono::seconds(1);
   std::optional<connect::Time> since_;
 };
 

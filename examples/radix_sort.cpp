@@ -50,7 +50,7 @@ using Counts = std::vector<std::uint64_t>;
 
 constexpr unsigned kKeyBits = 32;
 constexpr std::size_t kKeysBetweenTests = 4096;
-constexpr std::uint64_t kMostForComparison = std::uint64_t{1} << 22;
+constexpr std::uint64_t kMaxForComparison = std::uint64_t{1} << 22;
 
 struct Settings {
   std::size_t keys = 65536;
@@ -302,7 +302,7 @@ void check(Communicator& world, const std::vector<Key>& before, const std::vecto
   require(world.run(Collective::exscan(own, greatest, scela::ReduceOp::maximum)));
   if (world.rank() > 0 && !after.empty() && greatest[0] > std::int64_t{after.front()})
     fail("a rank's keys belong to one before it");
-  if (sums[0] > kMostForComparison) return;
+  if (sums[0] > kMaxForComparison) return;
   std::vector<Key> expected = gather(world, before);
   const std::vector<Key> got = gather(world, after);
   std::sort(expected.begin(), expected.end());

@@ -27,7 +27,7 @@ constexpr char kCache[] = "/etc/ld.so.cache";
 constexpr std::size_t kLargestCache = std::size_t{16} * 1024 * 1024;
 constexpr std::string_view kUsualDirectories = "/lib64:/usr/lib64:/lib:/usr/lib";
 // The largest programs load some hundreds of libraries.
-constexpr std::size_t kMostLibraries = 4096;
+constexpr std::size_t kMaxLibraries = 4096;
 
 // A regular file that is open for reading.
 class Source {
@@ -152,7 +152,7 @@ bool walk(const std::string& program, Linkage linkage, std::string_view director
     askers.pop_front();
     std::vector<std::string> fresh;
     for (const std::string& name : asker.linkage.libraries) {
-      if (seen.size() >= kMostLibraries) return true;
+      if (seen.size() >= kMaxLibraries) return true;
       if (!seen.insert(name).second) continue;
       if (!see(name)) return false;
       fresh.push_back(name);

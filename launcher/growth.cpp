@@ -29,7 +29,7 @@ void Growth::ask(const nla::action::Spawn& asked) {
   for (const std::string& host : one.hosts)
     if (!under_way_.contains(host)) fresh.push_back(host);
   const auto more = std::min(plan_.degree, static_cast<std::uint32_t>(fresh.size()));
-  if (children_ + more > most_) {
+  if (children_ + more > max_) {
     return hooks_.planned(
         asked, fail(Error{ErrorKind::usage,
                           cat("agents have been started for spawned ranks on so many hosts, ",

@@ -36,7 +36,7 @@ class Growth {
   // outlive this object. `most` is the largest number of children that the root may get in this
   // way.
   Growth(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
-      : plan_(plan), failed_(failed), most_(most), hooks_(std::move(hooks)) {}
+      : plan_(plan), failed_(failed), max_(most), hooks_(std::move(hooks)) {}
 
   void ask(const nla::action::Spawn& asked);
   void found(const std::vector<FoundHost>& hosts);
@@ -58,7 +58,7 @@ class Growth {
 
   Plan& plan_;
   const RankSet& failed_;
-  const std::uint32_t most_;
+  const std::uint32_t max_;
   const Hooks hooks_;
   std::vector<Waiting> waiting_;
   std::set<std::string> under_way_;           // all hosts that are waited for

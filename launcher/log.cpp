@@ -13,7 +13,7 @@ namespace scela {
 namespace {
 
 // Maximum length in bytes of a record, which a node may have written.
-constexpr std::size_t kMostRecord = 2000;
+constexpr std::size_t kMaxRecord = 2000;
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
@@ -74,8 +74,8 @@ void Log::say(Subsystem subsystem, std::string text) {
 void Log::show(const LogRecord& record) {
   if (!wanted(record)) return;
   lines_->logger.log(level_of(record.level), "{}{}{}: {}", name_of(record.subsystem),
-                     record.node.empty() ? "" : " ", printable(record.node, kMostRecord),
-                     printable(record.text, kMostRecord));
+                     record.node.empty() ? "" : " ", printable(record.node, kMaxRecord),
+                     printable(record.text, kMaxRecord));
 }
 
 }  // namespace scela

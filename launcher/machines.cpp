@@ -12,7 +12,7 @@ namespace {
 // Maximum number of processors of all kinds of machines together. With a smaller limit, nodes of
 // clusters of very many kinds count as not reporting. With a larger limit, hostile agents can take
 // more memory, at 28 bytes per processor.
-constexpr std::uint64_t kMostProcessors = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxProcessors = std::uint64_t{1} << 20;
 
 bool binds(const nla::Job& job) {
   return job.placement.bind_to != BindTo::none || !job.chosen_cores.empty();
@@ -61,7 +61,7 @@ void use_topologies(Plan& plan, const nla::TopologyList& told) {
   for (std::size_t i = 0; i < told.size(); ++i)
     by_size.emplace_back(Topology::claimed(told[i].first), i);
   std::ranges::sort(by_size);
-  std::uint64_t room = kMostProcessors;
+  std::uint64_t room = kMaxProcessors;
   RankSet known;
   for (const auto& [claimed, i] : by_size) {
     if (claimed > room) break;
@@ -89,7 +89,7 @@ std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std:
   for (const std::uint32_t node : nodes) {
     const Topology* topology = topologies.of(node);
     if (topology == nullptr) continue;
-    const std::uint32_t units = most_for_a_rank(*topology, plan.job.placement).value_or(0);
+    const std::uint32_t units = max_for_a_rank(*topology, plan.job.placement).value_or(0);
     if (!largest || units > largest->units) {
       largest = {plan.hosts[node], units, plan.node_shares > 1};
     }

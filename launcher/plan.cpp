@@ -222,7 +222,7 @@ Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   return {};
 }
 
-std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
+std::uint32_t max_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
   std::vector<std::uint64_t> ranks(nodes, 0);
   for (const RankMap::Block& block : map.blocks()) {
     for (std::uint32_t i = 0; i < block.nodes; ++i) {
@@ -286,7 +286,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.pmi_choice = around.pmi_choice;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
-  std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
+  std::uint32_t most = max_ranks_on_a_node(mapping->map, nodes);
   if (plan.counts_room) most = std::max(most, kUsualCores);
   if (options.flat) {
     plan.degree = std::max(nodes, 1u);

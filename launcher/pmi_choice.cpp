@@ -52,7 +52,7 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
 }
 
 // Only this many of a program's arguments are examined.
-constexpr std::size_t kMostWords = 32;
+constexpr std::size_t kMaxWords = 32;
 
 // Finds the need of a program. If it shows none, the program that it is given to run counts (under
 // env, gdb or numactl). Scripts are not examined.
@@ -76,7 +76,7 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
   if (once_per_host) return {};
   if (stays_as_it_is(*found, value_of(around, "LD_LIBRARY_PATH", "")))
     return {PmiNeed::unknown, "", "", true};
-  for (std::size_t i = 1; i < std::min(app.argv.size(), kMostWords); ++i) {
+  for (std::size_t i = 1; i < std::min(app.argv.size(), kMaxWords); ++i) {
     const std::string& word = app.argv[i];
     if (word.starts_with('-')) continue;
     auto file = find_program(word, search, directory);

@@ -15,20 +15,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Maximum nesting of objects: the line, its values, and the values for each peer.
-constexpr int kMostDepth = 4;
+constexpr int kMaxDepth = 4;
 // Maximum number of bytes of counters of one rank. A rank's file has at most half of that
 // (nla/accounts.h), and the agent adds text to each of its lines.
-constexpr std::size_t kMostOfRank = std::size_t{32} * 1024;
+constexpr std::size_t kMaxOfRank = std::size_t{32} * 1024;
 // Limits for kinds of counters, values and rows of a table. Real reports have a few kinds and some
 // ten rows.
-constexpr std::size_t kMostKinds = 16;
-constexpr std::size_t kMostFigures = 1000;
-constexpr std::size_t kMostRows = 200;
-constexpr std::size_t kMostName = 40;  // bytes
+constexpr std::size_t kMaxKinds = 16;
+constexpr std::size_t kMaxFigures = 1000;
+constexpr std::size_t kMaxRows = 200;
+constexpr std::size_t kMaxName = 40;  // bytes
 
 // If there are more ranks than this, the table has only the minimum and the maximum of each
 // counter.
-constexpr std::size_t kMostColumns = 8;
+constexpr std::size_t kMaxColumns = 8;
 
 // Says whether nested objects are added up. They concern one rank only: there is no sum of what was
 // sent to each peer.
@@ -48,9 +48,9 @@ void add_to(Json& all, const Json& values, Inner inner) {
       if (known == all.end()) all[name] = Json::object();
       add_to(all[name], value, inner);
     } else if (value.is_number_unsigned()) {
-      if (known == all.end() && all.size() >= kMostFigures) continue;
+      if (known == all.end() && all.size() >= kMaxFigures) continue;
       const std::uint64_t before = figure(all, name), more = figure(values, name);
-      all[name] = name.ends_with("_most") ? std::max(before, more) : before + more;
+      all[name] = name.ends_with("_max") ? std::max(before, more) : before + more;
     }
   }
 }
@@ -94,7 +94,7 @@ std::vector<Column> columns_of(const Kept& kept, const std::vector<std::string>&
     }
   }
   std::vector<Column> columns{std::move(all)};
-  if (ranks.size() <= kMostColumns)
+  if (ranks.size() <= kMaxColumns)
     std::ranges::move(ranks, std::back_inserter(columns));
   else
     columns.insert(columns.end(), {std::move(least), std::move(most)});
@@ -112,7 +112,7 @@ std::string table(const Kept& kept) {
   std::size_t more = 0;
   for (const auto& [name, value] : kept.all.items()) {
     if (value == 0) continue;
-    if (names.size() < kMostRows) {
+    if (names.size() < kMaxRows) {
       names.push_back(name);
     } else {
       ++more;
@@ -121,7 +121,7 @@ std::string table(const Kept& kept) {
   std::size_t widest = 0;
   std::vector<std::string> lines;
   for (const std::string& name : names)
-    widest = std::max(widest, lines.emplace_back(printable(name, kMostName)).size());
+    widest = std::max(widest, lines.emplace_back(printable(name, kMaxName)).size());
   std::string heads(widest, ' ');
   for (std::string& line : lines)
     line.append(widest - line.size(), ' ');
@@ -152,7 +152,7 @@ void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
     const bool begins =
         event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    return !begins || depth < kMostDepth;
+    return !begins || depth < kMaxDepth;
   };
   const Json found = Json::parse(line, shallow, false);
   if (!found.is_object()) return;
@@ -161,17 +161,17 @@ void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   if (!name->is_string() || !rank->is_number_unsigned() || !values->is_object()) return;
   if (rank->get<std::uint64_t>() > UINT32_MAX || !ranks.contains(rank->get<Rank>())) return;
   std::size_t& taken = taken_of_[rank->get<Rank>()];
-  if (taken + line.size() > kMostOfRank) return;
+  if (taken + line.size() > kMaxOfRank) return;
   taken += line.size();
   const auto kind = name->get<std::string>();
-  if (objects_.size() >= kMostKinds && !objects_.contains(kind)) return;
+  if (objects_.size() >= kMaxKinds && !objects_.contains(kind)) return;
   objects_[kind][rank->get<Rank>()].push_back(values->dump());
 }
 
 std::string RankAccounts::text(std::uint32_t ranks) const {
   std::string out;
   for (const auto& [name, objects] : objects_) {
-    out += cat("scela-run:   ", printable(name, kMostName), ", as ", objects.size(), " of ",
+    out += cat("scela-run:   ", printable(name, kMaxName), ", as ", objects.size(), " of ",
                counted(ranks, "rank"), " told\n", table(kept_of(objects)));
   }
   return out;

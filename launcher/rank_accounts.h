@@ -2,7 +2,7 @@
 // rank and those of all ranks. The session uses it, in its one thread.
 //
 // The ranks choose the names of the counters, and no name is known here. A total is the sum over
-// the ranks, or the maximum if the name ends in "_most".
+// the ranks, or the maximum if the name ends in "_max".
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Assembles the reports that agents send at the end, in pieces, into whole lines per node.
 // RankAccounts and TraceFile use it, in the session's one thread.
 //
-// A line longer than kMostLine bytes is dropped. Agents write no such line, and a compromised node
+// A line longer than kMaxLine bytes is dropped. Agents write no such line, and a compromised node
 // must not fill the launcher's memory with one.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace scela {
 
-inline constexpr std::size_t kMostLine = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxLine = std::size_t{64} * 1024;
 
 class ReportLines {
  public:
@@ -35,7 +35,7 @@ class ReportLines {
     std::string text;
     bool too_long = false;
     void append(std::string_view more) {
-      too_long = too_long || text.size() + more.size() > kMostLine;
+      too_long = too_long || text.size() + more.size() > kMaxLine;
       if (too_long)
         text = {};
       else

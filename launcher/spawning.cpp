@@ -13,7 +13,7 @@ namespace {
 
 // Maximum number of lines about failed spawns. With a larger value, a rank or a compromised node
 // that asks in vain without end fills more of the user's terminal.
-constexpr std::uint32_t kMostTold = 100;
+constexpr std::uint32_t kMaxTold = 100;
 
 }  // namespace
 
@@ -89,8 +89,8 @@ void Spawning::on(const nla::action::WorldLaunched& launched) {
 
 // The rank that asked gets the error too, and may go on. The user is told the reason in any case.
 void Spawning::tell_failed(Rank asker, const std::string& why) {
-  if (told_ > kMostTold) return;
-  if (++told_ > kMostTold) {
+  if (told_ > kMaxTold) return;
+  if (++told_ > kMaxTold) {
     person_.write(cat(kProgramName, "further failures to spawn are not told\n"));
     return;
   }

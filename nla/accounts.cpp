@@ -14,13 +14,13 @@ namespace scela::nla {
 
 namespace {
 
-// Returns the first kMostOfRank bytes of a regular file. For any other kind of file it returns an
+// Returns the first kMaxOfRank bytes of a regular file. For any other kind of file it returns an
 // empty string.
 std::string beginning_of(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
   if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  std::string text(kMostOfRank, '\0');
+  std::string text(kMaxOfRank, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const auto got =

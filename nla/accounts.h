@@ -5,7 +5,7 @@
 // A line is a word, which names the component that keeps the counters, and a JSON object:
 //   channel {"connections":2,"sent":1024}
 // The root is sent {"account":"channel","rank":7,"values":{"connections":2,"sent":1024}}. Lines of
-// any other form are left out. Of each file at most kMostOfRank bytes are read.
+// any other form are left out. Of each file at most kMaxOfRank bytes are read.
 //
 // The functions keep no state. add_accounts() blocks as reading local files does.
 #pragma once
@@ -22,7 +22,7 @@ namespace scela::nla {
 inline constexpr std::string_view kAccountsVariable = "SCELA_ACCOUNTS";
 // Bytes. The files of a thousand ranks together stay far below the amount of data that an agent
 // takes from a child (core/agent_messages.cpp).
-inline constexpr std::size_t kMostOfRank = std::size_t{16} * 1024;
+inline constexpr std::size_t kMaxOfRank = std::size_t{16} * 1024;
 
 std::string accounts_file(std::string_view directory, Rank rank);
 // Returns the line for the root, with its newline. Returns an empty string if `line` has another

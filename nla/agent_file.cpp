@@ -49,7 +49,7 @@ std::string id_in_notes(const std::string& notes) {
 }
 
 std::string build_id(const Fd& file) {
-  constexpr std::size_t kMostNotes = 65536;
+  constexpr std::size_t kMaxNotes = 65536;
   Elf64_Ehdr head;
   if (!read_at(file, 0, &head, sizeof head)) return {};
   if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) {
@@ -58,7 +58,7 @@ std::string build_id(const Fd& file) {
   for (unsigned i = 0; i < head.e_phnum; ++i) {
     Elf64_Phdr part;
     if (!read_at(file, head.e_phoff + i * sizeof part, &part, sizeof part)) return {};
-    if (part.p_type != PT_NOTE || part.p_filesz > kMostNotes) continue;
+    if (part.p_type != PT_NOTE || part.p_filesz > kMaxNotes) continue;
     std::string notes(part.p_filesz, '\0');
     if (!read_at(file, part.p_offset, notes.data(), notes.size())) return {};
     if (std::string id = id_in_notes(notes); !id.empty()) return id;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint8_t kDepth = 32;
 // Parts of a slice: two for each level but the first and the last.
-constexpr std::size_t kMostParts = 62;
+constexpr std::size_t kMaxParts = 62;
 
 // Returns the key of the lower half (0) or the upper one (1).
 std::string half_of(const std::string& key, char which) {
@@ -72,7 +72,7 @@ Result<NodeKeys> NodeKeys::decode(std::string_view bytes) {
   };
   ByteReader in(bytes);
   const std::uint64_t count = in.varint();
-  if (count > kMostParts) return malformed();
+  if (count > kMaxParts) return malformed();
   NodeKeys keys;
   std::uint64_t next = 0;
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr char kProgram[] = "scela-pmix";
 // If more bytes than this wait to be read by the server, events are dropped.
-constexpr std::size_t kMostBehind = std::size_t{16} * 1024 * 1024;
+constexpr std::size_t kMaxBehind = std::size_t{16} * 1024 * 1024;
 
 // Returns the directory of this agent's own file. Its companions were installed there.
 std::string own_directory() {
@@ -249,7 +249,7 @@ void PmixHelper::ready(bool readable, bool writable) {
 void PmixHelper::tell(const pmix::Message& message) {
   if (!link_) return;
   // Events need no answer. If the server does not read, it misses some.
-  const bool behind = output_.size() - written_ > kMostBehind;
+  const bool behind = output_.size() - written_ > kMaxBehind;
   if (behind && std::holds_alternative<pmix::msg::Event>(message)) return;
   output_ += pmix::encode(message);
   write();

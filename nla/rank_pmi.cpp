@@ -216,9 +216,9 @@ void RankPmi::watch(Connection& one) {
 // Reads at most one buffer.
 void RankPmi::read(Connection& one) {
   const ssize_t got = retry([&] {
-    constexpr std::size_t kMost = sizeof host_.buffer.bytes;
-    return one.asks_sender ? receive_from(one.end.fd.get(), host_.buffer.bytes, kMost, one.sender)
-                           : ::recv(one.end.fd.get(), host_.buffer.bytes, kMost, MSG_DONTWAIT);
+    constexpr std::size_t kMax = sizeof host_.buffer.bytes;
+    return one.asks_sender ? receive_from(one.end.fd.get(), host_.buffer.bytes, kMax, one.sender)
+                           : ::recv(one.end.fd.get(), host_.buffer.bytes, kMax, MSG_DONTWAIT);
   });
   if (got > 0) {
     if (port_) acknowledge(one);

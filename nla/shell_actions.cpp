@@ -79,7 +79,7 @@ void Shell::State::carry_out(action::Send& send) {
   if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
     hello->clock_ns = clock_ns();
     if (settings.topology) hello->topology = machine().bytes();
-    if (hello->topology.size() > kMostOwnTopology) hello->topology.clear();
+    if (hello->topology.size() > kMaxOwnTopology) hello->topology.clear();
   }
   if (std::holds_alternative<msg::Ready>(send.message)) {
     tracer.span("build tree", started_ns, clock_ns());

@@ -70,12 +70,12 @@ Result<std::vector<Chosen>> all_of(const Options& options, Operation operation) 
 
 std::vector<std::pair<std::string, double>> values_of(const Needs& needs) {
   return {{"list_peers", needs.peers},
-          {"list_peers_most", needs.peers_most},
-          {"list_peers_off_node_most", needs.peers_off_node_most},
+          {"max_list_peers", needs.max_peers},
+          {"max_list_peers_off_node", needs.max_peers_off_node},
           {"list_ranks_off_node", needs.ranks_off_node},
-          {"list_queue_pairs_most", needs.queue_pairs_most},
-          {"list_queue_pairs_off_node_most", needs.queue_pairs_off_node_most},
-          {"list_tasks_most", needs.tasks_most}};
+          {"max_list_queue_pairs", needs.max_queue_pairs},
+          {"max_list_queue_pairs_off_node", needs.max_queue_pairs_off_node},
+          {"max_list_tasks", needs.max_tasks}};
 }
 
 std::string line_of(const Options& options, const Chosen& row, const Needs& needs) {
@@ -91,10 +91,10 @@ std::string line_of(const Options& options, const Chosen& row, const Needs& need
       object[name] = value;
     return object.dump() + "\n";
   }
-  return cat(column(operation, 16), column(algorithm, 34), column(cat(needs.peers_most), 7),
-             column(cat(needs.peers_off_node_most), 10), column(cat(needs.ranks_off_node), 11),
-             column(cat(needs.queue_pairs_most), 13),
-             column(cat(needs.queue_pairs_off_node_most), 10), needs.tasks_most, "\n");
+  return cat(column(operation, 16), column(algorithm, 34), column(cat(needs.max_peers), 7),
+             column(cat(needs.max_peers_off_node), 10), column(cat(needs.ranks_off_node), 11),
+             column(cat(needs.max_queue_pairs), 13),
+             column(cat(needs.max_queue_pairs_off_node), 10), needs.max_tasks, "\n");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Choice choice_of(const Row& row, const Question& question) {
   if (row.segment == 0 || !row.algorithm->has_segments) return choice;
   const std::uint64_t bytes = question.bytes.value_or(0);
   const std::uint64_t parts = bytes / row.segment + (bytes % row.segment != 0 ? 1 : 0);
-  choice.segments = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts, 1, kMostSegments));
+  choice.segments = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(parts, 1, kMaxSegments));
   return choice;
 }
 

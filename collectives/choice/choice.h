@@ -95,9 +95,9 @@ class Table {
 
 // Returns whether the algorithm can do what is asked, with this radix.
 bool can(const Algorithm& algorithm, const Question& question, std::uint32_t radix);
-// choice_of() returns what is run by a row. There are at most kMostSegments segments, however long
+// choice_of() returns what is run by a row. There are at most kMaxSegments segments, however long
 // the message.
-inline constexpr std::uint32_t kMostSegments = 256;
+inline constexpr std::uint32_t kMaxSegments = 256;
 Choice choice_of(const Row& row, const Question& question);
 std::string to_text(const Row& row);
 std::string to_text(const Range& range);  // "3..", "..2K"; of all: ".."

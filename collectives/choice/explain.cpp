@@ -13,14 +13,14 @@ std::optional<Explained> explain_one(std::span<const Source> sources, const Ques
 }
 
 std::vector<Explained> explain(std::span<const Source> sources, Question question) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   // Another row can be taken only at sizes at which some row's range begins or has ended.
   std::set<std::uint64_t> begins{0};
   for (const Source& source : sources)
     for (const Row& row : source.table.rows()) {
       if (row.operation != question.operation) continue;
       begins.insert(row.bytes.least);
-      if (row.bytes.most != kMost) begins.insert(row.bytes.most + 1);
+      if (row.bytes.most != kMax) begins.insert(row.bytes.most + 1);
     }
   std::vector<Explained> all;
   for (auto begin = begins.begin(); begin != begins.end(); ++begin) {
@@ -28,7 +28,7 @@ std::vector<Explained> explain(std::span<const Source> sources, Question questio
     question.bytes = *begin;
     auto one = explain_one(sources, question);
     if (!one) continue;
-    one->bytes = {*begin, next == begins.end() ? kMost : *next - 1};
+    one->bytes = {*begin, next == begins.end() ? kMax : *next - 1};
     const bool same = !all.empty() && all.back().source == one->source &&
                       all.back().row == one->row && all.back().bytes.most + 1 == *begin;
     if (same)

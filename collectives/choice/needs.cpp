@@ -40,19 +40,19 @@ Needs needs_of(const Row& row, const Question& question) {
   for (shape.root = 0; shape.root < roots; ++shape.root)
     for (int rank = 0; rank < question.ranks; ++rank) {
       const TaskList list = row.algorithm->build(shape, rank);
-      needs.tasks_most = std::max(needs.tasks_most, static_cast<std::uint32_t>(list.tasks.size()));
+      needs.max_tasks = std::max(needs.max_tasks, static_cast<std::uint32_t>(list.tasks.size()));
       census.add(rank, list);
     }
   for (int rank = 0; rank < question.ranks; ++rank) {
     const auto peers = static_cast<std::uint32_t>(census.peers(rank).size());
     const auto off = static_cast<std::uint32_t>(census.peers_off_node(rank, *shape.nodes).size());
     needs.peers += static_cast<double>(peers) / question.ranks;
-    needs.peers_most = std::max(needs.peers_most, peers);
-    needs.peers_off_node_most = std::max(needs.peers_off_node_most, off);
+    needs.max_peers = std::max(needs.max_peers, peers);
+    needs.max_peers_off_node = std::max(needs.max_peers_off_node, off);
     needs.ranks_off_node += off > 0 ? 1 : 0;
   }
-  needs.queue_pairs_most = kQueuePairsPerPeer * needs.peers_most;
-  needs.queue_pairs_off_node_most = kQueuePairsPerPeer * needs.peers_off_node_most;
+  needs.max_queue_pairs = kQueuePairsPerPeer * needs.max_peers;
+  needs.max_queue_pairs_off_node = kQueuePairsPerPeer * needs.max_peers_off_node;
   return needs;
 }
 

@@ -13,13 +13,13 @@ namespace scela::collectives {
 // to the next.
 struct Needs {
   double peers = 0;  // mean
-  std::uint32_t peers_most = 0;
-  std::uint32_t peers_off_node_most = 0;
+  std::uint32_t max_peers = 0;
+  std::uint32_t max_peers_off_node = 0;
   // The number of ranks with a peer off their node: one for each node if only leaders have one.
   std::uint32_t ranks_off_node = 0;
-  std::uint32_t queue_pairs_most = 0;           // kQueuePairsPerPeer for each peer
-  std::uint32_t queue_pairs_off_node_most = 0;  // if ranks of a node need none
-  std::uint32_t tasks_most = 0;                 // tasks of one list with one segment
+  std::uint32_t max_queue_pairs = 0;           // kQueuePairsPerPeer for each peer
+  std::uint32_t max_queue_pairs_off_node = 0;  // if ranks of a node need none
+  std::uint32_t max_tasks = 0;                 // tasks of one list with one segment
 };
 
 // Returns the needs of a row. Its algorithm must be able to do what is asked (can()). Ranks follow

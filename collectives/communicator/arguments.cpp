@@ -71,8 +71,8 @@ class Reader {
   // A length must fit into 63 bits for all ranks together. No memory is larger, and sums of larger
   // ones would wrap.
   bool check_length(const char* which, std::size_t count, std::size_t element) {
-    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
-    if (count <= kMost / ranks_ / element) return true;
+    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
+    if (count <= kMax / ranks_ / element) return true;
     unsure(Refusal::sizes,
            cat("the ", which, " has ", count, " elements of ", element, " bytes: for ", ranks_,
                ranks_ == 1 ? " rank" : " ranks", " that is more than 2^63 - 1 bytes"));

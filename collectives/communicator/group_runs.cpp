@@ -13,7 +13,7 @@ namespace {
 
 // The most bytes of scratch of a run that is kept for a form of calls. A larger value would speed
 // up more calls, and hold more memory.
-constexpr std::uint64_t kMostScratch = 1U << 20;
+constexpr std::uint64_t kMaxScratch = 1U << 20;
 
 CollectiveCode code_of(FaultCode code) {
   switch (code) {
@@ -92,7 +92,7 @@ std::optional<CollectiveError> Communicator::State::run_known(const Collective::
   Known* const known = memo_.find(Form(call), call.by);
   if (known == nullptr || known->is_long) return std::nullopt;
   if (known->run == nullptr) {
-    known->is_long = known->prepared->layout->of(Space::scratch).end() > kMostScratch;
+    known->is_long = known->prepared->layout->of(Space::scratch).end() > kMaxScratch;
     if (known->is_long) return std::nullopt;
     RunPool::Kept run = engine->short_runs.keep();
     known->is_long = !run->bind(call_of(*known->prepared, call, 0, 0)) || !run->is_short();

@@ -22,7 +22,7 @@ class Recycled {
   }
   static void give_back(void* memory) noexcept {
     Kept& kept = here();
-    if (kept.count == kMost || kept.over) return ::operator delete(memory);
+    if (kept.count == kMax || kept.over) return ::operator delete(memory);
     kept.first = ::new (memory) Free{kept.first};
     ++kept.count;
   }
@@ -33,9 +33,9 @@ class Recycled {
   };
   static constexpr std::size_t kSize = kBytes < sizeof(Free) ? sizeof(Free) : kBytes;
 #ifdef __SANITIZE_ADDRESS__
-  static constexpr std::size_t kMost = 0;
+  static constexpr std::size_t kMax = 0;
 #else
-  static constexpr std::size_t kMost = 256;
+  static constexpr std::size_t kMax = 256;
 #endif
   // Kept has no destructor, so that it can be read until the thread is gone.
   struct Kept {

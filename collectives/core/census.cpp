@@ -30,7 +30,7 @@ std::uint32_t Census::queue_pairs(int rank) const {
   return kQueuePairsPerPeer * static_cast<std::uint32_t>(peers(rank).size());
 }
 
-std::uint32_t Census::most_queue_pairs() const {
+std::uint32_t Census::max_queue_pairs() const {
   std::uint32_t most = 0;
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
     most = std::max(most, queue_pairs(rank));

@@ -35,7 +35,7 @@ class Census {
   std::set<int> peers_off_node(int rank, const NodeMap& nodes) const;
   std::uint32_t queue_pairs(int rank) const;
   // Returns the queue pairs of the rank that has most.
-  std::uint32_t most_queue_pairs() const;
+  std::uint32_t max_queue_pairs() const;
 
  private:
   struct Rank {

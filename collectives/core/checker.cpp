@@ -266,13 +266,13 @@ Result<void> check_shape(const Shape& shape, std::span<const TaskList> lists, st
     return fail(shape_error(cat(layouts.size(), " layouts for ", shape.ranks, " ranks")));
   }
   const std::uint64_t cut = std::uint64_t{shape.segments} * parts;
-  if (cut == 0 || cut > kMostBlocks || cut * ranks > kMostBlocks) {
+  if (cut == 0 || cut > kMaxBlocks || cut * ranks > kMaxBlocks) {
     return fail(shape_error(cat(shape.segments, " segments of ", parts, " parts for ", ranks,
-                                " ranks are no number of blocks from 1 to ", kMostBlocks)));
+                                " ranks are no number of blocks from 1 to ", kMaxBlocks)));
   }
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const Definition definition(shape, rank, parts);
-    const std::uint64_t most[] = {definition.inputs(), definition.outputs(), kMostBlocks};
+    const std::uint64_t most[] = {definition.inputs(), definition.outputs(), kMaxBlocks};
     for (const Space space : {Space::input, Space::output, Space::scratch}) {
       const auto index = static_cast<std::size_t>(space);
       const std::uint32_t blocks = lists[static_cast<std::size_t>(rank)].blocks[index];

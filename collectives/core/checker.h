@@ -20,7 +20,7 @@
 namespace scela::collectives {
 
 // If a list has more blocks than this, or a shape asks for more, it is refused unread.
-inline constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 26;
+inline constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 26;
 
 // `lists` has one list for each rank of the shape. `parts` is how many parts the algorithm cuts a
 // message into (Algorithm::parts). `layouts` has no layout, one for all ranks, or one for each

@@ -315,11 +315,11 @@ Error PostingCheck::circle_from(int stuck) {
   for (int rank = next(stuck); rank >= 0 && rank != stuck; rank = next(rank))
     circle.push_back(rank);
   std::rotate(circle.begin(), std::min_element(circle.begin(), circle.end()), circle.end());
-  constexpr std::size_t kMostNamed = 4;
+  constexpr std::size_t kMaxNamed = 4;
   std::string why = words_of(circle[0]);
-  for (std::size_t i = 1; i < std::min(circle.size(), kMostNamed); ++i)
+  for (std::size_t i = 1; i < std::min(circle.size(), kMaxNamed); ++i)
     why += "; " + words_of(circle[i]);
-  if (circle.size() > kMostNamed) why += cat(" ... in a circle of ", circle.size(), " ranks");
+  if (circle.size() > kMaxNamed) why += cat(" ... in a circle of ", circle.size(), " ranks");
   return {ErrorKind::internal, "check task lists: nothing goes on with queues of this depth",
           cat("rank ", circle[0]), std::move(why), "correct the order in which the list is posted"};
 }

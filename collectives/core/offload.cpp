@@ -141,7 +141,7 @@ class Planner {
         return overlap(other.second, source) || overlap(other.first, target) ||
                overlap(other.second, target);
       });
-      if (meets || copies_.size() == kMostCopies) wait_copies();
+      if (meets || copies_.size() == kMaxCopies) wait_copies();
       OffloadTask task;
       task.kind = Do::copy;
       in_parts(source, [&](const OffloadPlace& part) {

@@ -23,7 +23,7 @@ namespace scela::collectives {
 inline constexpr std::uint64_t kLongestRequest = 1u << 30;
 inline constexpr std::uint64_t kLongestCalculation = 1u << 19;
 // A plan that has begun this many copies waits for them before it begins the next.
-inline constexpr std::uint32_t kMostCopies = 64;
+inline constexpr std::uint32_t kMaxCopies = 64;
 
 struct OffloadPlace {
   // A space of the list, or staging memory, in which blocks that are no run become one.

@@ -299,14 +299,14 @@ Error Schedule::circle_from(const std::vector<std::uint32_t>& reached, int stuck
   for (int rank = next(stuck); rank != stuck; rank = next(rank))
     circle.push_back(rank);
   std::rotate(circle.begin(), std::min_element(circle.begin(), circle.end()), circle.end());
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   std::string why = cat("waits for rank ", next(circle[0]));
-  for (std::size_t i = 1; i < std::min(circle.size(), kMostNamed); ++i) {
+  for (std::size_t i = 1; i < std::min(circle.size(), kMaxNamed); ++i) {
     const std::uint32_t at = step_of(circle[i]).task;
     why += cat(", which is at task ", at, " '", to_text(task(circle[i], at)),
                "' and waits for rank ", next(circle[i]));
   }
-  if (circle.size() > kMostNamed) why += cat(" ... in a circle of ", circle.size(), " ranks");
+  if (circle.size() > kMaxNamed) why += cat(" ... in a circle of ", circle.size(), " ranks");
   const std::uint32_t first = step_of(circle[0]).task;
   Error error = task_error(circle[0], first, task(circle[0], first), std::move(why));
   error.what += ": nothing goes on, though all sends would be received";

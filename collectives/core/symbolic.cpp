@@ -178,7 +178,7 @@ Result<void> Execution::compare(int rank) {
   return {};
 }
 
-std::uint32_t most_peers(const Schedule& schedule) {
+std::uint32_t max_peers(const Schedule& schedule) {
   std::vector<std::vector<int>> peers(static_cast<std::size_t>(schedule.ranks()));
   for (const Message& message : schedule.messages()) {
     peers[static_cast<std::size_t>(message.from)].push_back(message.to);
@@ -207,7 +207,7 @@ Result<Counts> execute(const Shape& shape, std::span<const TaskList> lists, std:
   Counts counts;
   counts.rounds = execution.rounds();
   counts.messages = schedule->messages().size();
-  counts.peers = most_peers(*schedule);
+  counts.peers = max_peers(*schedule);
   for (const Message& message : schedule->messages()) {
     const Blocks& blocks = schedule->task(message.from, message.send).from;
     counts.blocks += blocks.count;

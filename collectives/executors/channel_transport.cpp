@@ -69,8 +69,8 @@ class Words {
     for (Words* const other : all().words) {
       if (other == this || other->channel_ != channel_) continue;
       // The number is limited, because some transports are never asked for words.
-      constexpr std::size_t kMost = 1024;
-      if (other->kept_.size() == kMost) other->kept_.pop_front();
+      constexpr std::size_t kMax = 1024;
+      if (other->kept_.size() == kMax) other->kept_.pop_front();
       other->kept_.push_back(what);
     }
   }

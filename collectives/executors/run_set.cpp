@@ -22,7 +22,7 @@ constexpr std::size_t kWords = 1024;
 
 // The time between two looks for stalled runs: a run that is seen a second time is stalled.
 constexpr std::chrono::milliseconds kBetweenLooks{250};
-constexpr int kMostAsked = 16;  // at a time
+constexpr int kMaxAsked = 16;  // at a time
 // If there are more runs than kFew, only some are looked at each time, and messages are not moved
 // for each of them. At most kFew runs are waited for. If there are more, the wait is short.
 constexpr std::size_t kFew = 32;
@@ -94,7 +94,7 @@ void RunSet::ask_for_stalled() {
     const auto word = run != nullptr ? run->word_if_stalled() : std::nullopt;
     if (!word) continue;
     leave(*word, run->peers());
-    if (++asked == kMostAsked) return;
+    if (++asked == kMaxAsked) return;
   }
 }
 

@@ -17,7 +17,7 @@ namespace scela::collectives {
 
 namespace {
 
-constexpr int kMostProcessors = 8192;  // more than any kernel has
+constexpr int kMaxProcessors = 8192;  // more than any kernel has
 
 bool bind(const CpuMask& mask) {
   return ::sched_setaffinity(0, mask.bytes(), mask.data()) == 0;
@@ -30,7 +30,7 @@ std::string bind_this_thread(const ThreadPlacement& placement) {
   if (placement.own >= placement.ranks.size())
     return "a progress thread, not bound: nobody said where ranks are";
   const CpuMask before(allowed_cpus());
-  std::vector<int> all(kMostProcessors);
+  std::vector<int> all(kMaxProcessors);
   std::iota(all.begin(), all.end(), 0);
   // The kernel keeps only the processors that the control group allows.
   if (!bind(CpuMask(all)))

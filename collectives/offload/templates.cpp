@@ -53,7 +53,7 @@ std::shared_ptr<const OffloadTemplate> OffloadTemplates::of(const Run& run) {
   auto made = made_of(run);
   tasks_ += made->plan.tasks.size();
   kept_.insert(kept_.begin(), made);
-  while (kept_.size() > kMost || (tasks_ > kMostTasks && kept_.size() > 1)) {
+  while (kept_.size() > kMax || (tasks_ > kMaxTasks && kept_.size() > 1)) {
     tasks_ -= kept_.back()->plan.tasks.size();
     kept_.pop_back();
   }

@@ -34,8 +34,8 @@ class OffloadTemplates {
 
  private:
   // The number of tasks of all kept templates is limited, because long lists have many.
-  static constexpr std::size_t kMostTasks = 1 << 16;
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMaxTasks = 1 << 16;
+  static constexpr std::size_t kMax = 64;
 
   std::vector<std::shared_ptr<const OffloadTemplate>> kept_;  // the one used last comes first
   std::size_t tasks_ = 0;

@@ -21,7 +21,7 @@
 //
 // A request is repeated until it is answered. A repeated request is answered again but not carried
 // out again. event::PeerEnded reports a process that ends without a word. A process that leaves
-// says so, and waits until no peer sends to it any more. Beyond Options::most_links the machine
+// says so, and waits until no peer sends to it any more. Beyond Options::max_links the machine
 // drains and closes the least recently used link.
 //
 // The machine takes events, returns actions, and knows no time but what it is told. It is not
@@ -52,7 +52,7 @@ struct Options {
   std::uint32_t srq = 0;                            // this process's SRQ number (XRC)
   std::uint8_t mtu = 3;                             // MTU of its port, as enum ibv_mtu
   std::uint8_t reads = 1;                           // RDMA reads its device answers at a time
-  std::uint32_t most_links = 0;                     // links (RC: queue pairs); 0: any number
+  std::uint32_t max_links = 0;                      // links (RC: queue pairs); 0: any number
   Time first_wait = std::chrono::milliseconds(10);  // until a request is repeated; doubles
   Time longest_wait = std::chrono::seconds(1);
   std::uint8_t tries = 12;  // sends of a request before it is given up

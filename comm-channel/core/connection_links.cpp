@@ -24,7 +24,7 @@ void Machine::pump() {
         next = &link;
     }
     if (next == nullptr) return;
-    if (options_.most_links == 0 || open_links_ < options_.most_links) {
+    if (options_.max_links == 0 || open_links_ < options_.max_links) {
       next->state = LinkState::making;
       next->qp = new_qp(QpUse::link, static_cast<std::uint32_t>(next - links_.data()));
       actions_.push_back(action::CreateSendQp{next->qp});

@@ -67,12 +67,12 @@ Error explain(Failure failure, const Card& peer) {
     case Failure::refused:
       error.kind = ErrorKind::io;
       error.why = "its device gives no more queue pairs or memory";
-      error.hint = "fewer connections: SCELA_CHANNEL_MOST_LINKS; more locked memory: ulimit -l";
+      error.hint = "fewer connections: SCELA_CHANNEL_MAX_LINKS; more locked memory: ulimit -l";
       break;
     case Failure::resources:
       error.kind = ErrorKind::io;
       error.why = "this process's device gives no more queue pairs or memory";
-      error.hint = "fewer connections: SCELA_CHANNEL_MOST_LINKS; more locked memory: ulimit -l";
+      error.hint = "fewer connections: SCELA_CHANNEL_MAX_LINKS; more locked memory: ulimit -l";
       break;
     case Failure::leaving:
       error.kind = ErrorKind::unreachable;

@@ -35,9 +35,9 @@ void Machine::pump_pairs() {
         next = peer;
       }
     }
-    const bool over = options_.most_links != 0 && open_links_ > options_.most_links;
+    const bool over = options_.max_links != 0 && open_links_ > options_.max_links;
     if (next == kNone && !over) return;
-    if (options_.most_links == 0 || (next != kNone && open_links_ < options_.most_links)) {
+    if (options_.max_links == 0 || (next != kNone && open_links_ < options_.max_links)) {
       make_pair(next);
     } else if (!make_room_of_pairs()) {
       return;
@@ -57,8 +57,7 @@ bool Machine::make_room_of_pairs() {
       oldest = peer;
     }
   }
-  const std::size_t over =
-      open_links_ > options_.most_links ? open_links_ - options_.most_links : 0;
+  const std::size_t over = open_links_ > options_.max_links ? open_links_ - options_.max_links : 0;
   if (oldest == kNone || going >= queued + over) return false;
   ++counts_.closed_idle;
   drain_pair(oldest);

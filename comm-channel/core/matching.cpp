@@ -62,9 +62,9 @@ void Matcher::keep_before(Unexpected& message, Unexpected& other) {
 void Matcher::count(Unexpected& message) {
   message.waiting_ = true;
   ++counts_.waited;
-  counts_.unexpected_most = std::max(counts_.unexpected_most, ++counts_.unexpected);
+  counts_.max_unexpected = std::max(counts_.max_unexpected, ++counts_.unexpected);
   counts_.bytes += message.kept;
-  counts_.bytes_most = std::max(counts_.bytes_most, counts_.bytes);
+  counts_.max_bytes = std::max(counts_.max_bytes, counts_.bytes);
   if (!unwanted_.empty() && unwanted_.contains(message.envelope.context))
     unwanted_came_.push_back(pattern_of(message.envelope, Wild::none));
 }

@@ -102,7 +102,7 @@ class Matcher {
     std::uint64_t unexpected = 0;  // messages that wait now
     std::uint64_t waited = 0;      // messages that have ever waited
     std::uint64_t bytes = 0;       // kept bytes of messages that wait now
-    std::uint64_t unexpected_most = 0, bytes_most = 0;
+    std::uint64_t max_unexpected = 0, max_bytes = 0;
   };
 
   Matcher() = default;

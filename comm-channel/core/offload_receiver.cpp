@@ -83,7 +83,7 @@ bool OffloadReceiver::quiet(std::uint32_t context) const {
 
 // Returns true if no channel may be opened in this context.
 bool OffloadReceiver::does_without(std::uint32_t context) const {
-  return most_ == 0 || plain_.contains(context) || matcher_.is_unwanted(context);
+  return max_ == 0 || plain_.contains(context) || matcher_.is_unwanted(context);
 }
 
 void OffloadReceiver::discard(ContextSet::Run contexts, Deeds& deeds) {
@@ -93,7 +93,7 @@ void OffloadReceiver::discard(ContextSet::Run contexts, Deeds& deeds) {
 }
 
 void OffloadReceiver::refuse(Deeds& deeds) {
-  most_ = 0;
+  max_ = 0;
   for (Channel& channel : channels_)
     recall(channel, deeds);
 }
@@ -112,7 +112,7 @@ void OffloadReceiver::recall(Channel& channel, Deeds& deeds) {
 void OffloadReceiver::opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
                               const Agreement& agreement, Deeds& deeds) {
   const Envelope envelope{context, source, tag, agreement.count};
-  const bool accepts = channels_.size() < most_ && !does_without(context) &&
+  const bool accepts = channels_.size() < max_ && !does_without(context) &&
                        find(source, context, tag) == nullptr &&
                        matcher_.first_wild(envelope) == nullptr;
   deeds.push_back(
@@ -147,7 +147,7 @@ void OffloadReceiver::began(std::int32_t source, const Agreement& agreement, Dee
 // Receives are armed in their order. So the channel's next message is always for the receive that
 // the matcher would choose.
 void OffloadReceiver::arm_more(Channel& channel, Deeds& deeds) {
-  while (channel.slots.size() < kMostParked) {
+  while (channel.slots.size() < kMaxParked) {
     Posted* next = channel.slots.empty()
                        ? matcher_.first_of(pattern_of(channel.envelope, Wild::none))
                        : Matcher::next_of(*channel.slots.back().receive);

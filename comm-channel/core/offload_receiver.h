@@ -70,8 +70,8 @@ class OffloadReceiver {
  public:
   enum class Cancelled : std::uint8_t { yes, too_late, later };
 
-  OffloadReceiver(Matcher& matcher, std::uint32_t most_channels)
-      : matcher_(matcher), most_(most_channels) {}
+  OffloadReceiver(Matcher& matcher, std::uint32_t max_channels)
+      : matcher_(matcher), max_(max_channels) {}
 
   bool idle() const { return channels_.empty() && messages_.empty() && held_.empty(); }
 
@@ -154,7 +154,7 @@ class OffloadReceiver {
   void close_if_over(Channel& channel, Deeds& deeds);
 
   Matcher& matcher_;
-  std::uint32_t most_;  // 0: no channel is opened any more
+  std::uint32_t max_;  // 0: no channel is opened any more
   std::deque<Channel> channels_;
   std::list<ParkedMessage> messages_;
   std::list<ParkedMessage> over_;

@@ -5,7 +5,7 @@
 namespace scela::channel {
 namespace {
 
-constexpr std::uint32_t kMostNeeded = 1u << 16;
+constexpr std::uint32_t kMaxNeeded = 1u << 16;
 
 }  // namespace
 
@@ -100,7 +100,7 @@ void OffloadSender::leave(Channel& channel, Sayings& sayings, Again again) {
   // soon. The messages that it was opened for may be over, so the next limit is the longest message
   // that comes until then.
   Candidate& next = candidate(channel.context, channel.tag);
-  if (again == Again::later) next.needed = std::min(next.needed * 2, kMostNeeded);
+  if (again == Again::later) next.needed = std::min(next.needed * 2, kMaxNeeded);
   next.uses = again == Again::later ? 0 : next.needed - 1;
   next.longest = 0;
 }
@@ -116,7 +116,7 @@ void OffloadSender::opened(const Agreement& agreement, Sayings& sayings) {
   if (agreement.count == 0) {
     Candidate& again = candidate(channel->context, channel->tag);
     again.uses = 0;
-    again.needed = std::min(again.needed * 2, kMostNeeded);
+    again.needed = std::min(again.needed * 2, kMaxNeeded);
     forget(*channel);
     return;
   }

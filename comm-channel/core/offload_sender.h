@@ -100,7 +100,7 @@ class OffloadSender {
 
   static bool takes(const Channel& channel, std::uint64_t length) {
     return channel.state == State::open && length <= channel.limit &&
-           channel.under_way.size() < kMostParked;
+           channel.under_way.size() < kMaxParked;
   }
   Channel* find(std::uint32_t context, std::int32_t tag);
   Channel* find(const Agreement& agreement);

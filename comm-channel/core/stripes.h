@@ -11,17 +11,17 @@
 
 namespace scela::channel {
 
-inline constexpr std::size_t kMostPorts = 4;
+inline constexpr std::size_t kMaxPorts = 4;
 
 class Stripes {
  public:
-  using Shares = std::array<std::uint64_t, kMostPorts>;  // bytes, by port
+  using Shares = std::array<std::uint64_t, kMaxPorts>;  // bytes, by port
   // A shorter message goes by one port: another request costs more than the other port saves.
   static constexpr std::uint64_t kLeastCut = 65536;
   static constexpr std::uint64_t kLeastShare = 16384;
   // A port that could not be used for long makes up for at most so many bytes, since the other
   // ports are idle meanwhile.
-  static constexpr std::uint64_t kMostOwed = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t kMaxOwed = std::uint64_t{64} << 20;
 
   // Records that so many bytes have gone by the port.
   void went(std::size_t port, std::uint64_t bytes) { went_[port] += bytes; }
@@ -33,7 +33,7 @@ class Stripes {
   std::uint64_t after(std::uint64_t bytes, unsigned usable) const;
 
   Shares went_{};
-  std::size_t last_ = kMostPorts - 1;  // the port that took the last remainder
+  std::size_t last_ = kMaxPorts - 1;  // the port that took the last remainder
 };
 
 }  // namespace scela::channel

@@ -65,7 +65,7 @@ bool is_sound(const Credit& credit) {
 }
 
 bool is_sound(const Agreement& agreement) {
-  return agreement.first <= kMostParked && agreement.first <= agreement.count &&
+  return agreement.first <= kMaxParked && agreement.first <= agreement.count &&
          agreement.unused == 0;
 }
 
@@ -100,8 +100,8 @@ std::optional<Left> left_of(std::span<const std::byte> payload) {
 
 std::size_t write(std::span<std::byte> room, Header header, std::span<const std::byte> body,
                   std::span<const std::byte> rest) {
-  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
-  if (body.size() > kMost || rest.size() > kMost - body.size()) return 0;
+  constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max();
+  if (body.size() > kMax || rest.size() > kMax - body.size()) return 0;
   const std::size_t behind = body.size() + rest.size();
   if (room.size() < sizeof header || room.size() - sizeof header < behind) return 0;
   header.length = static_cast<std::uint32_t>(behind);

@@ -235,7 +235,7 @@ struct Parked {
 };
 // The payload of `left`: the parked messages, oldest first. left_of() returns std::nullopt if there
 // are more or fewer than the agreement says.
-inline constexpr std::uint32_t kMostParked = 32;
+inline constexpr std::uint32_t kMaxParked = 32;
 struct Left {
   Agreement agreement;
   std::span<const std::byte> bytes;
@@ -252,7 +252,7 @@ struct Opening {
 std::optional<Opening> opening_of(Kind kind, std::span<const std::byte> payload);
 
 // The most bytes behind the header of a message that carries no bytes of the program's.
-inline constexpr std::size_t kMostSaid = sizeof(Agreement) + kMostParked * sizeof(Parked);
+inline constexpr std::size_t kMaxSaid = sizeof(Agreement) + kMaxParked * sizeof(Parked);
 
 template <class Body>
 std::span<const std::byte> bytes_of(const Body& body) {

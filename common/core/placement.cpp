@@ -232,7 +232,7 @@ Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& p
   return static_cast<std::uint32_t>(placer->room());
 }
 
-Result<std::uint32_t> most_for_a_rank(const Topology& topology, const PlacementPolicy& placement) {
+Result<std::uint32_t> max_for_a_rank(const Topology& topology, const PlacementPolicy& placement) {
   auto placer = Placer::create(topology, placement);
   if (!placer) return fail(placer.error());
   return static_cast<std::uint32_t>(placer->largest_group());

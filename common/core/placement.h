@@ -36,7 +36,7 @@ enum class PlaceOrder : std::uint8_t { made, fill, core, l3, numa, socket };
 std::string_view name_of(MapBy map_by);
 std::string_view name_of(BindTo bind_to);
 
-inline constexpr std::uint32_t kMostCpusPerRank = 65536;
+inline constexpr std::uint32_t kMaxCpusPerRank = 65536;
 
 struct PlacementPolicy {
   MapBy map_by = MapBy::slot;
@@ -67,7 +67,7 @@ Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& p
 
 // Returns how many cores the largest object of map_by has, or threads if ranks are bound to those.
 // No rank can have more. Error: the node has no such objects.
-Result<std::uint32_t> most_for_a_rank(const Topology& topology, const PlacementPolicy& placement);
+Result<std::uint32_t> max_for_a_rank(const Topology& topology, const PlacementPolicy& placement);
 
 // Hands out the places of one node, and remembers which of them are taken.
 class Placer {
@@ -105,8 +105,8 @@ class Placer {
   Level unit_level() const;
 
   friend Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
-  friend Result<std::uint32_t> most_for_a_rank(const Topology& topology,
-                                               const PlacementPolicy& placement);
+  friend Result<std::uint32_t> max_for_a_rank(const Topology& topology,
+                                              const PlacementPolicy& placement);
 
   Topology topology_;
   PlacementPolicy placement_;

@@ -23,7 +23,7 @@ using CpuSet = RankSet;
 
 inline constexpr std::uint32_t kNoObject = UINT32_MAX;
 // More processors than any kernel is built for; their numbers are below this bound.
-inline constexpr std::uint32_t kMostCpus = 65536;
+inline constexpr std::uint32_t kMaxCpus = 65536;
 
 // The kinds of objects that group processors, from small to large.
 enum class Level : std::uint8_t { hwthread, core, l3, numa, socket, node };

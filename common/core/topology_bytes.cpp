@@ -91,7 +91,7 @@ Result<Topology> Topology::parse(std::string_view bytes) {
   out.online_ = in.varint32();
   const std::uint8_t restriction = in.u8();
   const std::uint64_t count = in.varint();
-  if (restriction > static_cast<std::uint8_t>(Restriction::share) || count > kMostCpus) in.fail();
+  if (restriction > static_cast<std::uint8_t>(Restriction::share) || count > kMaxCpus) in.fail();
   if (in.ok()) out.processors_.resize(count);
   const Column order = get(out.processors_.size(), in);
   for (const auto kind : kKinds) {
@@ -101,8 +101,8 @@ Result<Topology> Topology::parse(std::string_view bytes) {
     }
   }
   out.restriction_ = static_cast<Restriction>(restriction);
-  const bool known = std::ranges::all_of(out.processors_,
-                                         [](const Processor& one) { return one.cpu < kMostCpus; });
+  const bool known =
+      std::ranges::all_of(out.processors_, [](const Processor& one) { return one.cpu < kMaxCpus; });
   // Bytes that bytes() would not write fail here, such as an invalid order or a repeated number.
   if (in.done() && known && out.online_ >= count && out.bytes() == bytes) return out;
   return fail(Error{ErrorKind::protocol, "read a node's topology", "", "it is malformed", ""});

@@ -8,7 +8,7 @@ namespace scela {
 namespace {
 constexpr int kWordBits = static_cast<int>(sizeof(unsigned long)) * CHAR_BIT;
 // Words for more processors than any kernel is built for (NR_CPUS is at most 8192).
-constexpr std::size_t kMostWords = 65536 / kWordBits;
+constexpr std::size_t kMaxWords = 65536 / kWordBits;
 }  // namespace
 
 void CpuMask::add(int cpu) {
@@ -29,7 +29,7 @@ CpuMask::CpuMask(const RankSet& cpus) {
 std::vector<int> allowed_cpus(pid_t process) {
   std::vector<int> cpus;
   // The kernel refuses a mask smaller than its own.
-  for (std::size_t words = 1024 / kWordBits; words <= kMostWords; words *= 4) {
+  for (std::size_t words = 1024 / kWordBits; words <= kMaxWords; words *= 4) {
     std::vector<unsigned long> mask(words);
     if (::sched_getaffinity(process, words * sizeof(unsigned long),
                             reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {

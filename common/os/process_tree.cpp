@@ -22,7 +22,7 @@ namespace scela {
 
 namespace {
 
-constexpr int kMostAncestors = 1000;
+constexpr int kMaxAncestors = 1000;
 
 pid_t parse_pid(std::string_view text) {
   pid_t pid = 0;
@@ -156,7 +156,7 @@ bool Descendants::is_left(pid_t pid, const std::vector<pid_t>& kept) const {
 
 void Descendants::collect(pid_t parent, int depth, const std::vector<pid_t>& kept,
                           std::vector<pid_t>& out) const {
-  if (depth > kMostAncestors) return;
+  if (depth > kMaxAncestors) return;
   for (const pid_t pid : children_of(parent)) {
     if (!is_left(pid, kept)) continue;
     out.push_back(pid);

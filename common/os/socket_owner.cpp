@@ -24,7 +24,7 @@ namespace scela {
 namespace {
 
 // The depth to which processes below a rank are examined; a program has one process or a few.
-constexpr int kMostDescendants = 16;
+constexpr int kMaxDescendants = 16;
 
 struct Ends {
   sockaddr_in peer{};
@@ -55,7 +55,7 @@ bool has_descriptor(pid_t pid, std::string_view target) {
 
 bool holds(pid_t pid, std::string_view target, int depth) {
   if (has_descriptor(pid, target)) return true;
-  if (depth == kMostDescendants) return false;
+  if (depth == kMaxDescendants) return false;
   for (const pid_t child : children_of(pid)) {
     if (holds(child, target, depth + 1)) return true;
   }

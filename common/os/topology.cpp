@@ -14,7 +14,7 @@ namespace scela {
 
 namespace {
 
-constexpr int kMostCaches = 16;
+constexpr int kMaxCaches = 16;
 
 // Returns a file's text without its newline. It is empty if there is no such file, or no text in
 // it.
@@ -28,7 +28,7 @@ std::string text_of(const std::string& path) {
 // Reads a list such as "0-3,8". The set is empty if there is no such file.
 CpuSet cpus_in(const std::string& path) {
   auto set = CpuSet::parse(text_of(path));
-  if (!set || set->empty() || set->ranges().back().last >= kMostCpus) return {};
+  if (!set || set->empty() || set->ranges().back().last >= kMaxCpus) return {};
   return std::move(*set);
 }
 
@@ -58,7 +58,7 @@ class Reader {
               processors_.begin()->first);
       }
       if (one.l3 == kNoObject) read_l3(cpu);
-      if (one.numa == kNoObject) one.numa = kMostCpus;  // no known domain: one for all such
+      if (one.numa == kNoObject) one.numa = kMaxCpus;  // no known domain: one for all such
     }
     std::vector<Processor> out;
     for (const auto& [cpu, one] : processors_)
@@ -86,7 +86,7 @@ class Reader {
   }
 
   void read_l3(std::uint32_t cpu) {
-    for (int i = 0; i < kMostCaches; ++i) {
+    for (int i = 0; i < kMaxCaches; ++i) {
       const std::string base = cat(cpus_, cpu, "/cache/index", i, "/");
       const std::string level = text_of(base + "level");
       if (level.empty()) return;

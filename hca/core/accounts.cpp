@@ -10,7 +10,7 @@ namespace {
 
 // The number of requests of a shared receive queue that are looked at. The others are assumed to be
 // like them.
-constexpr std::uint64_t kMostLookedAt = 1024;
+constexpr std::uint64_t kMaxLookedAt = 1024;
 
 bool is_connected(const Qp& qp) {
   return qp.connected() && qp.state >= QpState::rtr && qp.state <= QpState::sqe;
@@ -46,7 +46,7 @@ void add(const Srq& srq, Holdings& to) {
   ++to.srqs;
   to.srq_bytes += srq.ring.region.bytes;
   const std::uint64_t end = srq.ring.end(), requests = end - srq.ring.next;
-  const std::uint64_t looked_at = std::min(requests, kMostLookedAt);
+  const std::uint64_t looked_at = std::min(requests, kMaxLookedAt);
   std::uint64_t bytes = 0;
   for (std::uint64_t index = srq.ring.next; index != srq.ring.next + looked_at; ++index) {
     const std::byte* entry = srq.ring.entry(index);

@@ -43,7 +43,7 @@ std::optional<NodeAddress> address_of(const Gid& gid) {
   const std::uint32_t port = number_in(bytes.subspan(14, 2));
   address.node = port / 2;
   address.port = port % 2 + 1;
-  if (address.node >= kMostNodes) return std::nullopt;
+  if (address.node >= kMaxNodes) return std::nullopt;
   return address;
 }
 
@@ -53,7 +53,7 @@ std::uint8_t port_of(const Gid& gid, bool is_global, std::uint16_t lid) {
 }
 
 std::optional<std::uint32_t> node_of_lid(std::uint16_t lid) {
-  if (lid == 0 || (lid - 1u) / 2 >= kMostNodes) return std::nullopt;
+  if (lid == 0 || (lid - 1u) / 2 >= kMaxNodes) return std::nullopt;
   return (lid - 1u) / 2;
 }
 

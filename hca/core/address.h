@@ -25,7 +25,7 @@
 namespace scela::hca {
 
 // The last unicast LID is 0xBFFF.
-inline constexpr std::uint32_t kMostNodes = 0xBFFF / 2;
+inline constexpr std::uint32_t kMaxNodes = 0xBFFF / 2;
 
 struct NodeAddress {
   std::uint32_t tag = 0;  // of the job

@@ -10,7 +10,7 @@ namespace {
 
 // The number of completions that a strict engine holds back. Beyond it, it reports all of them at
 // once.
-constexpr std::size_t kMostHeld = 1024;
+constexpr std::size_t kMaxHeld = 1024;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void Engine::State::complete(std::uint32_t number, const Completion& completion,
     tell(number, completion, solicited);
     return;
   }
-  if (held.size() >= kMostHeld) release_some(true);
+  if (held.size() >= kMaxHeld) release_some(true);
   held.push_back({number, completion, solicited});
 }
 

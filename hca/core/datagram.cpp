@@ -9,8 +9,8 @@ namespace {
 
 // The range of the delay of late datagrams (nanoseconds), and how many may be late at a time.
 // Beyond that number datagrams arrive in time.
-constexpr Moment kLeastLate = 100'000, kMostLate = 2'000'000;
-constexpr std::size_t kMostAreLate = 1024;
+constexpr Moment kLeastLate = 100'000, kMaxLate = 2'000'000;
+constexpr std::size_t kMaxAreLate = 1024;
 
 }  // namespace
 
@@ -22,8 +22,8 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
     // The sender drops a datagram that is too long, without an error (IBTA C10-93.1.1).
     const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
     out.times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
-    if (!is_lost && happens(settings.faults.ud_late) && late.size() < kMostAreLate)
-      out.late_until = now + random.between(kLeastLate, kMostLate);
+    if (!is_lost && happens(settings.faults.ud_late) && late.size() < kMaxAreLate)
+      out.late_until = now + random.between(kLeastLate, kMaxLate);
   }
   const Sent gathered = *out.times > 0 ? gather(qp, out) : Sent::yes;
   if (gathered == Sent::later) return false;
@@ -141,7 +141,7 @@ void Engine::State::bring_late() {
       host.send(first.node, std::span(first.frame).first(sizeof(FrameHeader)),
                 std::span(first.frame).subspan(sizeof(FrameHeader)));
     else
-      late.emplace(now + kMostLate, std::move(first));
+      late.emplace(now + kMaxLate, std::move(first));
   }
 }
 

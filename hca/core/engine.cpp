@@ -11,7 +11,7 @@ namespace {
 // The limits of one run() between two looks at the sockets: the number of turns of queue pairs, and
 // about how many bytes they move.
 constexpr int kTurns = 64;
-constexpr std::uint64_t kMostBytes = 1024 * 1024;
+constexpr std::uint64_t kMaxBytes = 1024 * 1024;
 
 }  // namespace
 
@@ -64,7 +64,7 @@ bool Engine::run(Moment now) {
   state.let_in();
   state.moved_bytes = 0;
   for (int turn = 0;
-       turn < kTurns && state.moved_bytes < kMostBytes && !state.runnable.empty() && !state.rests();
+       turn < kTurns && state.moved_bytes < kMaxBytes && !state.runnable.empty() && !state.rests();
        ++turn) {
     if (state.settings.seed != 0)
       std::swap(state.runnable.front(), state.runnable[state.random.below(state.runnable.size())]);

@@ -14,7 +14,7 @@
 namespace scela::hca {
 
 // A socket's path has at most 107 characters, and this is a part of it.
-inline constexpr std::size_t kMostOfJob = 40;
+inline constexpr std::size_t kMaxOfJob = 40;
 
 // Returns a hash of the text (FNV-1a); different texts almost always have different hashes.
 constexpr std::uint64_t number_of(std::string_view text) {
@@ -29,7 +29,7 @@ constexpr std::uint64_t number_of(std::string_view text) {
 inline std::string file_word(std::string_view text) {
   constexpr std::string_view kGood =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  if (text.size() <= kMostOfJob && text.find_first_not_of(kGood) == text.npos) {
+  if (text.size() <= kMaxOfJob && text.find_first_not_of(kGood) == text.npos) {
     return std::string(text);
   }
   const std::uint64_t hash = number_of(text);

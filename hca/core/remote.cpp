@@ -17,7 +17,7 @@ bool carries_bytes(Opcode opcode) {
 // Returns whether the receiver of these bytes, of a message of `total` bytes, must report its
 // progress.
 bool ends_step(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) {
-  return total > kMostAhead && (offset + bytes) / kTakenStep > offset / kTakenStep;
+  return total > kMaxAhead && (offset + bytes) / kTakenStep > offset / kTakenStep;
 }
 
 std::span<const std::byte> bytes_of(const FrameHeader& header) {
@@ -59,7 +59,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
     header.count = header.total;
     return host.send(node, bytes_of(header), {}) ? Sent::yes : Sent::no_way;
   }
-  header.count = std::min(out.bytes - out.sent, kMostPayload);
+  header.count = std::min(out.bytes - out.sent, kMaxPayload);
   if ((request.flags & send_flag::kInlined) != 0 || !out.data.empty()) {
     return pass_on(node, header, std::span(out.data).subspan(out.sent, header.count), out)
                ? Sent::yes
@@ -103,7 +103,7 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
   }
   // The other node reports when it has taken more.
   const bool carries = carries_bytes(out.request.opcode);
-  if (qp.reliable() && carries && out.sent - out.taken >= kMostAhead) return false;
+  if (qp.reliable() && carries && out.sent - out.taken >= kMaxAhead) return false;
   const Sent sent = send_part(qp.node, qp.attributes.dest_qpn, qp, out);
   if (sent == Sent::later) return false;
   if (sent == Sent::no_memory) {
@@ -115,7 +115,7 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
     return false;
   }
   const std::uint64_t left = out.bytes - out.sent;
-  out.sent += carries ? std::min(left, kMostPayload) : left;
+  out.sent += carries ? std::min(left, kMaxPayload) : left;
   if (out.sent < out.bytes) return true;
   if (qp.reliable())
     ++qp.sent;
@@ -315,7 +315,7 @@ bool Engine::State::run_answers(Qp& qp) {
   for (int parts = 0; !qp.answering.empty(); ++parts) {
     if (parts == 8) return true;
     Answering& read = qp.answering.front();
-    if (read.sent - read.taken >= kMostAhead) return false;
+    if (read.sent - read.taken >= kMaxAhead) return false;
     if (!host.ready(read.node)) {
       blocked[read.node].insert(qp.handle);
       return false;
@@ -331,7 +331,7 @@ bool Engine::State::run_answers(Qp& qp) {
 
 // Sends the next part of a read's data.
 Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
-  const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
+  const std::uint64_t bytes = std::min(read.total - read.sent, kMaxPayload);
   sent_last[read.node] = qp.handle;
   FrameHeader header;
   header.kind = FrameKind::data;

@@ -10,7 +10,7 @@ namespace scela::hca {
 namespace {
 
 // More messages than a requester has on its way (its window).
-constexpr std::uint32_t kMostRepeated = 64;
+constexpr std::uint32_t kMaxRepeated = 64;
 
 bool solicited(const Incoming& incoming) {
   return (incoming.request->flags & send_flag::kSolicited) != 0;
@@ -93,7 +93,7 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   qp->progress = taken && !incoming.last() ? incoming.offset + incoming.count : 0;
   if (!taken || !incoming.last()) return verdict;
   qp->expected_psn = (qp->expected_psn + 1) & kPsnMask;
-  qp->executed = std::min(qp->executed + 1, kMostRepeated);
+  qp->executed = std::min(qp->executed + 1, kMaxRepeated);
   if (incoming.node != 0 && is_atomic(incoming.request->opcode)) {
     if (qp->found.size() == limit::kRdAtomic) qp->found.pop_front();
     qp->found.push_back({incoming.psn, verdict.before});

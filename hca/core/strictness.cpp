@@ -21,14 +21,14 @@ struct Fault {
   std::uint32_t most;
   std::string_view unit;
 };
-constexpr std::uint32_t kMostSlowUs = 1'000'000;
+constexpr std::uint32_t kMaxSlowUs = 1'000'000;
 constexpr Fault kFaults[] = {
     {"ud-lost", &Faults::ud_lost, 1000, "times in a thousand"},
     {"ud-twice", &Faults::ud_twice, 1000, "times in a thousand"},
     {"ud-late", &Faults::ud_late, 1000, "times in a thousand"},
     {"not-ready", &Faults::not_ready, 1000, "times in a thousand"},
     {"unanswered", &Faults::unanswered, 1000, "times in a thousand"},
-    {"slow-us", &Faults::slow_us, kMostSlowUs, "microseconds"},
+    {"slow-us", &Faults::slow_us, kMaxSlowUs, "microseconds"},
     {"dies-after", &Faults::dies_after, ~0U, "requests"},
 };
 

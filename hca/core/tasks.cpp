@@ -9,7 +9,7 @@
 namespace scela::hca {
 namespace {
 
-constexpr std::uint64_t kMostOperandBytes = 1024 * 1024;
+constexpr std::uint64_t kMaxOperandBytes = 1024 * 1024;
 
 }  // namespace
 
@@ -67,8 +67,7 @@ std::optional<Status> Engine::State::compute(const Qp& qp, const Outgoing& out) 
   const std::uint32_t bytes = out.sges[0].length;
   const bool equal = std::all_of(out.sges.begin(), out.sges.end(),
                                  [&](const Sge& sge) { return sge.length == bytes; });
-  if (!equal || bytes % size_of(type) != 0 || bytes > kMostOperandBytes)
-    return Status::local_length;
+  if (!equal || bytes % size_of(type) != 0 || bytes > kMaxOperandBytes) return Status::local_length;
   if (bytes == 0) return Status::success;
   std::vector<std::byte> result(bytes), operand(bytes);
   std::vector<Piece> piece;

@@ -13,25 +13,25 @@ namespace scela::hca {
 namespace {
 
 // The limit of frames for a queue pair. An honest peer has fewer on its way (its window, and
-// kMostAhead).
-constexpr std::size_t kMostWaiting = 256;
+// kMaxAhead).
+constexpr std::size_t kMaxWaiting = 256;
 
 // The limits in bytes for each process. If nothing else of its queue pair waits, a message is
-// admitted up to twice kMostRequests. So frames that wait for long do not keep out small messages
+// admitted up to twice kMaxRequests. So frames that wait for long do not keep out small messages
 // of others.
-constexpr std::uint64_t kMostRequests = 32 * 1024 * 1024;
-constexpr std::uint64_t kMostFirst = 2 * kMostRequests;
-constexpr std::uint64_t kMostAnswers = 64 * 1024 * 1024;
-constexpr std::uint64_t kMostMoves = 64 * 1024 * 1024;
+constexpr std::uint64_t kMaxRequests = 32 * 1024 * 1024;
+constexpr std::uint64_t kMaxFirst = 2 * kMaxRequests;
+constexpr std::uint64_t kMaxAnswers = 64 * 1024 * 1024;
+constexpr std::uint64_t kMaxMoves = 64 * 1024 * 1024;
 
 bool has_room(const Keeping& keeping, RoomFor what) {
   switch (what) {
     case RoomFor::requests:
-      return keeping.requests < kMostFirst;
+      return keeping.requests < kMaxFirst;
     case RoomFor::answers:
-      return keeping.answers <= kMostAnswers / 2;
+      return keeping.answers <= kMaxAnswers / 2;
     case RoomFor::moves:
-      return keeping.moves <= kMostMoves / 2;
+      return keeping.moves <= kMaxMoves / 2;
   }
   return true;
 }
@@ -58,7 +58,7 @@ void Engine::State::let_in() {
 // for that process.
 bool Engine::State::make_room(Move& move, ProcessId process, std::uint64_t bytes) {
   const std::shared_ptr<Keeping> kept = keeping(process);
-  if (kept->moves + bytes > kMostMoves && !goes_first(process)) {
+  if (kept->moves + bytes > kMaxMoves && !goes_first(process)) {
     step->crowded = true;
     waiting_for_room[{process, RoomFor::moves}].insert(step->qp);
     hold(process);
@@ -108,7 +108,7 @@ void Engine::State::take_request(std::uint32_t node, const FrameHeader& header,
 bool Engine::State::is_full(const Qp& qp, bool waits) const {
   const std::shared_ptr<Keeping> kept = keeping(qp.owner);
   if (!waits) return !has_room(*kept, RoomFor::requests);
-  return qp.inbox.size() >= kMostWaiting || kept->requests >= kMostRequests;
+  return qp.inbox.size() >= kMaxWaiting || kept->requests >= kMaxRequests;
 }
 
 // Takes an answer, or another frame from the peer to this requester. Returns false for a frame that
@@ -183,8 +183,8 @@ bool Engine::State::may_go_on(Qp& qp) {
 // Keeps an answer until the owner's memory has taken those before it.
 void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
   const std::shared_ptr<Keeping> kept = keeping(qp.owner);
-  const bool too_many = qp.arrived.size() >= kMostWaiting;
-  if (!too_many && kept->answers < kMostAnswers) {
+  const bool too_many = qp.arrived.size() >= kMaxWaiting;
+  if (!too_many && kept->answers < kMaxAnswers) {
     qp.arrived.emplace_back(std::shared_ptr<std::uint64_t>(kept, &kept->answers), frame);
     return;
   }

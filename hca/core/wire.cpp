@@ -19,8 +19,8 @@ std::optional<FrameHeader> header_of(std::span<const std::byte> frame) {
     case FrameKind::again:
       return payload == 0 ? std::optional(header) : std::nullopt;
     case FrameKind::data:
-      return payload == header.count && payload <= kMostPayload ? std::optional(header)
-                                                                : std::nullopt;
+      return payload == header.count && payload <= kMaxPayload ? std::optional(header)
+                                                               : std::nullopt;
     case FrameKind::request:
       break;
     default:
@@ -30,7 +30,7 @@ std::optional<FrameHeader> header_of(std::span<const std::byte> frame) {
                        header.opcode != Opcode::compare_swap && header.opcode != Opcode::fetch_add;
   if (!carries)
     return payload == 0 && header.count == header.total ? std::optional(header) : std::nullopt;
-  return payload == header.count && payload <= kMostPayload ? std::optional(header) : std::nullopt;
+  return payload == header.count && payload <= kMaxPayload ? std::optional(header) : std::nullopt;
 }
 
 }  // namespace scela::hca

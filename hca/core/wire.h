@@ -1,4 +1,4 @@
-// The frames that engines of different nodes exchange: a header and up to `kMostPayload` bytes.
+// The frames that engines of different nodes exchange: a header and up to `kMaxPayload` bytes.
 // Numbers are little-endian, and there is one version. A peer that connects first proves that it
 // belongs to the job. All functions are pure.
 //
@@ -25,12 +25,12 @@ namespace scela::hca {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::uint32_t kWireVersion = 5;
-inline constexpr std::uint64_t kMostPayload = 64 * 1024;
+inline constexpr std::uint64_t kMaxPayload = 64 * 1024;
 
-// The sender of a message's or a read's bytes is at most kMostAhead bytes ahead of the receiver,
+// The sender of a message's or a read's bytes is at most kMaxAhead bytes ahead of the receiver,
 // because the receiver's memory may be slow. The receiver reports its progress every kTakenStep
 // bytes.
-inline constexpr std::uint64_t kMostAhead = 4 * 1024 * 1024;
+inline constexpr std::uint64_t kMaxAhead = 4 * 1024 * 1024;
 inline constexpr std::uint64_t kTakenStep = 1024 * 1024;
 
 enum class FrameKind : std::uint32_t {

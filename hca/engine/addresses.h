@@ -18,7 +18,7 @@ namespace scela::hca {
 
 class Addresses {
  public:
-  static constexpr std::size_t kMost = 4;
+  static constexpr std::size_t kMax = 4;
 
   // The job names the address: what programs name is ignored from now on.
   void fix(const Endpoint& only) {
@@ -28,7 +28,7 @@ class Addresses {
   // A program names an address. If there are too many, the one that would be tried last is dropped.
   void say(const Endpoint& way) {
     if (is_fixed_ || std::ranges::find(ways_, way) != ways_.end()) return;
-    if (ways_.size() == kMost) ways_.erase(ways_.end() - (ways_.back() == proved_ ? 2 : 1));
+    if (ways_.size() == kMax) ways_.erase(ways_.end() - (ways_.back() == proved_ ? 2 : 1));
     ways_.push_back(way);
   }
 

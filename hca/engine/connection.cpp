@@ -14,7 +14,7 @@ namespace scela::hca {
 
 namespace {
 // The most descriptors that the kernel passes at once (SCM_MAX_FD).
-constexpr std::size_t kMostDescriptors = 253;
+constexpr std::size_t kMaxDescriptors = 253;
 }  // namespace
 
 std::optional<Peer> Connection::peer() const {
@@ -83,8 +83,8 @@ bool Connection::answer(const Answer& answer, std::span<const int> descriptors) 
 }
 
 bool Connection::send(std::span<const std::byte> words, std::span<const int> descriptors) const {
-  if (descriptors.size() > kMostDescriptors) return false;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  if (descriptors.size() > kMaxDescriptors) return false;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
   iovec bytes{const_cast<std::byte*>(words.data()), words.size()};
   msghdr message{};
   message.msg_iov = &bytes;

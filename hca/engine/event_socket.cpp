@@ -17,7 +17,7 @@ EventSocket::Sent EventSocket::send_now(std::span<const std::byte> event) const 
 bool EventSocket::send(std::span<const std::byte> event) {
   // A socket that the process has closed accepts every event: no program waits for it.
   if (kept_.empty() && send_now(event) != Sent::full) return true;
-  if (kept_.size() >= kMostKept) return false;
+  if (kept_.size() >= kMaxKept) return false;
   kept_.emplace_back(reinterpret_cast<const char*>(event.data()), event.size());
   return true;
 }

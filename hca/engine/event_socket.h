@@ -15,7 +15,7 @@ namespace scela::hca {
 
 class EventSocket {
  public:
-  static constexpr std::size_t kMostKept = 1u << 16;
+  static constexpr std::size_t kMaxKept = 1u << 16;
 
   EventSocket() = default;
   explicit EventSocket(Fd ours) : socket_(std::move(ours)) {}

@@ -349,7 +349,7 @@ std::vector<std::pair<std::string, std::string>> Fabric::status() const {
   }
   return {{"job", record_.job},
           {"node", cat(record_.node)},
-          {"nodes", record_.nodes == kMostNodes ? "not known" : cat(record_.nodes)},
+          {"nodes", record_.nodes == kMaxNodes ? "not known" : cat(record_.nodes)},
           {"gid", gid},
           {"lid", cat(mine.first_lid)},
           {"listens", record_.reached.text()},

@@ -18,7 +18,7 @@ constexpr Moment kGreetingNs = 10'000'000'000;
 // The time for one address if the node has others that are to be tried.
 constexpr Moment kOneOfManyNs = 1'000'000'000;
 // The number of connections that have not proved themselves. Older ones make room for others.
-constexpr std::size_t kMostStrangers = 128;
+constexpr std::size_t kMaxStrangers = 128;
 constexpr Moment kYouthNs = 1'000'000'000;
 constexpr Moment kFullNs = 50'000'000;
 // The pause after an attempt that failed, and the time to wait for the other node's connection.
@@ -50,7 +50,7 @@ void Fabric::drop(std::uint32_t id) {
 }
 
 bool Fabric::make_room(Moment now) {
-  if (strangers_.size() < kMostStrangers) return true;
+  if (strangers_.size() < kMaxStrangers) return true;
   // Their numbers grow, so the first is the oldest.
   const std::uint32_t oldest = *strangers_.begin();
   if (born_.at(oldest) + kYouthNs > now) return false;

@@ -17,9 +17,9 @@ namespace scela::hca {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 4u << 20;
-constexpr std::uint64_t kMostNs = 10'000'000'000;
-constexpr std::size_t kMostName = 255;
+constexpr std::size_t kMaxBytes = 4u << 20;
+constexpr std::uint64_t kMaxNs = 10'000'000'000;
+constexpr std::size_t kMaxName = 255;
 
 Error wrong(std::string why) {
   return {ErrorKind::usage, "read what --fabric-fd says of the job", "", std::move(why), ""};
@@ -46,7 +46,7 @@ std::optional<Endpoint> parse_host(std::string_view word) {
 
 bool parse_peer(std::string_view value, FabricRecord& record) {
   std::uint32_t node = 0;
-  if (!parse_number(next(value, ' '), node) || node >= kMostNodes) return false;
+  if (!parse_number(next(value, ' '), node) || node >= kMaxNodes) return false;
   const auto endpoint = Endpoint::parse(value);
   if (!endpoint || endpoint->port == 0) return false;
   return record.directory.emplace(node, *endpoint).second;
@@ -55,7 +55,7 @@ bool parse_peer(std::string_view value, FabricRecord& record) {
 bool parse_line(std::string_view name, std::string_view value, FabricRecord& record) {
   if (name == "job") {
     record.job = value;
-    return !value.empty() && value.size() <= kMostName && value.find(' ') == value.npos;
+    return !value.empty() && value.size() <= kMaxName && value.find(' ') == value.npos;
   }
   if (name == "node") return parse_number(value, record.node);
   if (name == "nodes") return parse_number(value, record.nodes);
@@ -113,9 +113,9 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
   for (const char* const name : {"job", "node", "listen"}) {
     if (!seen.contains(name)) return fail(wrong(cat("there is no line '", name, "'")));
   }
-  if (record.nodes > kMostNodes || record.node >= record.nodes) {
+  if (record.nodes > kMaxNodes || record.node >= record.nodes) {
     return fail(wrong(cat("node ", record.node, " of ", record.nodes,
-                          " cannot be: numbers begin at 0, and ", kMostNodes, " have LIDs")));
+                          " cannot be: numbers begin at 0, and ", kMaxNodes, " have LIDs")));
   }
   if (!record.directory.empty() && record.directory.rbegin()->first >= record.nodes) {
     return fail(wrong(cat("peer ", record.directory.rbegin()->first, " is no node of the job")));
@@ -126,7 +126,7 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
 
 Result<FabricRecord> read_fabric_record(int descriptor) {
   std::string text;
-  const std::uint64_t until = monotonic_ns() + kMostNs;
+  const std::uint64_t until = monotonic_ns() + kMaxNs;
   std::string error;
   while (error.empty()) {
     pollfd waits{descriptor, POLLIN, 0};
@@ -153,7 +153,7 @@ Result<FabricRecord> read_fabric_record(int descriptor) {
     }
     text.append(part, static_cast<std::size_t>(got));
     ::OPENSSL_cleanse(part, sizeof part);
-    if (text.size() > kMostBytes) error = "it is too long";
+    if (text.size() > kMaxBytes) error = "it is too long";
     if (text.ends_with("\nasks\n")) break;
   }
   auto record =

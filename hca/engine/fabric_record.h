@@ -37,7 +37,7 @@ struct FabricRecord {
 
   std::string job;
   std::uint32_t node = 0;
-  std::uint32_t nodes = kMostNodes;
+  std::uint32_t nodes = kMaxNodes;
   std::string key;        // kEngineKeyBytes
   bool is_nodes = false;  // the key is this node's own
   Endpoint listen;

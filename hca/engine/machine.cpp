@@ -108,7 +108,7 @@ Pools::Made Machine::map_pool(ProcessId process, const Fd& file, const Pools::Pa
     count += other.pools.count();
     bytes += other.pools.bytes();
   }
-  if (count <= Pools::kMostOfAll && bytes <= Pools::kMostBytesOfAll) return made;
+  if (count <= Pools::kMaxOfAll && bytes <= Pools::kMaxBytesOfAll) return made;
   found->pools.unmap(made.address);
   return {ENOMEM, 0};
 }

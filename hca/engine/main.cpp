@@ -54,7 +54,7 @@ Settings of_no_fabric() {
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = monotonic_ns();
   // The number is locally administered, and even: the second port has the next one.
   settings.guid = (number | 0x0200'0000'0000'0000) & ~std::uint64_t{1};
-  settings.first_lid = first_lid_of(static_cast<std::uint32_t>(number % kMostNodes));
+  settings.first_lid = first_lid_of(static_cast<std::uint32_t>(number % kMaxNodes));
   settings.gid.bytes[0] = 0xFE;
   settings.gid.bytes[1] = 0x80;
   for (std::size_t i = 0; i < 8; ++i)

@@ -13,10 +13,10 @@ namespace scela::hca {
 
 class Newcomers {
  public:
-  explicit Newcomers(Moment most) : most_(most) {}
+  explicit Newcomers(Moment most) : max_(most) {}
 
   // Called in the order of the times.
-  void came(ProcessId id, Moment now) { waiting_.push_back({id, now + most_}); }
+  void came(ProcessId id, Moment now) { waiting_.push_back({id, now + max_}); }
   // Returns each connection once, after its time. Some may have spoken meanwhile, or gone.
   std::vector<ProcessId> due(Moment now) {
     std::vector<ProcessId> found;
@@ -29,7 +29,7 @@ class Newcomers {
   }
 
  private:
-  Moment most_;
+  Moment max_;
   std::deque<std::pair<ProcessId, Moment>> waiting_;
 };
 

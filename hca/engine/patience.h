@@ -18,7 +18,7 @@ class Patience {
 
   // How often others may run on the engine's processor until the next call of be_alone(). This is
   // more than 0, because the system's own threads run there too.
-  static constexpr std::uint64_t kMostSwitches = 50;
+  static constexpr std::uint64_t kMaxSwitches = 50;
 
   explicit Patience(std::size_t processors) : processors_(processors) {}
 
@@ -31,7 +31,7 @@ class Patience {
   // Threads that run there are no processes of this engine. They may be other engines, which would
   // each spin in vain.
   void switched(std::uint64_t switches) {
-    if (switches - switches_ > kMostSwitches) alone_ = false;
+    if (switches - switches_ > kMaxSwitches) alone_ = false;
   }
   bool is_alone() const { return alone_; }
   std::uint64_t spin_ns() const { return alone_ ? kSpinAloneNs : kSpinNs; }
@@ -46,8 +46,8 @@ class Patience {
   }
 
  private:
-  static constexpr int kMost = 16;
-  int grown() const { return credit_ < kMost ? credit_ + 1 : kMost; }
+  static constexpr int kMax = 16;
+  int grown() const { return credit_ < kMax ? credit_ + 1 : kMax; }
 
   std::size_t processors_;
   bool alone_ = false;

@@ -20,7 +20,7 @@
 namespace scela::hca {
 
 inline constexpr std::size_t kLengthBytes = 4;
-inline constexpr std::size_t kLongestFrame = sizeof(FrameHeader) + kMostPayload;
+inline constexpr std::size_t kLongestFrame = sizeof(FrameHeader) + kMaxPayload;
 
 // Bytes that wait to be sent.
 class Outbox {

@@ -61,8 +61,8 @@ Pools::Mapping::~Mapping() {
 Pools::Made Pools::map(const Fd& file, const Part& part) {
   Span span;
   if (const int error = judge(file, part, span)) return {error, 0};
-  if (pools_.size() >= kMost || bytes_ > kMostBytes || span.bytes > kMostBytes - bytes_ ||
-      next_ > ~0ULL - kApart - kMostBytes)
+  if (pools_.size() >= kMax || bytes_ > kMaxBytes || span.bytes > kMaxBytes - bytes_ ||
+      next_ > ~0ULL - kApart - kMaxBytes)
     return {ENOMEM, 0};
   const int access = part.writable ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const base =

@@ -23,8 +23,8 @@ class Pools {
  public:
   // The limits of what the engine maps for one process, and for all processes. The kernel allows
   // 65530 mappings in all.
-  static constexpr std::size_t kMost = 256, kMostOfAll = 4096;
-  static constexpr std::uint64_t kMostBytes = 16ULL << 30, kMostBytesOfAll = 256ULL << 30;
+  static constexpr std::size_t kMax = 256, kMaxOfAll = 4096;
+  static constexpr std::uint64_t kMaxBytes = 16ULL << 30, kMaxBytesOfAll = 256ULL << 30;
 
   Pools() = default;
   Pools(Pools&&) = default;

@@ -31,10 +31,10 @@ constexpr std::uint64_t kLastBytes = 4096;
 constexpr std::uint64_t kSpinNs = 30'000;    // longer than a part takes to move
 constexpr std::uint64_t kSleepNs = 500'000;  // then the engine looks for the cause
 constexpr std::uint64_t kPatienceNs = 1'000'000'000;
-constexpr unsigned kMostRefusals = 10;
+constexpr unsigned kMaxRefusals = 10;
 // This is longer than any part takes: a later process has lost its processor meanwhile.
 constexpr std::uint64_t kLateNs = 100'000;
-constexpr unsigned kMostLate = 12;
+constexpr unsigned kMaxLate = 12;
 
 const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
@@ -172,7 +172,7 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
 void Sharing::judge(unsigned taken, unsigned done) {
   // If other threads want the processors, a part may take as long as their time slices.
   if (std::exchange(came_late_, false)) {
-    late_ = std::min(late_ + 6, kMostLate);
+    late_ = std::min(late_ + 6, kMaxLate);
     skips_ = 1ULL << late_;
   } else if (taken > 0 && late_ > 0) {
     --late_;
@@ -180,7 +180,7 @@ void Sharing::judge(unsigned taken, unsigned done) {
   if (done > 0) refusals_ = 0;
   if (taken == 0 || done > 0) return;
   // The first refusal does not count: the two processes had not met (hca/library/helper.h).
-  refusals_ = std::min(refusals_ + 1, kMostRefusals);
+  refusals_ = std::min(refusals_ + 1, kMaxRefusals);
   skips_ = std::max<std::uint64_t>(skips_, (1ULL << refusals_) - 2);
 }
 

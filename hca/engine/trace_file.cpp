@@ -76,11 +76,11 @@ std::uint64_t key_of(pid_t pid, std::uint32_t qpn) {
 
 }  // namespace
 
-Result<TraceFile> TraceFile::make(std::string name, std::uint64_t most_bytes) {
+Result<TraceFile> TraceFile::make(std::string name, std::uint64_t max_bytes) {
   if (const std::size_t at = name.find("%p"); at != name.npos) name.replace(at, 2, cat(::getpid()));
   Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return fail(os_error(ErrorKind::io, cat("write the trace ", name), errno));
-  TraceFile made(std::move(file), most_bytes);
+  TraceFile made(std::move(file), max_bytes);
   made.name_process(::getpid(), "scela-hca");
   made.write();
   return made;
@@ -170,7 +170,7 @@ bool TraceFile::is_full() {
 }
 
 void TraceFile::add(std::string_view event) {
-  if (left_out_ > 0 || written_ + buffer_.size() + event.size() + kReserve > most_bytes_) {
+  if (left_out_ > 0 || written_ + buffer_.size() + event.size() + kReserve > max_bytes_) {
     ++left_out_;
     return;
   }

@@ -24,11 +24,11 @@ namespace scela::hca {
 
 class TraceFile final : public Watcher {
  public:
-  static constexpr std::uint64_t kMostBytes = 64u << 20;
+  static constexpr std::uint64_t kMaxBytes = 64u << 20;
 
   // Makes the file. "%p" in the name stands for the engine's process number. An existing file is
   // truncated.
-  static Result<TraceFile> make(std::string name, std::uint64_t most_bytes = kMostBytes);
+  static Result<TraceFile> make(std::string name, std::uint64_t max_bytes = kMaxBytes);
   TraceFile(TraceFile&&) = default;
   TraceFile& operator=(TraceFile&&) = default;
   ~TraceFile() override;
@@ -51,7 +51,7 @@ class TraceFile final : public Watcher {
   void settle();
 
  private:
-  TraceFile(Fd file, std::uint64_t most_bytes) : file_(std::move(file)), most_bytes_(most_bytes) {}
+  TraceFile(Fd file, std::uint64_t max_bytes) : file_(std::move(file)), max_bytes_(max_bytes) {}
 
   struct Track {
     pid_t pid = 0;
@@ -64,7 +64,7 @@ class TraceFile final : public Watcher {
   void add(std::string_view event);
 
   Fd file_;
-  std::uint64_t most_bytes_;
+  std::uint64_t max_bytes_;
   std::uint64_t written_ = 0;  // bytes, without the closing lines
   std::string buffer_;
   std::uint64_t left_out_ = 0;

@@ -214,10 +214,10 @@ std::string wait_ready(int fd) {
 
 // Returns the last line that was written after `from`, without its line end.
 std::string last_line(int log, off_t from) {
-  constexpr off_t kMost = 1000;
+  constexpr off_t kMax = 1000;
   const off_t end = ::lseek(log, 0, SEEK_END);
   if (end <= from) return {};
-  const off_t begin = std::max(from, end - kMost);
+  const off_t begin = std::max(from, end - kMax);
   std::string text(static_cast<std::size_t>(end - begin), '\0');
   const ssize_t got = retry([&] { return ::pread(log, text.data(), text.size(), begin); });
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));

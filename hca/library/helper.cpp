@@ -17,7 +17,7 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::size_t kMostPeers = 64;
+constexpr std::size_t kMaxPeers = 64;
 
 static_assert(sizeof(Errand::There) == sizeof(iovec) &&
               offsetof(Errand::There, address) == offsetof(iovec, iov_base) &&
@@ -79,7 +79,7 @@ const Fd* Helper::known(const Errand& errand) {
   if (found != peers_.end())
     return found->second.met == errand.offer ? nullptr : &found->second.process;
   try {
-    if (peers_.size() >= kMostPeers) peers_.clear();
+    if (peers_.size() >= kMaxPeers) peers_.clear();
     Fd process(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(errand.pid), 0)));
     if (process) peers_.emplace(errand.peer, Peer{std::move(process), errand.offer});
   } catch (const std::bad_alloc&) {

@@ -25,7 +25,7 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::size_t kMostName = 255;
+constexpr std::size_t kMaxName = 255;
 
 // The description of the job, with its key. It is wiped when it is no longer needed.
 class Record {
@@ -78,7 +78,7 @@ std::atomic<int> open_devices{0};
 // invalid; `why` then says which.
 bool write_record(const scela_hca_job& job, std::string& record, std::string& why) {
   const std::string name = job.name == nullptr ? "" : job.name;
-  if (name.empty() || name.size() > kMostName || name.find_first_of(" \n") != name.npos) {
+  if (name.empty() || name.size() > kMaxName || name.find_first_of(" \n") != name.npos) {
     why = "its name is empty, longer than 255 bytes, or has a space in it";
     return false;
   }

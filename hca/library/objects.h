@@ -159,7 +159,7 @@ struct Cq : ibv_cq_ex {
   // The base that WAITs count from, and by how much the next base is larger
   // (include/scela/verbs_ext.h).
   std::uint64_t wait_base = 0;
-  std::uint64_t wait_most = 0;
+  std::uint64_t max_wait = 0;
 
   bool map(EngineLink& link, const Region& where, std::uint32_t count);
   // Takes the next completion, and gives the slots of its request back to its queue. Returns false

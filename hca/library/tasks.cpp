@@ -19,9 +19,9 @@ static_assert(SCELA_CALC_XOR == static_cast<int>(CalcOp::bit_xor) &&
 // Returns the number of completions at which a WAIT that is posted now ends.
 std::uint64_t target_of(Cq& cq, const scela_task& task) {
   const std::lock_guard lock(cq.lock);
-  cq.wait_most = std::max<std::uint64_t>(cq.wait_most, task.u.wait.count);
+  cq.max_wait = std::max<std::uint64_t>(cq.max_wait, task.u.wait.count);
   const std::uint64_t target = cq.wait_base + task.u.wait.count;
-  if (task.u.wait.last != 0) cq.wait_base += std::exchange(cq.wait_most, 0);
+  if (task.u.wait.last != 0) cq.wait_base += std::exchange(cq.max_wait, 0);
   return target;
 }
 

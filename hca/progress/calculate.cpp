@@ -14,7 +14,7 @@
 namespace scela::hca::progress {
 namespace {
 
-constexpr std::uint32_t kMostOperandBytes = 1024 * 1024;
+constexpr std::uint32_t kMaxOperandBytes = 1024 * 1024;
 
 enum class Direction : std::uint8_t { in, out };
 
@@ -75,8 +75,7 @@ Status calculate_here(CalcOp op, CalcType type, const std::vector<ibv_sge>& piec
   const std::uint32_t bytes = pieces[0].length;
   const bool equal =
       std::ranges::all_of(pieces, [&](const ibv_sge& piece) { return piece.length == bytes; });
-  if (!equal || bytes % size_of(type) != 0 || bytes > kMostOperandBytes)
-    return Status::local_length;
+  if (!equal || bytes % size_of(type) != 0 || bytes > kMaxOperandBytes) return Status::local_length;
   std::vector<std::byte> result(bytes), operand(bytes);
   for (std::size_t i = 1; i < pieces.size(); ++i) {
     std::vector<std::byte>& to = i == 1 ? result : operand;

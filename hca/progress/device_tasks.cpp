@@ -133,7 +133,7 @@ void DeviceTasks::add_qp(std::unique_ptr<Qp> qp, TaskQueues::Shape shape) {
   const std::unique_lock table(table_);
   shape.send_count = qp->send_cq == nullptr ? 0 : qp->send_cq->id;
   shape.recv_count = qp->recv_cq == nullptr ? 0 : qp->recv_cq->id;
-  shape.most_receives = qp->cap.max_recv_wr;
+  shape.max_receives = qp->cap.max_recv_wr;
   qp->id = queues_.add_pair(shape);
   qps_by_id_[qp->id] = qp.get();
   qps_by_number_[qp->device->qp_num] = qp.get();
@@ -176,17 +176,17 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   shape.holds_sends = (flags & SCELA_QP_MANAGED_SEND) != 0;
   shape.holds_receives = (flags & SCELA_QP_MANAGED_RECV) != 0;
   shape.connected = plain.qp_type == IBV_QPT_RC || plain.qp_type == IBV_QPT_XRC_SEND;
-  shape.most_sends = plain.cap.max_send_wr;
+  shape.max_sends = plain.cap.max_send_wr;
   add_qp(std::move(qp), shape);
   return 0;
 }
 
 // The device's queue pair is never used. It lets the program treat the management queue like any
 // other queue pair.
-int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv_qp*& made) {
+int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_qp*& made) {
   auto qp = std::make_unique<Qp>();
   qp->send_cq = qp->recv_cq = find(cq);
-  if (qp->send_cq == nullptr || most_tasks == 0) return EINVAL;
+  if (qp->send_cq == nullptr || max_tasks == 0) return EINVAL;
   const int error = start_thread();
   if (error != 0) return error;
   ibv_qp_init_attr attributes{};
@@ -201,7 +201,7 @@ int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv
   qp->cap.max_send_sge = 4;
   qp->manages_only = true;
   TaskQueues::Shape shape;
-  shape.most_sends = most_tasks;
+  shape.max_sends = max_tasks;
   add_qp(std::move(qp), shape);
   return 0;
 }

@@ -49,7 +49,7 @@ class DeviceTasks final : private Host {
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
   int destroy_cq(ibv_cq* device);
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);
-  int create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv_qp*& made);
+  int create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_qp*& made);
   int modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask);
   int destroy_qp(ibv_qp* device);
   int post_task(ibv_qp* device, scela_task* task, scela_task** bad);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSteps = 256;  // between two chances for other threads
 // Looks before a sleep, if looking has found completions lately.
-constexpr int kMostSpins = 64;
+constexpr int kMaxSpins = 64;
 // The thread does not spin on more completion queues than these.
 constexpr std::size_t kFew = 8;
 constexpr int kYields = 100;
@@ -96,7 +96,7 @@ bool DeviceTasks::spin() {
   if (unarmed == 0 || unarmed > kFew) return false;
   for (int i = 0; i < spins_; ++i)
     if (look_at_unarmed()) {
-      spins_ = std::min(2 * spins_, kMostSpins);
+      spins_ = std::min(2 * spins_, kMaxSpins);
       return true;
     }
   spins_ = std::max(spins_ / 2, 1);

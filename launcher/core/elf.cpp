@@ -12,10 +12,10 @@ namespace {
 
 // Limits against hostile files. Real programs have about ten segments, and dynamic sections and
 // string tables of some kilobytes. Fortran and C++ programs reach a megabyte of strings.
-constexpr std::uint16_t kMostSegments = 1024;
-constexpr std::uint64_t kMostDynamic = std::uint64_t{256} * 1024;
-constexpr std::uint64_t kMostStrings = std::uint64_t{16} * 1024 * 1024;
-constexpr std::size_t kMostNames = 4096;
+constexpr std::uint16_t kMaxSegments = 1024;
+constexpr std::uint64_t kMaxDynamic = std::uint64_t{256} * 1024;
+constexpr std::uint64_t kMaxStrings = std::uint64_t{16} * 1024 * 1024;
+constexpr std::size_t kMaxNames = 4096;
 constexpr std::size_t kLongestName = 4096;
 
 constexpr std::size_t kHeader = 64;
@@ -46,7 +46,7 @@ std::optional<std::vector<Segment>> segments_of(const ReadAt& read) {
   in.raw(14);  // sections, flags, size of this header
   const std::uint16_t size = in.u16();
   const std::uint16_t count = in.u16();
-  if (size != kSegment || count > kMostSegments) return std::nullopt;
+  if (size != kSegment || count > kMaxSegments) return std::nullopt;
   const std::string bytes = read(table, count * kSegment);
   if (bytes.size() < count * kSegment) return std::nullopt;
   std::vector<Segment> segments;
@@ -95,7 +95,7 @@ std::optional<Table> table_of(const std::string& bytes) {
     if (tag == kStringTable) table.strings = value;
     if (tag == kStringSize) table.size = value;
     if (tag == kRunPath || (tag == kRunPathOfOld && !table.run_path)) table.run_path = value;
-    if (table.names.size() > kMostNames) return std::nullopt;
+    if (table.names.size() > kMaxNames) return std::nullopt;
   }
   return table;
 }
@@ -133,12 +133,12 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
   }
   Linkage linkage;
   if (dynamic == nullptr) return linkage;
-  if (dynamic->size > kMostDynamic) return std::nullopt;
+  if (dynamic->size > kMaxDynamic) return std::nullopt;
   const auto table = table_of(read(dynamic->offset, dynamic->size));
   if (!table) return std::nullopt;
   if (table->names.empty()) return linkage;
   const auto at = offset_of(table->strings, *segments);
-  if (!at || table->size > kMostStrings) return std::nullopt;
+  if (!at || table->size > kMaxStrings) return std::nullopt;
   const std::string strings = read(*at, table->size);
   for (const std::uint64_t start : table->names) {
     auto name = string_at(strings, start);

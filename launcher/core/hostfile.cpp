@@ -41,11 +41,11 @@ bool is_ipv6_literal(std::string_view text) {
 // The hosts in order of first mention. A second mention adds its slots to the first.
 class HostList {
  public:
-  explicit HostList(std::size_t most = NodeSet::kMaxNodes) : most_(most) {}
+  explicit HostList(std::size_t most = NodeSet::kMaxNodes) : max_(most) {}
 
   // Adds a node set. Each of its nodes gets `slots`.
   Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots) {
-    auto names = expand_ordered(nodes, most_);
+    auto names = expand_ordered(nodes, max_);
     if (!names) return fail(std::move(names.error()));
     for (std::string& name : *names) {
       if (!is_host_name(name)) {
@@ -60,8 +60,8 @@ class HostList {
   Result<void> add_one(std::string name, std::optional<std::uint32_t> slots) {
     const auto [known, is_new] = index_.try_emplace(name, entries_.size());
     if (is_new) {
-      if (entries_.size() == most_) {
-        return fail(value_error(cat("more than ", most_, " hosts are named"), ""));
+      if (entries_.size() == max_) {
+        return fail(value_error(cat("more than ", max_, " hosts are named"), ""));
       }
       entries_.push_back({std::move(name), slots});
       return {};
@@ -82,7 +82,7 @@ class HostList {
  private:
   std::vector<HostEntry> entries_;
   std::map<std::string, std::size_t> index_;
-  std::size_t most_;
+  std::size_t max_;
 };
 
 // Tells whether a character of a text is outside brackets.

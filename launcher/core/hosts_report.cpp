@@ -17,7 +17,7 @@ namespace {
 using Kind = RankOutcome::Kind;
 
 // Maximum number of lines about unreachable hosts.
-constexpr std::size_t kMostCauses = 16;
+constexpr std::size_t kMaxCauses = 16;
 constexpr std::string_view kUnreachable = "unreachable";
 
 // One way to end, as the summary counts it. Its order is the order of the summary.
@@ -145,7 +145,7 @@ std::string missing_text(const std::vector<MissingHost>& missing) {
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const auto& [cause, hosts] = causes[i];
-    if (i >= kMostCauses) {
+    if (i >= kMaxCauses) {
       rest.insert(rest.end(), hosts.begin(), hosts.end());
       continue;
     }

@@ -12,7 +12,7 @@ namespace {
 
 // Up to this number of nodes, each node has its own line. In larger trees, similar leaves share a
 // line.
-constexpr std::size_t kMostSingleNodes = 64;
+constexpr std::size_t kMaxSingleNodes = 64;
 
 std::string folded(const std::vector<std::string>& names) {
   const auto set = NodeSet::from_names(names);
@@ -73,7 +73,7 @@ class TreeDrawing {
 
   // Returns how many siblings from `first` on share a line: leaves with equal numbers of ranks.
   std::size_t alike_from(const std::vector<std::size_t>& siblings, std::size_t first) const {
-    if (ranks_.size() <= kMostSingleNodes || !children_[siblings[first]].empty()) return 1;
+    if (ranks_.size() <= kMaxSingleNodes || !children_[siblings[first]].empty()) return 1;
     std::size_t end = first + 1;
     while (end < siblings.size() && children_[siblings[end]].empty() &&
            ranks_[siblings[end]].size() == ranks_[siblings[first]].size()) {
@@ -107,9 +107,9 @@ class TreeDrawing {
 
 // Returns all ranks. If the list would fill the screen, it returns the first ones and the last one.
 std::string short_text(const RankSet& ranks) {
-  constexpr std::size_t kMostRanges = 12;
+  constexpr std::size_t kMaxRanges = 12;
   constexpr std::size_t kShown = 3;
-  if (ranks.ranges().size() <= kMostRanges) return ranks.text();
+  if (ranks.ranges().size() <= kMaxRanges) return ranks.text();
   RankSet first;
   for (std::size_t i = 0; i < kShown; ++i)
     first.add(RankSet::run(ranks.ranges()[i].first,
@@ -118,9 +118,9 @@ std::string short_text(const RankSet& ranks) {
 }
 
 std::string short_text(const std::vector<std::string>& names) {
-  constexpr std::size_t kMostCharacters = 100;
+  constexpr std::size_t kMaxCharacters = 100;
   std::string all = folded(names);
-  if (names.size() == 1 || all.size() <= kMostCharacters) return all;
+  if (names.size() == 1 || all.size() <= kMaxCharacters) return all;
   return cat(names[0], ",", names[1], ",...,", names.back(), " (", names.size(), " nodes)");
 }
 

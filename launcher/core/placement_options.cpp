@@ -136,7 +136,7 @@ Result<void> parse_bind_to(std::string_view text, PlacementOptions& out) {
 }
 
 Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out) {
-  auto number = parse_number(text, 1, kMostCpusPerRank);
+  auto number = parse_number(text, 1, kMaxCpusPerRank);
   if (!number) return fail(std::move(number.error()));
   out.cpus_per_rank = *number;
   return {};

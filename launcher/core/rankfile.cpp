@@ -32,7 +32,7 @@ Result<CoreChoice> parse_cores(std::string_view text) {
   CoreChoice out;
   const auto colon = text.find(':');
   if (colon != std::string_view::npos) {
-    auto socket = parse_number(text.substr(0, colon), 0, kMostCpusPerRank);
+    auto socket = parse_number(text.substr(0, colon), 0, kMaxCpusPerRank);
     if (!socket) return fail(value_error(cat("the socket: ", socket.error().why)));
     out.socket = *socket;
     text.remove_prefix(colon + 1);
@@ -41,7 +41,7 @@ Result<CoreChoice> parse_cores(std::string_view text) {
   auto cores = RankSet::parse(text);
   if (!cores) return fail(value_error(cat("the cores: ", cores.error().why)));
   if (cores->empty()) return fail(value_error("no core is named after slot="));
-  if (cores->ranges().back().last > kMostCpusPerRank) {
+  if (cores->ranges().back().last > kMaxCpusPerRank) {
     return fail(
         value_error(cat("core ", cores->ranges().back().last, " is more than there can be")));
   }

@@ -15,8 +15,8 @@ namespace {
 
 using Kind = RankOutcome::Kind;
 
-constexpr std::size_t kMostGroups = 6;  // keeps the cause on the screen
-constexpr std::size_t kMostText = 60;   // characters of a rank or node set
+constexpr std::size_t kMaxGroups = 6;  // keeps the cause on the screen
+constexpr std::size_t kMaxText = 60;   // characters of a rank or node set
 
 // Returns the number of bytes of the first character if it is well-formed UTF-8 (Unicode, table
 // 3-7). Returns 0 if it is not.
@@ -102,7 +102,7 @@ bool was_ended_early(const JobOutcome& job) {
 }
 
 std::string ranks_text(const RankSet& ranks) {
-  return shortened(ranks.text(), kMostText);
+  return shortened(ranks.text(), kMaxText);
 }
 
 // Returns the groups in lines such as "3 ranks exited with code 1: 4-6". Failures come first, and
@@ -119,7 +119,7 @@ std::string summary_text(const JobOutcome& job) {
   });
   std::string text;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (i + 1 == kMostGroups && groups.size() > kMostGroups) {
+    if (i + 1 == kMaxGroups && groups.size() > kMaxGroups) {
       RankSet rest;
       for (; i < groups.size(); ++i)
         rest.add(groups[i]->ranks);
@@ -338,7 +338,7 @@ std::string verdict_text(const JobOutcome& job) {
   std::string text = summary_text(job) + missing_text(job.missing);
   if (!job.failed_nodes.empty()) {
     text +=
-        cat(kProgramName, "  failed nodes: ", shortened(folded(job.failed_nodes), kMostText), "\n");
+        cat(kProgramName, "  failed nodes: ", shortened(folded(job.failed_nodes), kMaxText), "\n");
   }
   return text + cat(kProgramName, cause, "\n");
 }

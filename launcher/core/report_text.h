@@ -12,12 +12,12 @@ namespace scela {
 
 inline constexpr std::string_view kProgramName = "scela-run: ";
 // Maximum length in bytes of a message that a rank or node may have written.
-inline constexpr std::size_t kMostMessage = 300;
+inline constexpr std::size_t kMaxMessage = 300;
 
 // Makes a message of a rank or a node safe to print: one line of at most `most` bytes, where "..."
 // marks a cut. Control characters of both sets (C0, C1), which a terminal would obey, become '?'.
 // Bytes that are not valid UTF-8 become '?' too.
-std::string printable(std::string_view text, std::size_t most = kMostMessage);
+std::string printable(std::string_view text, std::size_t most = kMaxMessage);
 // Returns the names as a node set, or separated by commas if they do not fold.
 std::string folded(const std::vector<std::string>& names);
 // Returns one line that says why the job as a whole ended. It is empty if the job succeeded.

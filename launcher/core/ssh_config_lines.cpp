@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kDeepestInclude = 16;  // ssh's own limit
 // A file that includes itself n times would give n^16 files.
-constexpr std::size_t kMostFiles = 1024;
+constexpr std::size_t kMaxFiles = 1024;
 constexpr std::string_view kConfigBlanks = " \t\r\f";
 
 // Splits a line into words. It handles quotes and backslashes as ssh does, and a "#" before a word
@@ -77,7 +77,7 @@ Result<SshConfig> SshConfig::parse(const File& file, const IncludeReader& includ
 
 Result<void> SshConfigParser::parse(const SshConfig::File& file, std::vector<Line>& out,
                                     int depth) {
-  if (++files_ > kMostFiles || depth > kDeepestInclude) {
+  if (++files_ > kMaxFiles || depth > kDeepestInclude) {
     return fail(value_error("files include one another without end",
                             "remove the Include that leads back to its own file"));
   }

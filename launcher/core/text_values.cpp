@@ -97,8 +97,8 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
     return fail(value_error(cat("'", text, "' is not a time"),
                             "give seconds (90, 1.5) or a number with ms, s, m or h (2m, 1h)"));
   }
-  const auto most_us = std::chrono::microseconds(kMaxDuration).count();
-  if (total_us > static_cast<std::uint64_t>(most_us)) {
+  const auto max_us = std::chrono::microseconds(kMaxDuration).count();
+  if (total_us > static_cast<std::uint64_t>(max_us)) {
     return fail(value_error(cat("'", text, "' is more than a year"), "give a shorter time"));
   }
   return std::chrono::milliseconds(static_cast<std::int64_t>(total_us / 1'000));
@@ -106,7 +106,7 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view kUnits = "KMG";
-  constexpr std::uint64_t kMost = (std::uint64_t{1} << 42) - 1;
+  constexpr std::uint64_t kMax = (std::uint64_t{1} << 42) - 1;
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -122,7 +122,7 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   if (error == std::errc() && number == 0) {
     return fail(value_error(cat("'", text, "' is no limit"), "leave the option out for none"));
   }
-  if (error != std::errc() || number > kMost >> (10 * scale)) {
+  if (error != std::errc() || number > kMax >> (10 * scale)) {
     return fail(value_error(cat("'", text, "' is more than 4 TiB"), "give a smaller number"));
   }
   return number << (10 * scale);

@@ -203,7 +203,7 @@ void Agent::State::tell_window(const Child& child) {
 void Agent::State::send_verdicts() {
   constexpr std::size_t kRangeBytes = 10;  // two varints of a rank
   constexpr std::size_t kOutcomeBytes = 32;
-  constexpr std::size_t kMost = kMaxPiece / 2;
+  constexpr std::size_t kMax = kMaxPiece / 2;
   msg::Verdicts message;
   std::size_t size = 0;
   for (const auto& group : verdicts.groups()) {
@@ -215,7 +215,7 @@ void Agent::State::send_verdicts() {
     };
     size += kOutcomeBytes + outcome.why.size();
     for (const RankSet::Range& range : ranks.ranges()) {
-      if (size > kMost) {
+      if (size > kMax) {
         close();
         context.send_up(std::exchange(message, {}));
         size = kOutcomeBytes + outcome.why.size();

@@ -16,7 +16,7 @@ namespace {
 // take more memory.
 constexpr std::size_t kMinQuestions = 1024;
 constexpr std::size_t kQuestionsPerRank = 16;
-std::size_t most_questions(std::uint64_t ranks) {
+std::size_t max_questions(std::uint64_t ranks) {
   return std::max<std::size_t>(kMinQuestions, kQuestionsPerRank * ranks);
 }
 constexpr std::size_t kMaxKey = 1024;
@@ -78,14 +78,14 @@ void Bulletin::receive(const msg::Put& message) {
 
 bool Bulletin::receive(const Child& from, const msg::Get& message) {
   if (message.key.size() > kMaxKey || way_to(message.key) == from.link) return false;
-  if (questions_[from.link] >= most_questions(from.ranks.size())) return false;
+  if (questions_[from.link] >= max_questions(from.ranks.size())) return false;
   get(message.key, message.wait, Asker{from.link});
   return true;
 }
 
 bool Bulletin::receive(const msg::Get& message) {
   if (!spreads_ || message.key.size() > kMaxKey || way_to(message.key) == kParentLink) return false;
-  if (questions_[kParentLink] >= most_questions(context_.job->map.size())) return false;
+  if (questions_[kParentLink] >= max_questions(context_.job->map.size())) return false;
   get(message.key, message.wait, Asker{kParentLink});
   return true;
 }
@@ -128,12 +128,12 @@ void Bulletin::park(const std::string& key, bool wait, const Asker& asker) {
   }
 }
 
-// No agent takes more questions than most_questions(). The others wait for their turn.
+// No agent takes more questions than max_questions(). The others wait for their turn.
 bool Bulletin::may_ask(LinkId to) const {
   const auto at = open_.find(to);
   const std::uint64_t ranks =
       to == kParentLink ? context_.subtree_ranks.size() : context_.job->map.size();
-  return at == open_.end() || at->second < most_questions(ranks);
+  return at == open_.end() || at->second < max_questions(ranks);
 }
 
 void Bulletin::ask_elsewhere(const std::string& key, bool wait, const Asker& asker) {

@@ -12,7 +12,7 @@ namespace {
 // Up to this many bytes of pairs of one fence wait here for others that go the same way. If it were
 // smaller, large stages would take more messages. If it were larger, every inner agent would need
 // more memory.
-constexpr std::uint64_t kMostAside = 4 * kRecordPayload;
+constexpr std::uint64_t kMaxAside = 4 * kRecordPayload;
 
 }  // namespace
 
@@ -71,7 +71,7 @@ bool Bulletin::spread(LinkId from, Chunk& pairs) {
   aside_bytes_ = 0;
   for (const auto& [link, bytes] : aside_)
     aside_bytes_ += bytes.size();
-  if (aside_bytes_ > kMostAside) send_spread();
+  if (aside_bytes_ > kMaxAside) send_spread();
   recheck();
   return right;
 }

@@ -284,7 +284,7 @@ std::vector<Child> Children::corrected(Child& child, Slice slice) const {
 }
 
 Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
-  constexpr std::size_t kMost = 4096;  // in a message: each up to 17 bytes
+  constexpr std::size_t kMax = 4096;  // in a message: each up to 17 bytes
   orphan.link = static_cast<LinkId>(children_.size() + 1);
   orphan.window = output_window(children_.size() + 1);
   const std::uint32_t node = orphan.slice.first;
@@ -296,7 +296,7 @@ Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
   adopt.output_window = orphan.window;
   std::size_t at = 0;
   do {
-    const std::size_t end = std::min(seen.size(), at + kMost);
+    const std::size_t end = std::min(seen.size(), at + kMax);
     adopt.seen.assign(seen.begin() + static_cast<std::ptrdiff_t>(at),
                       seen.begin() + static_cast<std::ptrdiff_t>(end));
     at = end;

@@ -56,7 +56,7 @@ namespace {
 
 // A job has at most this many ranks, which is more than any machine has. So numbers of ranks stay
 // well below 2^32.
-constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxRanks = std::uint64_t{1} << 31;
 // A name of this length is a file name on every system, with room for what directories and segments
 // add to it.
 constexpr std::size_t kLongestId = 128;
@@ -101,7 +101,7 @@ Fault fault_of_map(const std::vector<RankMap::Block>& blocks) {
       return cat("its rank map has node ", block.first_node, " + ", block.nodes);
     }
     ranks += std::uint64_t{block.nodes} * block.ranks_per_node;  // at most 2^64 - 2^33 + 1, once
-    if (ranks > kMostRanks) return cat("its rank map has more than ", kMostRanks, " ranks");
+    if (ranks > kMaxRanks) return cat("its rank map has more than ", kMaxRanks, " ranks");
   }
   if (ranks == 0) return "it has no ranks";
   return std::nullopt;
@@ -146,7 +146,7 @@ Fault fault_of(const Job& job) {
     return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
                " may");
   }
-  if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMostCpusPerRank) {
+  if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
     return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
   }
   if (job.cache_policy == cache::PolicyKind::dht && job.on_failure == OnFailure::wait) {
@@ -229,7 +229,7 @@ Result<void> Job::add(World world) {
     return fail(Error{ErrorKind::protocol, "add ranks to the job", "", std::move(why), ""});
   };
   if (world.first != map.size() || world.map.size() == 0 ||
-      std::uint64_t{world.first} + world.map.size() > kMostRanks) {
+      std::uint64_t{world.first} + world.map.size() > kMaxRanks) {
     return broken(cat("ranks from ", world.first, " on cannot follow ", map.size()));
   }
   if (Fault fault = fault_of_apps(world.apps, world.ranks())) return broken(*std::move(fault));

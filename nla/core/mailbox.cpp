@@ -14,20 +14,20 @@ namespace {
 
 // A message takes this many bytes at its agent beside its own, if it is whole or has only begun.
 constexpr std::size_t kBoxCost = 1536;
-std::uint64_t most_of(std::uint32_t tag) {
+std::uint64_t max_of(std::uint32_t tag) {
   return tag >= kServiceTags ? kMaxMessage : kMaxRankMessage;
 }
-static_assert(kMaxMessage <= kMostPartialOfNode);
-static_assert(kMaxRankMessage + kBoxCost <= kMostUnreceivedOfNode);
+static_assert(kMaxMessage <= kMaxPartialOfNode);
+static_assert(kMaxRankMessage + kBoxCost <= kMaxUnreceivedOfNode);
 constexpr char kRankCutOff[] = "the agent that led to that rank was lost";
 
 }  // namespace
 
 void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
-  const bool too_large = send.bytes.size() > most_of(send.tag);
+  const bool too_large = send.bytes.size() > max_of(send.tag);
   if (too_large || !context_.job || send.destination >= context_.job->map.size()) {
     const std::string why = too_large
-                                ? cat("a message is at most ", most_of(send.tag) >> 20, " MiB long")
+                                ? cat("a message is at most ", max_of(send.tag) >> 20, " MiB long")
                                 : cat("rank ", send.destination, " is not in the job");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return;
@@ -40,7 +40,7 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
 
 bool Mailbox::receive(const msg::Parcel& parcel) {
   if (!context_.job || parcel.source >= context_.job->map.size() ||
-      parcel.total > most_of(parcel.tag) || parcel.offset > parcel.total ||
+      parcel.total > max_of(parcel.tag) || parcel.offset > parcel.total ||
       parcel.bytes.size() > parcel.total - parcel.offset) {
     return false;
   }
@@ -110,8 +110,8 @@ std::uint64_t Mailbox::cost_of(const Chunk& message) {
 
 bool Mailbox::may_wait(Rank source, const Chunk& message) {
   const std::uint64_t cost = cost_of(message);
-  return unreceived_ + cost <= most_.unreceived &&
-         unreceived_of_[node_of(source)] + cost <= most_.unreceived_of_node;
+  return unreceived_ + cost <= max_.unreceived &&
+         unreceived_of_[node_of(source)] + cost <= max_.unreceived_of_node;
 }
 
 void Mailbox::waits(Rank source, const Chunk& message) {
@@ -140,10 +140,10 @@ void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
   }
   // A reference into a map of nodes stays good while others are added and removed.
   Begun& same = begun_of_[node];
-  while (same.bytes + added > most_.partial_of_node && !same.turns.empty()) {
+  while (same.bytes + added > max_.partial_of_node && !same.turns.empty()) {
     give_way(*same.turns.begin());
   }
-  while (partial_bytes_ + added > most_.partial && !partials_.empty()) {
+  while (partial_bytes_ + added > max_.partial && !partials_.empty()) {
     give_way(partials_.begin()->first);
   }
   box.turn = next_turn_++;

@@ -28,31 +28,31 @@ inline constexpr std::uint64_t kMaxRankMessage = std::uint64_t{4} * 1024 * 1024;
 // Bytes that an agent holds of messages that have begun to come in pieces, from all nodes together.
 // If it were larger, a host that sends no last piece would take more memory. If it were smaller,
 // large answers of many nodes would push each other out, and their askers would wait in vain.
-inline constexpr std::uint64_t kMostPartial = std::uint64_t{256} * 1024 * 1024;
+inline constexpr std::uint64_t kMaxPartial = std::uint64_t{256} * 1024 * 1024;
 // The bytes of these that one node's ranks sent. If it were smaller, a large answer of that node
 // would be lost. If it were larger, a node that was taken over would take more memory of each other
 // node.
-inline constexpr std::uint64_t kMostPartialOfNode = std::uint64_t{40} * 1024 * 1024;
+inline constexpr std::uint64_t kMaxPartialOfNode = std::uint64_t{40} * 1024 * 1024;
 // Bytes that an agent holds of messages that have come and that no rank has asked for yet, from all
 // nodes together and from one. If they were smaller, programs that send long before others receive
 // would fail. If they were larger, a rank or a node that was taken over would take more memory with
 // messages that no rank receives.
-inline constexpr std::uint64_t kMostUnreceived = std::uint64_t{32} * 1024 * 1024;
-inline constexpr std::uint64_t kMostUnreceivedOfNode = std::uint64_t{8} * 1024 * 1024;
+inline constexpr std::uint64_t kMaxUnreceived = std::uint64_t{32} * 1024 * 1024;
+inline constexpr std::uint64_t kMaxUnreceivedOfNode = std::uint64_t{8} * 1024 * 1024;
 
 class Mailbox {
  public:
   // The bounds in bytes, as above. A message that is the only one to have begun may take more than
   // `partial`.
   struct Bounds {
-    std::uint64_t partial = kMostPartial;
-    std::uint64_t partial_of_node = kMostPartialOfNode;
-    std::uint64_t unreceived = kMostUnreceived;
-    std::uint64_t unreceived_of_node = kMostUnreceivedOfNode;
+    std::uint64_t partial = kMaxPartial;
+    std::uint64_t partial_of_node = kMaxPartialOfNode;
+    std::uint64_t unreceived = kMaxUnreceived;
+    std::uint64_t unreceived_of_node = kMaxUnreceivedOfNode;
   };
   Mailbox(Context& context, Children& children) : Mailbox(context, children, Bounds()) {}
   Mailbox(Context& context, Children& children, const Bounds& bounds)
-      : context_(context), children_(children), most_(bounds) {}
+      : context_(context), children_(children), max_(bounds) {}
 
   void ask(Rank rank, RequestId id, const ask::Send& send);
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
@@ -105,7 +105,7 @@ class Mailbox {
 
   Context& context_;
   Children& children_;
-  const Bounds most_;
+  const Bounds max_;
   std::map<Key, Box> boxes_;
   std::map<std::uint64_t, Key> partials_;  // by the time of their last growth
   std::uint64_t next_turn_ = 1;

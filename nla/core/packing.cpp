@@ -10,7 +10,7 @@ namespace scela::nla {
 namespace {
 
 // A byte of an LZ4 block stands for at most this many bytes.
-constexpr std::uint64_t kMostPerByte = 255;
+constexpr std::uint64_t kMaxPerByte = 255;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::optional<std::string> unpack(std::string_view packed) {
   ByteReader in(packed);
   const std::uint64_t size = in.varint();
   const std::string_view block = in.rest();
-  if (!in.ok() || size > kMostPerByte * block.size() || size > kMaxPiece) return std::nullopt;
+  if (!in.ok() || size > kMaxPerByte * block.size() || size > kMaxPiece) return std::nullopt;
   std::string out(size, '\0');
   const int bytes = LZ4_decompress_safe(block.data(), out.data(), static_cast<int>(block.size()),
                                         static_cast<int>(size));

@@ -23,7 +23,7 @@ bool are_topologies(const TopologyList& list, std::string_view settings) {
     const auto& [bytes, nodes] = one;
     const bool once = !nodes.empty() && !named.intersects(nodes);
     named.add(nodes);
-    return once && !bytes.empty() && bytes.size() <= kMostOwnTopology;
+    return once && !bytes.empty() && bytes.size() <= kMaxOwnTopology;
   });
 }
 
@@ -62,7 +62,7 @@ TopologyList Topologies::list() const {
   // The child that needs least comes first, and the others share what it leaves.
   std::ranges::stable_sort(needs, {}, [](const auto& one) { return one.first; });
   std::map<std::string, RankSet> kept;
-  std::size_t left = kMostTopologyBytes;
+  std::size_t left = kMaxTopologyBytes;
   for (std::size_t i = 0; i < needs.size(); ++i) {
     std::size_t share = left / (needs.size() - i);
     for (const auto& [bytes, nodes] : *needs[i].second) {

@@ -25,9 +25,9 @@ namespace scela::nla {
 using TopologyList = std::vector<std::pair<std::string, RankSet>>;
 // The most bytes that one message holds, at 10 bytes for a range of nodes. Nodes beyond it count as
 // saying nothing.
-inline constexpr std::size_t kMostTopologyBytes = std::size_t{120} << 10;
+inline constexpr std::size_t kMaxTopologyBytes = std::size_t{120} << 10;
 // The most bytes of one node's topology: more than that of any regular machine.
-inline constexpr std::size_t kMostOwnTopology = std::size_t{16} << 10;
+inline constexpr std::size_t kMaxOwnTopology = std::size_t{16} << 10;
 // If the settings of all agents (msg::Start) have this line, the agents tell their topologies.
 inline constexpr std::string_view kAskTopologies = "topology=1\n";
 
@@ -41,7 +41,7 @@ class Topologies {
   void hello(std::uint32_t child, std::uint32_t node, const std::string& told);
   // Adds topologies of nodes below that child.
   void add(std::uint32_t child, const TopologyList& list);
-  // Returns at most kMostTopologyBytes. Each child has an equal share, and what one leaves is for
+  // Returns at most kMaxTopologyBytes. Each child has an equal share, and what one leaves is for
   // the others.
   TopologyList list() const;
 

@@ -22,7 +22,7 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
 // A login needs one channel; more than this at a time is no login.
-constexpr std::size_t kMostChannels = 16;
+constexpr std::size_t kMaxChannels = 16;
 
 Fd connect_to(const std::string& path) {
   sockaddr_un address{};
@@ -69,7 +69,7 @@ class AgentForward::Impl {
 
   ssh_channel open() {
     std::erase_if(streams_, [](const Stream& one) { return one.over; });
-    if (streams_.size() >= kMostChannels) return nullptr;
+    if (streams_.size() >= kMaxChannels) return nullptr;
     Fd agent = connect_to(socket_);
     if (!agent) return nullptr;
     Stream& made = streams_.emplace_back(io_);

@@ -33,7 +33,7 @@ class PhaseTimer {
   void wait(std::chrono::milliseconds limit, std::function<void()> passed) {
     alarm_.set(limit, [this, limit, passed = std::move(passed)]() mutable {
       const bool late = Alarm::Clock::now() - alarm_.expiry() > kLate;
-      if (late && ++late_ <= kMostLate) return wait(limit, std::move(passed));
+      if (late && ++late_ <= kMaxLate) return wait(limit, std::move(passed));
       passed();
     });
   }
@@ -41,7 +41,7 @@ class PhaseTimer {
   // Smaller: an overloaded machine gives phases more time than they are told to have; larger:
   // answers that came during a short stop are not looked at.
   static constexpr std::chrono::milliseconds kLate{250};
-  static constexpr int kMostLate = 3;
+  static constexpr int kMaxLate = 3;
 
   Alarm alarm_;
   int late_ = 0;

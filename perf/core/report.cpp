@@ -212,7 +212,7 @@ namespace {
 
 // The figures of a collective operation that the table shows; --json has all of them.
 constexpr std::string_view kShown[] = {"blocking_us", "begin_us",    "wait_us",
-                                       "osu_percent", "imb_percent", "list_peers_most"};
+                                       "osu_percent", "imb_percent", "max_list_peers"};
 
 }  // namespace
 

@@ -20,7 +20,7 @@ inline bool is_key(const pmix_info_t& info, const char* key) {
 // Returns the value of PMIX_TIMEOUT, which callers give in several integer types. 0 means that it
 // is absent or that there is no limit.
 inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t count) {
-  constexpr std::int64_t kMost = INT32_MAX;  // the range that libpmix keeps
+  constexpr std::int64_t kMax = INT32_MAX;  // the range that libpmix keeps
   for (std::size_t i = 0; i < count; ++i) {
     if (!is_key(infos[i], PMIX_TIMEOUT)) continue;
     const pmix_value_t& value = infos[i].value;
@@ -31,7 +31,7 @@ inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t cou
     if (value.type == PMIX_UINT32) said = value.data.uint32;
     if (value.type == PMIX_INT64) said = value.data.int64;
     if (value.type == PMIX_SIZE) said = static_cast<std::int64_t>(value.data.size);
-    return std::chrono::seconds(std::clamp<std::int64_t>(said, 0, kMost));
+    return std::chrono::seconds(std::clamp<std::int64_t>(said, 0, kMax));
   }
   return std::chrono::seconds(0);
 }

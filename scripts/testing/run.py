@@ -40,7 +40,7 @@ END_LIMIT_S = 10
 # Runs a command at a lower priority, also where the kernel shares processors out by session.
 LOWER = ["sh", "-c", '{ echo "$0" > /proc/self/autogroup; } 2>/dev/null; exec nice -n "$0" "$@"']
 # Of what a test printed that passed, in a JUnit file: there tests/support/run_cases.py tells which cases pass only alone.
-MOST_OUTPUT_BYTES = 1000000
+MAX_OUTPUT_BYTES = 1000000
 
 
 class Run:
@@ -135,7 +135,7 @@ def ctest(run, name, preset, arguments, nice=0):
     """Runs the tests that ctest's arguments choose, but for those that have passed before with the same programs."""
     tree = os.path.join(ROOT, f"build-{preset}")
     base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(LOWER_TEST_LIMIT_S if nice else TEST_LIMIT_S),
-            "--output-on-failure", "--test-output-size-passed", str(MOST_OUTPUT_BYTES)]
+            "--output-on-failure", "--test-output-size-passed", str(MAX_OUTPUT_BYTES)]
     if preset not in run.memories:
         run.memories[preset] = proved.Memory(ROOT, tree, run.commit, run.build_began.get(preset))
     memory = run.memories[preset]

@@ -23,7 +23,7 @@ import cluster
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OPTIONS = {"kex": "curve25519-sha256", "own_processes": False}
-MOST_HOSTS = 8
+MAX_HOSTS = 8
 
 
 def places():
@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only")
-    parser.add_argument("--hosts", type=int, default=MOST_HOSTS)
+    parser.add_argument("--hosts", type=int, default=MAX_HOSTS)
     parser.add_argument("--logs")
     parser.add_argument("--table")
     parser.add_argument("--verbose", action="store_true")

@@ -78,7 +78,7 @@ class Round:
                         for name, value in fields.items())
 
 
-def draw(seed, most_hosts=8, only=None):
+def draw(seed, max_hosts=8, only=None):
     """The round of a seed. only: "VICTIM" or "VICTIM:FAULT", which are drawn otherwise."""
     random_ = random.Random(seed)
     victim = random_.choice(VICTIMS)
@@ -89,13 +89,13 @@ def draw(seed, most_hosts=8, only=None):
     program = random_.choice({"engine": ("library",), "pmix": ("openmpi", "library")}.get(
         victim, ("plain", "plain", "mpich", "openmpi", "library")))
     if program in ("mpich", "openmpi"):
-        most_hosts = min(most_hosts, 4)  # each rank of an MPI computes for a second to begin with
+        max_hosts = min(max_hosts, 4)  # each rank of an MPI computes for a second to begin with
     pmi = {"plain": random_.choice(("none", "fd", "default", "pmix")), "mpich": random_.choice(("fd", "default")),
            "openmpi": random_.choice(("pmix", "default")),
            "library": random_.choice(("fd", "pmi2", "pmix", "default"))}[program]
     once = program == "plain" and random_.random() < 0.5
     return Round(
-        seed=seed, hosts=random_.randint(2, most_hosts), ppn=random_.choice((1, 1, 2)),
+        seed=seed, hosts=random_.randint(2, max_hosts), ppn=random_.choice((1, 1, 2)),
         degree=random_.choice((0, 1, 2, 3)), launch=random_.choice(("ssh", "ssh", "ssh-exec")),
         shipped=random_.random() < 0.3 and program in ("plain", "mpich") and pmi != "pmix",
         link=random_.choice(("auto", "auto", "ssh")), program=program,

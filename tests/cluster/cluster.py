@@ -117,8 +117,8 @@ class Cluster(faults.Faults):
     """
 
     def __init__(self, count, *, own_processes=True, kex=None, sshd=(), node_keys=True, disk="1g", keep=()):
-        if not 1 <= count <= layout.MOST_HOSTS:
-            raise ValueError(f"a cluster has 1 to {layout.MOST_HOSTS} hosts, not {count}")
+        if not 1 <= count <= layout.MAX_HOSTS:
+            raise ValueError(f"a cluster has 1 to {layout.MAX_HOSTS} hosts, not {count}")
         super().__init__()
         self.hosts = [layout.name(index) for index in range(1, count + 1)]
         self.everyone = ["head"] + self.hosts

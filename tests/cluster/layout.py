@@ -16,7 +16,7 @@ SSHD_PID = "/run/sshd.pid"
 SSHD_LOG = "/var/log/sshd.log"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 
-MOST_HOSTS = 1000  # a bridge has 1024 ports
+MAX_HOSTS = 1000  # a bridge has 1024 ports
 _NETWORK = ipaddress.IPv4Address("10.99.0.0")
 _NETWORK6 = ipaddress.IPv6Address("fd00::")
 NETWORK, NETWORK6 = "10.99.0.0/16", "fd00::/64"

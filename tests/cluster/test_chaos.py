@@ -25,7 +25,7 @@ def seed_of_commit():
 
 
 class ChaosTest(case.ClusterTest):
-    SIZE = chaos.MOST_HOSTS
+    SIZE = chaos.MAX_HOSTS
     OPTIONS = chaos.OPTIONS
 
     def play(self, first):

@@ -37,13 +37,13 @@ constexpr std::size_t kLongestValue = std::max(kMaxValue, kMaxPmi2Value);
 // The memory that one connection may take: bytes that are not read, the lines of a spawn and what
 // they become, requests that wait with their threads, answers that are not taken yet. Strings grow
 // by doubling.
-constexpr std::size_t kMostMemory =
+constexpr std::size_t kMaxMemory =
     2 * (kMaxBacklog + 2 * kMaxLine + kMaxSpawnBlock) + kMaxInFlight * 1024;
 
 class Job final : public JobServices {
  public:
   explicit Job(std::uint8_t how)
-      : most_waiting_(how & 0xfu), last_first_((how & 0x10u) != 0), fails_((how & 0x20u) != 0) {}
+      : max_waiting_(how & 0xfu), last_first_((how & 0x10u) != 0), fails_((how & 0x20u) != 0) {}
   void serve(LineServer& server) { server_ = &server; }
 
   JobFacts facts(Rank rank) const override {
@@ -130,7 +130,7 @@ class Job final : public JobServices {
     last_ = id;
     waiting_.push_back(id);
     require(waiting_.size() <= kMaxInFlight);
-    while (waiting_.size() > most_waiting_)
+    while (waiting_.size() > max_waiting_)
       answer_one();
   }
   void answer_one() {
@@ -147,7 +147,7 @@ class Job final : public JobServices {
     }
   }
 
-  std::size_t most_waiting_;
+  std::size_t max_waiting_;
   bool last_first_;
   bool fails_;
   LineServer* server_ = nullptr;
@@ -191,13 +191,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto step = [&](std::string_view bytes) {
     const bool silent = job.ended();
     server.receive(bytes);
-    require(__sanitizer_get_current_allocated_bytes() <= before + kMostMemory);
+    require(__sanitizer_get_current_allocated_bytes() <= before + kMaxMemory);
     const std::string output = server.take_output();
     require(!silent || output.empty());
     check_output(output, messages);
     require(server.broken() == job.ended());
   };
-  const std::size_t most = data[2] >= 250 && body.size() >= 1000 ? kMostMemory * 5 / 4 / body.size()
+  const std::size_t most = data[2] >= 250 && body.size() >= 1000 ? kMaxMemory * 5 / 4 / body.size()
                            : data[2] >= 252                      ? 64
                                                                  : 1;
   for (std::size_t times = 0; times < most && !job.ended(); ++times) {

@@ -16,8 +16,8 @@ namespace {
 
 using namespace scela::collectives;
 
-constexpr std::uint32_t kMostBlocksHere = 64;
-constexpr std::size_t kMostRanks = 16;
+constexpr std::uint32_t kMaxBlocksHere = 64;
+constexpr std::size_t kMaxRanks = 16;
 
 Shape shape_of(unsigned char how, std::size_t ranks) {
   Shape shape;
@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   std::vector<TaskList> lists;
   bool is_small = true;
-  while (!text.empty() && lists.size() < kMostRanks) {
+  while (!text.empty() && lists.size() < kMaxRanks) {
     const auto end = text.find("\n%\n");
     const auto list = parse(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 3);
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = parse(to_text(*list));
     if (!again || *again != *list) std::abort();
     for (const std::uint32_t blocks : list->blocks)
-      is_small = is_small && blocks <= kMostBlocksHere;
+      is_small = is_small && blocks <= kMaxBlocksHere;
     lists.push_back(*list);
   }
   if (!lists.empty() && is_small) prove(data[0], lists);

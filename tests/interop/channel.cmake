@@ -125,7 +125,7 @@ if(TARGET scela-perf AND SCELA_HYDRA AND SCELA_OMPIRUN AND SCELA_MPICXX_MPICH AN
     RUN $<TARGET_FILE:scela-perf> coll allgather --sizes 64K --progress 4K,64K --turns 1 --rounds 1 ${kept} --json)
   channel_test("scela-perf coll counts memory and lists"
     CHECK --quiet --count 3 "{\"bench\":\"coll\",.*\"kib_rank\":[1-9].*\"kib_rank_resident\":[1-9].*\"kib_rank_shared\":[0-9].*"
-      --count 1 "{\"bench\":\"coll\",.*\"contestant\":\"scela\",.*\"list_peers_most\":2.0,.*\"list_queue_pairs_most\":6.0,.*"
+      --count 1 "{\"bench\":\"coll\",.*\"contestant\":\"scela\",.*\"max_list_peers\":2.0,.*\"max_list_queue_pairs\":6.0,.*"
     RUN $<TARGET_FILE:scela-perf> coll allgather -n 4 --sizes 64 --algorithm ring --turns 1 --rounds 1 ${kept} --json)
   channel_test("scela-perf coll, ranks on one processor"
     CHECK --quiet --count 1 "{\"bench\":\"coll\",\"op\":\"bcast\",.*"
@@ -161,12 +161,12 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   set(between --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
   if(TARGET scela-perf)
     channel_test("scela-perf memory between nodes"
-      CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"connections_most\":3.0,.*"
+      CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"max_connections\":3.0,.*"
       RUN ${env} SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> $<TARGET_FILE:scela-perf> memory -n 8 --nodes 4 --turns 1 --json)
     # A ring of four: two others, three queue pairs for each, and two of the rank's own.
     foreach(nodes 1 2)
       channel_test("scela-perf coll by the engine, ${nodes} nodes"
-        CHECK --count 1 "{\"bench\":\"coll\",\"op\":\"allgather\",.*\"ranks\":4,\"nodes\":${nodes},.*\"executor\":\"engine\",.*\"algorithm\":\"ring\",.*\"engine_queue_pairs\":8.0,\"engine_queue_pairs_most\":8.0,.*"
+        CHECK --count 1 "{\"bench\":\"coll\",\"op\":\"allgather\",.*\"ranks\":4,\"nodes\":${nodes},.*\"executor\":\"engine\",.*\"algorithm\":\"ring\",.*\"engine_queue_pairs\":8.0,\"max_engine_queue_pairs\":8.0,.*"
         RUN ${env} SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> $<TARGET_FILE:scela-perf> coll allgather -n 4 --nodes ${nodes} --sizes 64
           --algorithm ring --executor engine --apart --turns 1 --rounds 2 --json)
     endforeach()
@@ -191,7 +191,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   channel_test("connections break, and large messages are written" CHECK --out "channel: broken, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} --env SCELA_HCA_STRICT=8 --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=write ${probe} broken)
   channel_test("one connection at a time, between five nodes" CHECK --out "channel: few, 5 ranks on 5 nodes"
-    RUN ${run} --pmi fd --sim-nodes 5 -n 5 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> --env SCELA_CHANNEL_MOST_LINKS=1 ${probe} few)
+    RUN ${run} --pmi fd --sim-nodes 5 -n 5 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> --env SCELA_CHANNEL_MAX_LINKS=1 ${probe} few)
   set(losing --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)
   channel_test("an adapter's engine is killed" CHECK --out "channel: engine, 4 ranks on 2 nodes" RUN ${run} --pmi fd ${between} ${losing} ${probe} engine)
   foreach(pmi IN LISTS every_pmi)

@@ -25,8 +25,8 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
 endif()
 if(TARGET scela-ibverbs AND TARGET scela-hca)
   channel_test("accounts, between nodes" CHECK --out "accounts of 4 ranks on 2 nodes"
-      --err ".*\"queue_pairs_most\":[2-9],\"connections_most\":1,\"receive_buffers\":[1-9].*${of_all}.*"
-      --err ".*\"3\":\\{\"send_queue_pairs\":.*\"queue_pairs_most\":[2-9],\"connections_most\":1,\"receive_buffers\":[1-9].*${of_one}.*"
+      --err ".*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_all}.*"
+      --err ".*\"3\":\\{\"send_queue_pairs\":.*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_one}.*"
     RUN ${run} --pmi fd --stats=json ${between} ${bin}/channel_accounts)
 endif()
 
@@ -123,7 +123,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     RUN ${run} --pmi fd ${wrong_port} --env PORTS_VERBS=down --env SCELA_CHANNEL_PORTS=2 ${bin}/ports_probe one
       "large messages by 1 port of the 2 that were asked for: the others are not there, or not active")
   channel_test("ports, one where connections are limited" CHECK --out "ports: one, 4 ranks on 2 nodes"
-    RUN ${run} --pmi fd ${between} --env SCELA_CHANNEL_PORTS=2 --env SCELA_CHANNEL_MOST_LINKS=1 ${bin}/ports_probe one
+    RUN ${run} --pmi fd ${between} --env SCELA_CHANNEL_PORTS=2 --env SCELA_CHANNEL_MAX_LINKS=1 ${bin}/ports_probe one
       "large messages by 1 port of the 2 that were asked for: connections are limited")
   channel_test("ports, one rank uses both and the others one" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd -n 3 --sim-nodes 2 --ppn 2 ${adapter} ${bin}/ports_probe one
@@ -203,7 +203,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   channel_test("lives: all others have ended well, and ranks connect to their node" CHECK --out "lives: gone, 4 ranks"
     RUN ${run} --pmi port ${between} ${bin}/channel_lives gone)
   channel_test("lives: all others have ended well, few links without XRC" CHECK --out "lives: parted, 4 ranks"
-    RUN ${run} --pmi fd --sim-nodes 4 --ppn 1 ${adapter} --env SCELA_HCA_NO_XRC=1 --env SCELA_CHANNEL_MOST_LINKS=1 ${bin}/channel_lives parted)
+    RUN ${run} --pmi fd --sim-nodes 4 --ppn 1 ${adapter} --env SCELA_HCA_NO_XRC=1 --env SCELA_CHANNEL_MAX_LINKS=1 ${bin}/channel_lives parted)
   channel_test("a message longer than a request of the adapter" CHECK --out "lives: huge, 2 ranks"
     RUN ${run} --pmi fd --sim-nodes 2 --ppn 1 ${adapter} ${bin}/channel_lives huge)
 endif()

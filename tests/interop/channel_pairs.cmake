@@ -38,7 +38,7 @@ channel_test("connections break without XRC, what came is shown late, and no eve
   CHECK --out "channel: broken, 4 ranks on 2 nodes" ${shown_after_failure}
   RUN ${pairs_of_two} ${late_breaks} --env LATE_VERBS_SILENT=1 ${probe} broken)
 channel_test("few connections without XRC, what came is shown late" CHECK --out "channel: few, 4 ranks on 4 nodes" ${shown_late}
-  RUN ${run} --pmi fd --sim-nodes 4 -n 4 ${pairs} ${late} --env SCELA_CHANNEL_MOST_LINKS=1 ${probe} few)
+  RUN ${run} --pmi fd --sim-nodes 4 -n 4 ${pairs} ${late} --env SCELA_CHANNEL_MAX_LINKS=1 ${probe} few)
 channel_test("a rank is killed, without XRC, what came is shown late" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
     ${shown_late}
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} ${late} --on-failure wait ${probe} killed)
@@ -78,7 +78,7 @@ if(TARGET scela-perf)
     RUN ${python} -B "${CMAKE_CURRENT_SOURCE_DIR}/perf_ended.py" $<TARGET_FILE:scela-perf>)
   # Six of eight ranks are on other nodes; with XRC there are three nodes (scela-perf memory between nodes).
   channel_test("scela-perf memory between nodes without XRC"
-    CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"connections\":6.0,\"connections_most\":6.0,.*"
+    CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"connections\":6.0,\"max_connections\":6.0,.*"
     RUN ${env} SCELA_HCA_NO_XRC=1 SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> $<TARGET_FILE:scela-perf> memory -n 8 --nodes 4 --turns 1 --json)
 endif()
 

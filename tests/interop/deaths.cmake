@@ -35,7 +35,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   foreach(how left met)
     foreach(rc 0 1)
       channel_test("deaths: ${how}, 2 nodes, one link, RC ${rc}" CHECK --status 0 --out "deaths: ${how}, 4 ranks on 2 nodes"
-        RUN ${run} ${told} ${where} --env SCELA_CHANNEL_MOST_LINKS=1 --env SCELA_HCA_NO_XRC=${rc} ${bin}/deaths_probe ${how})
+        RUN ${run} ${told} ${where} --env SCELA_CHANNEL_MAX_LINKS=1 --env SCELA_HCA_NO_XRC=${rc} ${bin}/deaths_probe ${how})
     endforeach()
   endforeach()
   # No memory is shared, and PMI-2 is spoken.

@@ -30,7 +30,7 @@ struct Options {
   bool print = false;
   bool trace = false;
   bool faulty = false;  // seeds without a fault are passed over, and not counted
-  std::uint64_t most_failures = 3;
+  std::uint64_t max_failures = 3;
   std::vector<std::string> files;
 };
 
@@ -41,7 +41,7 @@ struct Totals {
   std::uint64_t messages = 0;
   std::uint64_t ranks = 0;
   std::uint64_t timed_out = 0;
-  std::uint64_t most_held = 0;
+  std::uint64_t max_held = 0;
   FaultCounts faults;
 };
 
@@ -96,7 +96,7 @@ bool parse(int argc, char** argv, Options& options) {
       } else if (word == "--exact-agents") {
         options.limits.exact_hosts = static_cast<std::uint32_t>(number);
       } else if (word == "--failures") {
-        options.most_failures = number;
+        options.max_failures = number;
       } else {
         return false;
       }
@@ -154,7 +154,7 @@ void one(const Schedule& schedule, const std::string& name, const Options& optio
   totals.messages += result.messages;
   totals.ranks += result.ranks;
   totals.timed_out += result.timed_out ? 1 : 0;
-  totals.most_held = std::max(totals.most_held, result.most_held);
+  totals.max_held = std::max(totals.max_held, result.max_held);
   if (result.ok()) return;
   ++totals.failures;
   if (schedule.seed == 0) std::cout << name << ": ";
@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
     ++played;
     totals.faults.add(schedule);
     one(schedule, "seed " + std::to_string(seed), options, totals);
-    if (totals.failures >= options.most_failures) break;
+    if (totals.failures >= options.max_failures) break;
   }
   if (options.faulty) std::cout << totals.faults.text() << std::flush;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -200,6 +200,6 @@ int main(int argc, char** argv) {
       static_cast<unsigned long long>(totals.messages),
       static_cast<unsigned long long>(totals.ranks),
       static_cast<unsigned long long>(totals.timed_out),
-      static_cast<unsigned long long>(totals.most_held), seconds.count());
+      static_cast<unsigned long long>(totals.max_held), seconds.count());
   return totals.failures > 0 ? 1 : 0;
 }

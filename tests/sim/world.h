@@ -50,10 +50,10 @@ struct RunResult {
   std::uint64_t hash = 0;
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
-  std::uint64_t most_held = 0;  // bytes, any agent
-  Micros ended_at = 0;          // the launcher's last action
-  std::uint32_t ranks = 0;      // started
-  bool timed_out = false;       // with a reason
+  std::uint64_t max_held = 0;  // bytes, any agent
+  Micros ended_at = 0;         // the launcher's last action
+  std::uint32_t ranks = 0;     // started
+  bool timed_out = false;      // with a reason
   bool ok() const { return failure.empty(); }
 };
 

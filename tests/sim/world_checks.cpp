@@ -199,7 +199,7 @@ std::string World::judge(Rank rank, const nla::Outcome& outcome) const {
 void World::check_held(std::uint32_t index) {
   if (++checks_ % 16 != 0) return;
   const std::uint64_t held = nodes_[index].agent->held_bytes();
-  result_.most_held = std::max(result_.most_held, held);
+  result_.max_held = std::max(result_.max_held, held);
   if (held > kHeldBeside + 2 * (open_payload_ + kept_payload_)) {
     fail(cat(name(index), " holds ", held, " bytes, operations in flight carry ", open_payload_));
   }

@@ -17,9 +17,9 @@ namespace {
 using scela::ElementType;
 using scela::RunBy;
 
-constexpr std::uint64_t kMostOperation = std::uint64_t{4} << 20;  // bytes of an output
-constexpr std::uint64_t kMostEarly = 2000;  // bytes of a message that may meet a later receive
-constexpr int kMostCommunicators = 10;
+constexpr std::uint64_t kMaxOperation = std::uint64_t{4} << 20;  // bytes of an output
+constexpr std::uint64_t kMaxEarly = 2000;  // bytes of a message that may meet a later receive
+constexpr int kMaxCommunicators = 10;
 constexpr int kMaxTag = 0x7fff'ffff;
 
 class Drawing {
@@ -112,9 +112,9 @@ void Drawing::add_message(bool fragile) {
       break;
   }
   const bool early = step.pattern == Pattern::any_source || step.pattern == Pattern::any;
-  if (early) step.bytes = below(kMostEarly + 1);
+  if (early) step.bytes = below(kMaxEarly + 1);
   if (early && step.sending == Sending::issend) step.sending = Sending::isend;
-  step.room = early ? kMostEarly : step.bytes;
+  step.room = early ? kMaxEarly : step.bytes;
   if (!early && one_in(16)) step.room = one_in(2) ? step.bytes + below(100) : below(step.bytes + 1);
   ++operations_;
 }
@@ -138,8 +138,8 @@ void Drawing::add_collective(int of) {
   }
   step.count = size() / size_of(step.type);
   const auto ranks = static_cast<std::uint64_t>(wishes_.ranks);
-  if (step.count * size_of(step.type) * ranks > kMostOperation)
-    step.count = kMostOperation / ranks / size_of(step.type);
+  if (step.count * size_of(step.type) * ranks > kMaxOperation)
+    step.count = kMaxOperation / ranks / size_of(step.type);
   step.root = rank();
   step.in_place = one_in(3);
   step.calling = among(Calling::prepare);
@@ -218,7 +218,7 @@ void Drawing::add_one() {
   }
   if (drawn < 970) {
     const bool all = static_cast<int>(alive_.size()) == wishes_.ranks;
-    if (static_cast<int>(communicators_.size()) < kMostCommunicators)
+    if (static_cast<int>(communicators_.size()) < kMaxCommunicators)
       return all && one_in(10) ? add_over() : add_made();
     const int of = communicators_[1 + below(communicators_.size() - 1)];
     if (std::erase(roots_, of) + std::erase(communicators_, of) > 0) add(Kind::free).of = of;

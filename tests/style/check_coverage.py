@@ -86,7 +86,7 @@ def results_of(root):
     return sections, twice
 
 
-MOST_COMMITS = 200
+MAX_COMMITS = 200
 # What is not the product: a commit of these alone does not make a proof older.
 AROUND = ("docs", "bench", "tests", "scripts", "README.md", "man")
 
@@ -105,7 +105,7 @@ def check_all(commit, commits_since):
     since = commits_since(commit)
     if since is None:
         return f"commit {commit}, on which scripts/test --all ran, is not in this history"
-    if since > MOST_COMMITS:
+    if since > MAX_COMMITS:
         return f"scripts/test --all ran {since} commits of the product ago (at {commit}); run it again and name its commit here"
     return None
 

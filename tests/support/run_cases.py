@@ -19,14 +19,14 @@ import xml.etree.ElementTree as ElementTree
 
 ALONE_LIMIT_S = 300
 TOGETHER_LIMIT_S = 1500
-CATCH_MOST_STATUS = 255
+CATCH_MAX_STATUS = 255
 REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error: ")
 
 
 def names_of(program):
     ended = subprocess.run([program, "--list-test-names-only"], capture_output=True, text=True, check=False)
     found = [line.strip() for line in ended.stdout.splitlines() if line.strip()]
-    if ended.returncode != min(len(found), CATCH_MOST_STATUS):  # Catch2 2.13 tells by its status how many it has listed
+    if ended.returncode != min(len(found), CATCH_MAX_STATUS):  # Catch2 2.13 tells by its status how many it has listed
         sys.exit(f"run_cases.py: {program} ended with status {ended.returncode} when it listed {len(found)} cases\n{ended.stderr}")
     return found
 

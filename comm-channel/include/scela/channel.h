@@ -34,10 +34,10 @@ using Context = std::uint32_t;
 inline constexpr Context kWorld = 0;
 
 // The longest message, in bytes, that goes in parts through a node's memory.
-inline constexpr std::size_t kMostStreamed = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxStreamed = std::size_t{1} << 20;
 // The longest message, in bytes, that moves between nodes without an agreement first. Receive
 // buffers are as long.
-inline constexpr std::size_t kMostEagerVerbs = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxEagerVerbs = std::size_t{1} << 20;
 
 enum class Threads : unsigned char { single, multiple };
 enum class Rendezvous : unsigned char { by_choice, write, read, offloaded };
@@ -47,10 +47,10 @@ struct Options {
   Rendezvous rendezvous = Rendezvous::by_choice;
   // Bytes. On a node, larger messages go in parts.
   std::size_t eager_shm = 4096;
-  // Bytes. On a node, larger messages are copied once. At most kMostStreamed.
+  // Bytes. On a node, larger messages are copied once. At most kMaxStreamed.
   std::size_t stream_shm = 16384;
   // Bytes. Between nodes, sender and receiver agree on larger messages first. At most
-  // kMostEagerVerbs.
+  // kMaxEagerVerbs.
   std::size_t eager_verbs = 8192;
   // Bytes of eager data without a receive that a process keeps.
   std::size_t unexpected_bytes = std::size_t{64} << 20;
@@ -65,7 +65,7 @@ struct Options {
   // Tags that may have an offloaded channel at once, to all peers together, in each direction.
   std::size_t offload_channels = 16;
   // Connections to other nodes at a time; 0: any number.
-  std::size_t most_links = 0;
+  std::size_t max_links = 0;
   // Ports of the adapter that carry large messages; 0: all ports. Each port has its own
   // connections.
   std::size_t ports = 1;
@@ -81,11 +81,11 @@ struct Options {
 // `received` and by_port_... are bytes; the other figures are counts.
 struct Accounts {
   std::uint64_t send_queue_pairs = 0, receive_queue_pairs = 0, connections = 0;
-  std::uint64_t queue_pairs_most = 0, connections_most = 0;  // of both kinds together; at a time
-  std::uint64_t receive_buffers = 0;                         // of the shared receive queue
+  std::uint64_t max_queue_pairs = 0, max_connections = 0;  // of both kinds together; at a time
+  std::uint64_t receive_buffers = 0;                       // of the shared receive queue
   std::uint64_t registered = 0, shared = 0;
   std::uint64_t messages_sent = 0, messages_received = 0, sent = 0, received = 0;
-  std::uint64_t unexpected = 0, unexpected_most = 0;
+  std::uint64_t unexpected = 0, max_unexpected = 0;
   // Messages that met no receive buffer at their receiver. Flow control prevents them.
   std::uint64_t rnr_events = 0;
   // Messages that waited until their receiver granted a receive buffer.
@@ -98,7 +98,7 @@ struct Accounts {
   std::uint64_t handshake_unheard = 0;
   // Sleeps at the node's bell, and how many of these ended because something came.
   std::uint64_t sleeps = 0, sleeps_woken = 0;
-  std::uint64_t offload_queue_pairs = 0, offload_queue_pairs_most = 0;
+  std::uint64_t offload_queue_pairs = 0, max_offload_queue_pairs = 0;
   std::uint64_t offloaded = 0;  // messages sent by offloaded channels
   std::uint64_t ports = 0;      // ports of the adapter in use
   // Bytes that this process sent or fetched by each port, without those of offloaded channels.

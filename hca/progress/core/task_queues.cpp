@@ -27,9 +27,9 @@ PairId TaskQueues::add_pair(const Shape& shape) {
   pair.id = next_id_;
   pair.shape = shape;
   pair.send.held = shape.holds_sends;
-  pair.send.most = shape.most_sends;
+  pair.send.most = shape.max_sends;
   pair.receive.held = shape.holds_receives;
-  pair.receive.most = shape.most_receives;
+  pair.receive.most = shape.max_receives;
   pairs_.emplace(next_id_, std::move(pair));
   return next_id_++;
 }

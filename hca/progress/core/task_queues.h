@@ -75,8 +75,8 @@ class TaskQueues {
     bool holds_receives = false;
     // Reliable: a failure ends both halves. If false, it ends the sending half only.
     bool connected = true;
-    std::size_t most_sends = 0;
-    std::size_t most_receives = 0;
+    std::size_t max_sends = 0;
+    std::size_t max_receives = 0;
   };
 
   explicit TaskQueues(Host& host) : host_(host) {}

@@ -114,13 +114,13 @@ struct Job {
   // not the time in which they wait for a processor. Returns true if it held.
   template <class Holds>
   bool poll_for(Clock::duration time, const std::vector<std::size_t>& those, Holds holds) {
-    constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
+    constexpr Clock::duration kMaxOfALook = Clock::duration(kUnreachableAfter) / 10;
     Clock::duration looked{};
     for (auto last = Clock::now(); !holds();) {
       if (looked >= time) return false;
       poll(those);
       const auto now = Clock::now();
-      looked += std::min(now - last, kMostOfALook);
+      looked += std::min(now - last, kMaxOfALook);
       last = now;
     }
     return true;

@@ -95,9 +95,9 @@ TEST_CASE("channel links without XRC: each pair has a queue pair for both ways")
   job.send(1, 0, 2);
   job.send(2, 0, 3);
   job.send(0, 2, 4);
-  CHECK(job[0].accounts().connections_most == 2);
-  CHECK(job[1].accounts().connections_most == 1);
-  CHECK(job[2].accounts().queue_pairs_most == 1);
+  CHECK(job[0].accounts().max_connections == 2);
+  CHECK(job[1].accounts().max_connections == 1);
+  CHECK(job[2].accounts().max_queue_pairs == 1);
   CHECK(job[0].accounts().rnr_events == 0);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   job.send(0, 1, 2);
   job.send(1, 0, 3);
   CHECK(job[0].accounts().resent == 0);
-  CHECK(job[0].accounts().queue_pairs_most == 1);
+  CHECK(job[0].accounts().max_queue_pairs == 1);
   CHECK(job[0].gone.empty());
   // The rank believes a datagram with both, and then loses rank 1.
   words.secret = kWord.secret;

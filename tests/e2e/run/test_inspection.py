@@ -40,11 +40,11 @@ class InspectionTest(JobTest):
         self.assertEqual(self.run_job("--stats=json", "echo", "x").out, b"x\n")
 
     def test_stats_show_what_ranks_tell_of_themselves(self):
-        told = "echo \"own {\\\"made\\\":$((SCELA_RANK + 1)),\\\"held_most\\\":$SCELA_RANK}\" >> \"$SCELA_ACCOUNTS\""
+        told = "echo \"own {\\\"made\\\":$((SCELA_RANK + 1)),\\\"max_held\\\":$SCELA_RANK}\" >> \"$SCELA_ACCOUNTS\""
         options = ("--sim-nodes", 3, "--degree", 2, "--ppn", 2)
         found = json.loads(self.run_job("--stats=json", *options, "sh", "-c", told).err)["accounts"]
-        self.assertEqual(found["own"]["all"], {"made": 21, "held_most": 5})
-        self.assertEqual(found["own"]["ranks"], {str(i): {"made": i + 1, "held_most": i} for i in range(6)})
+        self.assertEqual(found["own"]["all"], {"made": 21, "max_held": 5})
+        self.assertEqual(found["own"]["ranks"], {str(i): {"made": i + 1, "max_held": i} for i in range(6)})
         ended = self.run_job("--stats", *options, "sh", "-c", f"[ $SCELA_RANK = 4 ] || {told}")
         self.assertIn("scela-run:   own, as 5 of 6 ranks told\n", ended.err)
         self.assertRegex(ended.err, r"(?m)^scela-run: +made +16 +1 +2 +3 +4 +6$")

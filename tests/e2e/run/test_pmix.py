@@ -218,8 +218,8 @@ class Pmix(JobTest):
         go()
         one.ranks(4)
         with open(f"/proc/{server}/status", encoding="ascii") as f:
-            most_kib = next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
-        self.assertLess(most_kib << 10, 48 << 20)
+            max_kib = next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+        self.assertLess(max_kib << 10, 48 << 20)
         tool.send_signal(signal.SIGCONT)
         out, err = tool.communicate(timeout=job.DEADLINE_S)
         self.assertEqual(err, "")

@@ -11,8 +11,8 @@ import time
 import job
 from job import JobTest
 
-MOST_GROWTH_KIB = 64 * 1024
-MOST_STDERR = 1024 * 1024
+MAX_GROWTH_KIB = 64 * 1024
+MAX_STDERR = 1024 * 1024
 
 
 def resident_kib(pid, field="VmHWM:"):
@@ -50,8 +50,8 @@ class TakenOverTest(JobTest):
             self.running.signal(signal.SIGTERM)
         ended = self.running.wait()
         for pid, (name, peak) in peaks.items():
-            self.assertLess(peak - before[pid], MOST_GROWTH_KIB, f"{name} has grown; scela-run said:\n{ended.err[:2000]}")
-        self.assertLess(len(ended.err), MOST_STDERR)
+            self.assertLess(peak - before[pid], MAX_GROWTH_KIB, f"{name} has grown; scela-run said:\n{ended.err[:2000]}")
+        self.assertLess(len(ended.err), MAX_STDERR)
         self.assertNotRegex(ended.err, "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
         self.assertNotEqual(ended.status, -signal.SIGSEGV)
         return ended

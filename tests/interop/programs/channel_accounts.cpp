@@ -60,11 +60,11 @@ void check_resources(const Channel& channel) {
   const Accounts all = channel.accounts();
   const auto others = static_cast<std::uint64_t>(channel.nodes() - 1);
   must(all.connections <= others && all.send_queue_pairs <= others, "more than there ever were");
-  equal(all.connections_most, others, "connections at a time");
-  must(all.queue_pairs_most >= all.send_queue_pairs + all.receive_queue_pairs,
+  equal(all.max_connections, others, "connections at a time");
+  must(all.max_queue_pairs >= all.send_queue_pairs + all.receive_queue_pairs,
        "queue pairs at a time");
   equal(all.rnr_events, 0, "messages that met no buffer");
-  must((all.queue_pairs_most > others) == (others > 0), "queue pairs to receive by");
+  must((all.max_queue_pairs > others) == (others > 0), "queue pairs to receive by");
   must((all.receive_buffers > 0) == (others > 0), "receive buffers");
   must((all.registered > 0) == (others > 0), "registered bytes");
   must((all.shared > 0) == (channel.size() > channel.nodes()), "shared bytes");

@@ -8,7 +8,7 @@
 //   channel_probe limits      waits that end before anything comes
 //   channel_probe order       many messages of every pair at once, each one's in their order
 //   channel_probe broken      as order, and connections have broken meanwhile (SCELA_HCA_FAULTS)
-//   channel_probe few         all with all by one connection (SCELA_CHANNEL_MOST_LINKS=1)
+//   channel_probe few         all with all by one connection (SCELA_CHANNEL_MAX_LINKS=1)
 //   channel_probe links       all with all, and no connection more than that takes
 //   channel_probe killed      rank 1 is killed while the others wait for it
 //   channel_probe polled      as killed, but the others never wait: they ask again and again
@@ -185,7 +185,7 @@ struct Token {
   bool last = false;
 };
 void woken(Channel& channel) {
-  constexpr int kMostRounds = 200;
+  constexpr int kMaxRounds = 200;
   constexpr std::uint64_t kOften = 30;
   const int next = (channel.rank() + 1) % channel.size();
   const int before = (channel.rank() + channel.size() - 1) % channel.size();
@@ -193,7 +193,7 @@ void woken(Channel& channel) {
   Token token{1, false};
   const auto bytes = std::as_writable_bytes(std::span(&token, 1));
   for (int round = 0; !token.last; ++round) {
-    must(round < kMostRounds, "who sleeps is not woken by what comes from another node");
+    must(round < kMaxRounds, "who sleeps is not woken by what comes from another node");
     if (channel.rank() == 0) {
       token = {0, token.wanting == 0};
       must(channel.send(next, 1, bytes));
@@ -290,8 +290,8 @@ void links(Channel& channel) {
     there += channel.node_of(peer) != channel.node();
   const int expected = pairs ? there : channel.nodes() - 1;
   const Accounts accounts = channel.accounts();
-  if (accounts.connections_most != static_cast<std::uint64_t>(expected))
-    failed(cat("there were ", accounts.connections_most, " connections, and not ", expected));
+  if (accounts.max_connections != static_cast<std::uint64_t>(expected))
+    failed(cat("there were ", accounts.max_connections, " connections, and not ", expected));
   must(accounts.rnr_events == 0, "a message met no buffer");
   must(!pairs || accounts.receive_queue_pairs == 0, "RC has queue pairs that only receive");
 }

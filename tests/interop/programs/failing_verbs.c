@@ -40,12 +40,12 @@
 #include "hca/include/scela/hca_job.h"
 #include "hca/include/scela/verbs_ext.h"
 
-enum { kMostFunctions = 64, kLongestName = 40, kMostKept = 4096 };
+enum { kMaxFunctions = 64, kLongestName = 40, kMaxKept = 4096 };
 
 static struct {
   char name[kLongestName];
   atomic_uint calls;
-} functions[kMostFunctions];
+} functions[kMaxFunctions];
 static atomic_uint known;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -108,7 +108,7 @@ static atomic_uint* calls_of(const char* name) {
   unsigned at = 0;
   while (at < known && strcmp(functions[at].name, name) != 0)
     ++at;
-  if (at == known && known < kMostFunctions - 1) {
+  if (at == known && known < kMaxFunctions - 1) {
     snprintf(functions[at].name, kLongestName, "%s", name);
     ++known;
   }
@@ -200,27 +200,27 @@ static int fails(const char* name) {
 }
 
 /* Lost objects are kept here, so that a sanitizer does not report them as leaks. */
-static void* kept[kMostKept];
+static void* kept[kMaxKept];
 static void keep(void* object) {
   static atomic_uint count;
-  kept[count++ % kMostKept] = object;
+  kept[count++ % kMaxKept] = object;
 }
 
 /* The buffers in which datagrams are received, by the library's number of the request. */
-enum { kMostPorts = 4, kMostBuffers = 64 * kMostPorts, kGrh = 40, kSaid = 12 };
-static struct ibv_cq* datagram_queues[kMostPorts];
+enum { kMaxPorts = 4, kMaxBuffers = 64 * kMaxPorts, kGrh = 40, kSaid = 12 };
+static struct ibv_cq* datagram_queues[kMaxPorts];
 static unsigned datagram_queue_count;
-static struct { uint64_t number, address; } buffers[kMostBuffers];
+static struct { uint64_t number, address; } buffers[kMaxBuffers];
 
 static int is_of_datagrams(const struct ibv_cq* queue) {
-  for (unsigned i = 0; i < kMostPorts; ++i)
+  for (unsigned i = 0; i < kMaxPorts; ++i)
     if (datagram_queues[i] == queue) return 1;
   return 0;
 }
 
 static void note_buffer(const struct ibv_recv_wr* request) {
   unsigned at = 0;
-  while (at < kMostBuffers - 1 && buffers[at].address != 0 && buffers[at].number != request->wr_id)
+  while (at < kMaxBuffers - 1 && buffers[at].address != 0 && buffers[at].number != request->wr_id)
     ++at;
   buffers[at].number = request->wr_id;
   buffers[at].address = request->sg_list->addr;
@@ -242,7 +242,7 @@ static int at_datagram(const char* way, const unsigned char* bytes) {
 static int heard_is_due;
 static void hear(const struct ibv_wc* completion) {
   if (completion->opcode != IBV_WC_RECV || completion->status != IBV_WC_SUCCESS) return;
-  for (unsigned at = 0; at < kMostBuffers; ++at)
+  for (unsigned at = 0; at < kMaxBuffers; ++at)
     if (buffers[at].address != 0 && buffers[at].number == completion->wr_id)
       heard_is_due |=
           at_datagram("hear", (const unsigned char*)(uintptr_t)buffers[at].address + kGrh);
@@ -329,7 +329,7 @@ struct ibv_qp* ibv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attribu
   if (fails("create_qp")) return NULL;
   REAL(struct ibv_qp*, ibv_create_qp, (struct ibv_pd*, struct ibv_qp_init_attr*));
   if (attributes->qp_type == IBV_QPT_UD)
-    datagram_queues[datagram_queue_count++ % kMostPorts] = attributes->recv_cq;
+    datagram_queues[datagram_queue_count++ % kMaxPorts] = attributes->recv_cq;
   RETURN(struct ibv_qp*, real(pd, attributes));
 }
 DESTROYS(ibv_destroy_qp, struct ibv_qp)

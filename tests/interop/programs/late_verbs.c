@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { kMostQueuePairs = 1024, kMostHeld = 8192, kLateNanoseconds = 8000000 };
+enum { kMaxQueuePairs = 1024, kMaxHeld = 8192, kLateNanoseconds = 8000000 };
 
 /* Queue pairs in the error state. */
 struct failed {
@@ -26,14 +26,14 @@ struct failed {
   struct ibv_async_event* event; /* that is to be told; null: it has not come, or was told */
   int told;
 };
-static struct failed failed[kMostQueuePairs];
-static struct ibv_async_event events[kMostQueuePairs];
+static struct failed failed[kMaxQueuePairs];
+static struct ibv_async_event events[kMaxQueuePairs];
 static unsigned failures;
 struct held {
   struct ibv_cq* queue;
   struct ibv_wc completion;
 };
-static struct held held[kMostHeld];
+static struct held held[kMaxHeld];
 static unsigned holds, receives;
 static unsigned shown_late, shown_after_failure;
 static int (*real_poll)(struct ibv_cq*, int, struct ibv_wc*);
@@ -52,7 +52,7 @@ static int64_t now(void) {
 
 static struct failed* fails(uint32_t number) {
   struct failed* const known = failure_of(number);
-  if (known != NULL || failures == kMostQueuePairs) return known;
+  if (known != NULL || failures == kMaxQueuePairs) return known;
   failed[failures] = (struct failed){number, now(), NULL, 0};
   return &failed[failures++];
 }
@@ -115,7 +115,7 @@ int ibv_get_async_event(struct ibv_context* context, struct ibv_async_event* eve
     if (event->event_type != IBV_EVENT_QP_LAST_WQE_REACHED) return 0;
     struct failed* const one = fails(event->element.qp->qp_num);
     if (one == NULL) return 0;
-    one->event = &events[next++ % kMostQueuePairs];
+    one->event = &events[next++ % kMaxQueuePairs];
     *one->event = *event;
   }
   for (unsigned i = 0; i < failures; ++i) {
@@ -154,7 +154,7 @@ static int poll(struct ibv_cq* queue, int most, struct ibv_wc* completions) {
     const int is_receive = good && (one.opcode & IBV_WC_RECV) != 0;
     const int late = is_receive && (is_behind_held(one.qp_num) || is_late(one.qp_num, at) ||
                                     (!is_over(one.qp_num, at) && ++receives % 4 == 0));
-    if (late && holds < kMostHeld) {
+    if (late && holds < kMaxHeld) {
       held[holds].queue = queue;
       held[holds++].completion = one;
     } else {

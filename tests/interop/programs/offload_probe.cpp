@@ -179,8 +179,8 @@ void tags(const Pair& pair) {
   // After all earlier tags, the next tag that comes often still gets a channel.
   open_channel(pair, kTags);
   const Accounts accounts = pair.channel.accounts();
-  must(accounts.offload_queue_pairs_most <= 16 + 4 + 1,
-       cat(accounts.offload_queue_pairs_most, " queue pairs for offloaded channels"));
+  must(accounts.max_offload_queue_pairs <= 16 + 4 + 1,
+       cat(accounts.max_offload_queue_pairs, " queue pairs for offloaded channels"));
 }
 
 constexpr std::size_t kLongest = 20'000;
@@ -354,7 +354,7 @@ void off(const Pair& pair) {
     must(pair.sends ? pair.channel.send(pair.partner, 2, data)
                     : pair.channel.recv(pair.partner, 2, data, kWorld, kPatience));
   must(pair.channel.accounts().offloaded == 0 &&
-           pair.channel.accounts().offload_queue_pairs_most == 0,
+           pair.channel.accounts().max_offload_queue_pairs == 0,
        "messages go by offloaded channels");
 }
 

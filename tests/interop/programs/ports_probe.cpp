@@ -145,7 +145,7 @@ void both(Channel& channel) {
     must(static_cast<double>(bytes) >= 0.95 * mean && static_cast<double>(bytes) <= 1.05 * mean,
          cat("ports carry ", first, " and ", second, " bytes"));
   must(accounts.by_port_3 == 0 && accounts.by_port_4 == 0, "ports carry bytes that are not there");
-  must(accounts.connections_most <= 2 * static_cast<std::uint64_t>(channel.nodes() - 1),
+  must(accounts.max_connections <= 2 * static_cast<std::uint64_t>(channel.nodes() - 1),
        "there are more connections than one for each node and port");
 }
 
@@ -154,7 +154,7 @@ void one(Channel& channel, const char* why) {
   const Accounts accounts = channel.accounts();
   must(accounts.ports == 1 && accounts.by_port_1 > 0 && accounts.by_port_2 == 0,
        "a port is used that is not to be");
-  must(accounts.connections_most <= static_cast<std::uint64_t>(channel.nodes() - 1),
+  must(accounts.max_connections <= static_cast<std::uint64_t>(channel.nodes() - 1),
        "there are more connections than nodes");
   must(channel.describe().find(why) != std::string::npos,
        cat("'", channel.describe(), "' does not say: ", why));

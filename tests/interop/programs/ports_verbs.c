@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMostQueuePairs = 1024, kSecond = 2 };
+enum { kMaxQueuePairs = 1024, kSecond = 2 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static const struct ibv_qp* there[kMostQueuePairs]; /* at the second port */
+static const struct ibv_qp* there[kMaxQueuePairs]; /* at the second port */
 static unsigned requests;
 static int (*real_post)(struct ibv_qp*, struct ibv_send_wr*, struct ibv_send_wr**);
 static int (*real_query)(struct ibv_context*, uint8_t, struct ibv_port_attr*, size_t);
@@ -28,7 +28,7 @@ static int is(const char* what) {
 static int is_there(const struct ibv_qp* qp) {
   int found = 0;
   pthread_mutex_lock(&mutex);
-  for (int i = 0; i < kMostQueuePairs; ++i)
+  for (int i = 0; i < kMaxQueuePairs; ++i)
     found |= there[i] == qp;
   pthread_mutex_unlock(&mutex);
   return found;
@@ -36,7 +36,7 @@ static int is_there(const struct ibv_qp* qp) {
 
 static void put(const struct ibv_qp* from, const struct ibv_qp* to) {
   pthread_mutex_lock(&mutex);
-  for (int i = 0; i < kMostQueuePairs; ++i) {
+  for (int i = 0; i < kMaxQueuePairs; ++i) {
     if (there[i] != from) continue;
     there[i] = to;
     break;

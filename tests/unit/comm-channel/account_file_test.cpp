@@ -81,14 +81,14 @@ TEST_CASE(
     "channel: accounts are told with every figure, and the peers that most went to or came from") {
   Accounts accounts;
   accounts.connections = 3;
-  accounts.unexpected_most = 7;
+  accounts.max_unexpected = 7;
   accounts.resent = 5;
   std::vector<PeerAccounts> peers(4);
   peers[1] = {1, 0, 10, 0};
   peers[3] = {2, 4, 10, 30};
   const std::string text = account_text(accounts, peers);
   CHECK(text.starts_with("channel {\"send_queue_pairs\":0,"));
-  for (const char* figure : {"\"connections\":3,", "\"unexpected_most\":7,", "\"resent\":5,"})
+  for (const char* figure : {"\"connections\":3,", "\"max_unexpected\":7,", "\"resent\":5,"})
     CHECK_THAT(text, Catch::Contains(figure));
   CHECK(text.ends_with(
       ",\"peers\":{"

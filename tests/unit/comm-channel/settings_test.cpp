@@ -53,7 +53,7 @@ TEST_CASE("channel settings: a name or a value that cannot be is an error that s
   CHECK_THAT(why("SCELA_CHANNEL_STREAM_SHM=2M"), Catch::Contains("up to 1M"));
   CHECK_THAT(why("SCELA_CHANNEL_EAGER_VERBS=1000000M"), Catch::Contains("up to 1M"));
   Options said;
-  said.eager_verbs = kMostEagerVerbs + 1;
+  said.eager_verbs = kMaxEagerVerbs + 1;
   CHECK_FALSE(with({"HOME=/"}, said));
   CHECK_THAT(why("SCELA_CHANNEL_THREADS=two"), Catch::Contains("single, multiple"));
   CHECK_THAT(why("SCELA_CHANNEL_RENDEZVOUS=3"), Catch::Contains("offloaded"));

@@ -14,7 +14,7 @@ constexpr std::size_t kLong = 300'000;
 
 Options in_parts() {
   Options options;
-  options.stream_shm = kMostStreamed;
+  options.stream_shm = kMaxStreamed;
   return options;
 }
 

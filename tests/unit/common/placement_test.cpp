@@ -141,7 +141,7 @@ TEST_CASE("what a node does not have is named") {
       places(small, large, 1) ==
       "bind ranks to 3 cores each: the largest NUMA domain of the node has 2, the node 8 cores (16 "
       "processors) (give less with --cpus-per-rank, or --bind-to none)");
-  CHECK(most_for_a_rank(small, large).value() == 2);
+  CHECK(max_for_a_rank(small, large).value() == 2);
   CHECK(places(small, policy(MapBy::slot, BindTo::core, 9), 1) ==
         "bind ranks to 9 cores each: the node has 8 cores (16 processors) (give less with "
         "--cpus-per-rank, or --bind-to none)");

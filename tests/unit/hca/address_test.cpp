@@ -19,7 +19,7 @@ TEST_CASE("hca address: a GID says which node of which job it is, and where") {
 
 TEST_CASE("hca address: every node and port has a GID of its own, the second port's one further") {
   Random random(1);
-  for (std::uint32_t node = 0; node < kMostNodes; ++node) {
+  for (std::uint32_t node = 0; node < kMaxNodes; ++node) {
     NodeAddress address;
     address.node = node;
     address.tag = static_cast<std::uint32_t>(random.next());

@@ -48,7 +48,7 @@ class Machine final : public Host {
   bool at_once(ProcessId process) override { return !distant.contains(process); }
   Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override {
     std::deque<Given>& given = orders_[process];
-    if (given.size() >= most_orders) return 0;
+    if (given.size() >= max_orders) return 0;
     given.push_back({++tickets_, order, {bytes.begin(), bytes.end()}, OrderState::waits});
     given.back().bytes.resize(order.bytes);
     return tickets_;
@@ -101,7 +101,7 @@ class Machine final : public Host {
   }
   std::set<ProcessId> distant;
   std::set<ProcessId> stopped;  // processes that carry out nothing
-  std::size_t most_orders = 4;
+  std::size_t max_orders = 4;
   std::uint64_t carried_out = 0, forgotten = 0;
   // The addresses that were written, in the order in which they were written.
   std::vector<std::uint64_t> copied_to;
@@ -146,7 +146,7 @@ class Machine final : public Host {
       known.push_back(number);
     return known;
   }
-  bool ready(std::uint32_t) override { return frames.size() < most_frames; }
+  bool ready(std::uint32_t) override { return frames.size() < max_frames; }
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload) override {
     if (cut.contains(node)) return false;
@@ -178,7 +178,7 @@ class Machine final : public Host {
     std::vector<std::byte> bytes;
   };
   std::deque<Frame> frames;  // on their way
-  std::size_t most_frames = 1000;
+  std::size_t max_frames = 1000;
   std::set<std::uint32_t> cut;
   std::set<ProcessId> dead;  // processes that died untold
 

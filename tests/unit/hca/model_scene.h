@@ -62,10 +62,10 @@ class Scene {
     left_.machine.nodes[11] = 2;
     right_.machine.nodes[1] = 1;
     for (Fabric* fabric : {&left_, &right_})
-      fabric->machine.most_frames = std::array{1U, 2U, 1000U}[random_.below(3)];
+      fabric->machine.max_frames = std::array{1U, 2U, 1000U}[random_.below(3)];
     for (Fabric* fabric : {&left_, &right_})
       fabric->lazy = distant_;
-    if (distant_) left_.machine.most_orders = right_.machine.most_orders = random_.between(1, 4);
+    if (distant_) left_.machine.max_orders = right_.machine.max_orders = random_.between(1, 4);
   }
 
  protected:

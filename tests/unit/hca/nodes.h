@@ -37,7 +37,7 @@ struct Nodes {
     const Machine::Frame frame = std::move(from.machine.frames.front());
     from.machine.frames.pop_front();
     CHECK(to.engine.receive(number, frame.bytes, to.now));
-    if (from.machine.frames.size() + 1 == from.machine.most_frames)
+    if (from.machine.frames.size() + 1 == from.machine.max_frames)
       from.engine.writable(number == 1 ? 2 : 1);
     return true;
   }

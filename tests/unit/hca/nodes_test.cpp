@@ -9,7 +9,7 @@ namespace scela::hca::test::nodes_test {
 TEST_CASE("hca nodes: sends of every size arrive whole, in order, whatever the ways take") {
   Nodes nodes;
   const QpType type = GENERATE(QpType::rc, QpType::uc);
-  nodes.left.machine.most_frames = nodes.right.machine.most_frames =
+  nodes.left.machine.max_frames = nodes.right.machine.max_frames =
       GENERATE(std::size_t{2}, std::size_t{1000});
   nodes.connect_both(type);
   const std::uint32_t sizes[] = {0, 1, 8, 65536, 65537, 1'000'003, 7};
@@ -180,7 +180,7 @@ TEST_CASE("hca nodes: what is wrong with a long message is told while it is stil
   way.retries = 1;
   way.rnr_retries = 7;
   nodes.connect_both(QpType::rc, way);
-  nodes.left.machine.most_frames = 2;  // answers come between its parts
+  nodes.left.machine.max_frames = 2;  // answers come between its parts
   const Buffer mine = pattern(nodes.a, 1'000'000);
   const Buffer theirs = nodes.b.buffer(1'000'000);
   SECTION("a wrong key") {
@@ -236,7 +236,7 @@ TEST_CASE("hca nodes: a new round repeats neither tasks nor what was found to be
 TEST_CASE("hca nodes: much that is sent behind a read arrives, however slow the read is") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
-  nodes.right.machine.most_frames = 1;
+  nodes.right.machine.max_frames = 1;
   const Buffer mine = pattern(nodes.a, 30'000'000);
   const Buffer back = nodes.a.buffer(500'000);
   const Buffer theirs = nodes.b.buffer(30'000'000);

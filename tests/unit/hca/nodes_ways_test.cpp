@@ -40,7 +40,7 @@ TEST_CASE("hca nodes: a node that is lost is tried again until the retries are o
 TEST_CASE("hca nodes: what is lost in the middle of a message is sent again") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
-  nodes.left.machine.most_frames = 2;
+  nodes.left.machine.max_frames = 2;
   const Buffer mine = pattern(nodes.a, 1'000'000);
   const Buffer theirs = nodes.b.buffer(1'000'000);
   nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, theirs), {mine.all()});
@@ -195,7 +195,7 @@ TEST_CASE("hca nodes: a datagram to a group comes to its members on every node, 
     CHECK(nodes.b.poll().size() == 1);
   }
   SECTION("with a way that takes no more: that node misses it, and nobody waits") {
-    nodes.left.machine.most_frames = 0;
+    nodes.left.machine.max_frames = 0;
     nodes.a.post_send(nodes.qa, send, {mine.all()});
     nodes.run();
     CHECK(nodes.a.poll().size() == 2);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kNodes = 4;
 constexpr std::uint64_t kMessages = 20, kAdds = 10;  // of each queue pair
-constexpr int kMostCuts = 12;
+constexpr int kMaxCuts = 12;
 
 // The time, node, request and status of a completion, with its data.
 using Seen = std::tuple<Moment, std::size_t, std::uint64_t, Status, std::uint32_t, std::uint32_t>;
@@ -26,7 +26,7 @@ class Simulation {
       for (std::size_t other = 0; other < kNodes; ++other)
         if (other != n)
           nodes_[n]->machine.nodes[lid(other)] = static_cast<std::uint32_t>(other + 1);
-      nodes_[n]->machine.most_frames = random_.between(1, 8);
+      nodes_[n]->machine.max_frames = random_.between(1, 8);
       programs_.push_back(std::make_unique<Program>(*nodes_[n], 1));
       cqs_.push_back(programs_[n]->make_cq(1024));
     }
@@ -140,7 +140,7 @@ class Simulation {
   void bring(std::size_t from) {
     auto& frames = nodes_[from]->machine.frames;
     const std::uint32_t to = frames[random_.below(frames.size())].node;
-    if (cuts_ < kMostCuts && random_.chance(1, 40)) return cut(from, to - 1);
+    if (cuts_ < kMaxCuts && random_.chance(1, 40)) return cut(from, to - 1);
     const auto first =
         std::ranges::find_if(frames, [&](const Machine::Frame& frame) { return frame.node == to; });
     const Machine::Frame frame = std::move(*first);

@@ -154,7 +154,7 @@ TEST_CASE(
     "hca transfers: datagrams that come at once fill one request each, with what they carry") {
   Fabric fabric;
   fabric.machine.distant = GENERATE(std::set<ProcessId>{3}, std::set<ProcessId>{1, 2, 3});
-  fabric.machine.most_orders = GENERATE(1U, 2U, 4U);
+  fabric.machine.max_orders = GENERATE(1U, 2U, 4U);
   Program a(fabric, 1), b(fabric, 2), c(fabric, 3);
   const QueuePair of_a = a.make_qp(QpType::ud), of_b = b.make_qp(QpType::ud),
                   of_c = c.make_qp(QpType::ud);

@@ -74,7 +74,7 @@ TEST_CASE("hca turns: between nodes a long message keeps no other queue pair wai
     from[i] = nodes.qa;
     to[i] = nodes.qb;
   }
-  nodes.left.machine.most_frames = 4;
+  nodes.left.machine.max_frames = 4;
   nodes.b.post_recv(to[0], 0, {there.all()});
   nodes.b.post_recv(to[1], 1, {theirs.all()});
   nodes.a.post_send(from[0], request(Opcode::send), {large.all()});
@@ -99,7 +99,7 @@ TEST_CASE("hca turns: a long read of another node keeps none of its queue pairs 
   nodes.connect_both(QpType::rc);
   const QueuePair reads = nodes.qa;
   nodes.connect_both(QpType::rc);
-  nodes.right.machine.most_frames = 4;
+  nodes.right.machine.max_frames = 4;
   nodes.a.post_recv(nodes.qa, 1, {mine.all()});
   nodes.a.post_send(reads, remote(Opcode::rdma_read, large), {here.all()});
   nodes.left.run();

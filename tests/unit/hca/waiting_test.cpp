@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 // The limits of docs/hca.md: for messages, for answers, and for bytes that move between processes.
-constexpr std::uint64_t kMostRequests = 64 * kMiB, kMostAnswers = 64 * kMiB,
-                        kMostMoves = 64 * kMiB + 2 * 64 * 1024;
+constexpr std::uint64_t kMaxRequests = 64 * kMiB, kMaxAnswers = 64 * kMiB,
+                        kMaxMoves = 64 * kMiB + 2 * 64 * 1024;
 // The limit of one queue pair: a window, and how far its peer may be ahead.
 constexpr std::uint64_t kOfOne = 6 * kMiB;
 
@@ -115,7 +115,7 @@ TEST_CASE("hca waiting: what many queue pairs send to a stopped process has boun
   for (std::size_t i = 0; i < all.size(); ++i)
     nodes.a.post_send(all[i].a, remote(Opcode::rdma_write, theirs[i]), {mine[i].all()});
   settle(nodes);
-  CHECK(kept(nodes.right, 2) <= kMostRequests + kMiB);
+  CHECK(kept(nodes.right, 2) <= kMaxRequests + kMiB);
   // A request that needs no memory of the stopped process is not held up.
   const Joined another = join(nodes);
   nodes.a.post_send(another.a, remote(Opcode::rdma_write, theirs[0]), {});
@@ -147,7 +147,7 @@ TEST_CASE("hca waiting: what many queue pairs of a stopped process read has boun
   for (std::size_t i = 0; i < all.size(); ++i)
     nodes.a.post_send(all[i].a, remote(Opcode::rdma_read, theirs[i]), {mine[i].all()});
   settle(nodes);
-  CHECK(kept(nodes.left, 1) <= kMostAnswers + kMiB);
+  CHECK(kept(nodes.left, 1) <= kMaxAnswers + kMiB);
   CHECK(nodes.a.poll().empty());
   stop(nodes, 1, false);
   settle(nodes);
@@ -167,7 +167,7 @@ TEST_CASE(
     all.push_back(join(nodes));
   const Buffer theirs = nodes.b.buffer(64 * 1024);
   stop(nodes, 2, true);
-  std::vector<std::byte> frame(sizeof(FrameHeader) + kMostPayload);
+  std::vector<std::byte> frame(sizeof(FrameHeader) + kMaxPayload);
   const bool honest_rounds = GENERATE(true, false);
   for (std::uint32_t i = 0; i < 20'000; ++i) {
     const Joined& to = all[i % all.size()];
@@ -180,12 +180,12 @@ TEST_CASE(
     header.opcode = Opcode::rdma_write;
     header.rkey = theirs.key;
     header.remote_address = theirs.address();
-    header.total = header.count = kMostPayload;
+    header.total = header.count = kMaxPayload;
     std::memcpy(frame.data(), &header, sizeof header);
     REQUIRE(nodes.right.engine.receive(1, frame, nodes.right.now));
     if (i % 64 == 0) {
       nodes.right.run();
-      REQUIRE(kept(nodes.right, 2) <= kMostRequests + kMiB);
+      REQUIRE(kept(nodes.right, 2) <= kMaxRequests + kMiB);
     }
   }
   // The node answers with few frames only.
@@ -266,7 +266,7 @@ TEST_CASE(
     "hca waiting: what is fetched for a slow process has bounds, and nobody is left waiting") {
   Fabric fabric;
   fabric.machine.distant = fabric.machine.stopped = {2};
-  fabric.machine.most_orders = 16;
+  fabric.machine.max_orders = 16;
   fabric.lazy = true;
   Program a(fabric, 1), b(fabric, 2);
   const Buffer mine = pattern(a, 64 * 1024), theirs = b.buffer(64 * 1024);
@@ -281,14 +281,14 @@ TEST_CASE(
     a.post_send(one, remote(Opcode::rdma_write, theirs), {mine.all()});
   }
   fabric.run();
-  CHECK(kept(fabric, 2) > kMostMoves / 2);
-  CHECK(kept(fabric, 2) <= kMostMoves);
+  CHECK(kept(fabric, 2) > kMaxMoves / 2);
+  CHECK(kept(fabric, 2) <= kMaxMoves);
   fabric.machine.stopped.clear();
   while (fabric.machine.carry_out_some()) {
     for (int more = 1; more < 16 && fabric.machine.carry_out_some(); ++more) {
     }
     fabric.run();
-    CHECK(kept(fabric, 2) <= kMostMoves);
+    CHECK(kept(fabric, 2) <= kMaxMoves);
   }
   const auto done = statuses(a.poll(ask.send_cq));
   CHECK(done == std::vector(kPairs, Status::success));

@@ -178,7 +178,7 @@ TEST_CASE("what agents claim of machines that cannot be takes bounded memory, an
   REQUIRE(made);
   // 65,536 processors in some 60 bytes, of 100 kinds.
   std::vector<Processor> all;
-  for (std::uint32_t cpu = 0; cpu < kMostCpus; ++cpu)
+  for (std::uint32_t cpu = 0; cpu < kMaxCpus; ++cpu)
     all.push_back({cpu, 0, cpu});
   const std::string vast = Topology::from(std::move(all)).bytes();
   nla::TopologyList told;

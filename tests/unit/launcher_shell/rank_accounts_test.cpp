@@ -23,14 +23,14 @@ std::string line(std::uint64_t rank, const std::string& values, const char* name
 
 TEST_CASE("figures of all ranks are sums, and of what was the most at a time the most") {
   RankAccounts accounts;
-  accounts.add(0, kRanks, line(0, R"({"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}})"));
-  accounts.add(0, kRanks, line(1, R"({"sent":3,"kept_most":9})"));
-  accounts.add(0, kRanks, line(1, R"({"sent":1,"kept_most":2,"peers":{"0":{"sent":1}}})"));
+  accounts.add(0, kRanks, line(0, R"({"sent":5,"max_kept":7,"peers":{"1":{"sent":5}}})"));
+  accounts.add(0, kRanks, line(1, R"({"sent":3,"max_kept":9})"));
+  accounts.add(0, kRanks, line(1, R"({"sent":1,"max_kept":2,"peers":{"0":{"sent":1}}})"));
   accounts.add(0, kRanks, line(0, R"({"gets":1})", "cache"));
   CHECK(Json::parse(accounts.json()) == Json::parse(
-                                            R"({"channel":{"all":{"sent":9,"kept_most":9},
-                "ranks":{"0":{"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}},
-                         "1":{"sent":4,"kept_most":9,"peers":{"0":{"sent":1}}}}},
+                                            R"({"channel":{"all":{"sent":9,"max_kept":9},
+                "ranks":{"0":{"sent":5,"max_kept":7,"peers":{"1":{"sent":5}}},
+                         "1":{"sent":4,"max_kept":9,"peers":{"0":{"sent":1}}}}},
                 "cache":{"all":{"gets":1},"ranks":{"0":{"gets":1}}}})"));
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("what is no account is left out, and so is what is too much or no file
     CHECK(account_line(line, 1).empty());
   const Folder node;
   node.write(0, "channel {}");  // cut off while it was written
-  node.write(1, cat("channel {", std::string(kMostOfRank, ' '), "}\n"));
+  node.write(1, cat("channel {", std::string(kMaxOfRank, ' '), "}\n"));
   REQUIRE(::mkfifo(accounts_file(node.path(), 2).c_str(), 0600) == 0);
   REQUIRE(::symlink("/etc/passwd", accounts_file(node.path(), 3).c_str()) == 0);
   CHECK(node.report(0, 4).empty());

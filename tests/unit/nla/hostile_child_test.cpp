@@ -321,7 +321,7 @@ TEST_CASE("topologies go up with those below, and only of nodes below the child 
     chain.from(1, msg::HandBack{{2, 3}});
   }
   SECTION("more than a machine has to tell") {
-    ready.topologies = {{std::string(kMostOwnTopology + 1, 'x'), RankSet::single(2)}};
+    ready.topologies = {{std::string(kMaxOwnTopology + 1, 'x'), RankSet::single(2)}};
   }
   SECTION("below") {
     chain.from(1, ready);
@@ -359,7 +359,7 @@ TEST_CASE("a topology that nobody asked for, or larger than any, breaks the prot
     if (asked) start.settings = std::string(kAskTopologies);
     give(kParentLink, start);
     give(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\n"))});
-    const std::size_t size = asked ? kMostOwnTopology + 1 : 10;
+    const std::size_t size = asked ? kMaxOwnTopology + 1 : 10;
     give(1, msg::Hello{kProtocolVersion, 1, 0, 0, std::string(size, 'x')});
     CHECK(std::ranges::any_of(actions, [](const Action& action) {
       return std::holds_alternative<action::CloseLink>(action);
@@ -383,7 +383,7 @@ TEST_CASE("nodes alike are one entry, and more kinds than a message holds say no
 TEST_CASE("topologies of one child leave those of others, and what a node itself has said, alone") {
   Topologies all;
   all.hello(1, 1, "honest");
-  all.hello(2, 100, std::string(kMostTopologyBytes, '\0'));
+  all.hello(2, 100, std::string(kMaxTopologyBytes, '\0'));
   TopologyList greedy;
   for (std::uint32_t i = 0; i < 8000; ++i)
     greedy.emplace_back(cat("a kind ", i), RankSet::single(101 + i));

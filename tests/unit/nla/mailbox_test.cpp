@@ -12,12 +12,12 @@ using namespace scela::nla;
 
 namespace {
 
-constexpr std::uint64_t kMost = 4096;
+constexpr std::uint64_t kMax = 4096;
 constexpr std::uint32_t kTag = kServiceTags + 3;
 
 // The node of rank 0, in a job of eight nodes.
 struct Receiver {
-  explicit Receiver(Mailbox::Bounds bounds = {kMost, kMost, kMost, kMost})
+  explicit Receiver(Mailbox::Bounds bounds = {kMax, kMax, kMax, kMax})
       : mailbox(context, children, bounds) {
     context.job = testing::TreeHarness::job(8, 1);
     context.node = 0;
@@ -71,7 +71,7 @@ TEST_CASE("what has come of messages without an end has a bound, and others pass
   if (!service) node.mailbox.ask(0, 1, ask::Receive{2, 5});
   for (std::uint32_t i = 0; i < 5000; ++i) {
     node.piece(1 + i % 7, first + (i / 7) % (service ? 16 : 500), 1u << 20, 0, 1 + i % 900);
-    REQUIRE(node.mailbox.held_bytes() <= kMost);
+    REQUIRE(node.mailbox.held_bytes() <= kMax);
   }
   node.piece(2, first + 5, 40, 0, 10);
   node.piece(2, first + 5, 40, 10, 10);
@@ -80,8 +80,8 @@ TEST_CASE("what has come of messages without an end has a bound, and others pass
   CHECK(node.take() == "c40 ");
   // A single message may be as large as any message may be, if a rank waits for it.
   if (!service) node.mailbox.ask(0, 2, ask::Receive{2, 5});
-  for (std::uint64_t at = 0; at < 10 * kMost; at += 1024)
-    node.piece(2, first + 5, 10 * kMost, at, 1024);
+  for (std::uint64_t at = 0; at < 10 * kMax; at += 1024)
+    node.piece(2, first + 5, 10 * kMax, at, 1024);
   CHECK(node.take() == "c40960 ");
 }
 
@@ -98,22 +98,22 @@ TEST_CASE("pieces that follow nothing leave nothing behind") {
 }
 
 TEST_CASE("messages of one node's ranks push out those of that node, and no others") {
-  Receiver node({1u << 20, kMost, kMost, kMost});
+  Receiver node({1u << 20, kMax, kMax, kMax});
   node.piece(4, kTag, 20, 0, 10);
   node.piece(2, kTag, 20, 0, 10);
   for (std::uint64_t at = 0; at < 100'000; at += 1000)  // node of rank 3
     node.piece(3, kServiceTags + at / 1000 % 16, 1u << 20, 0, 1000);
-  CHECK(node.mailbox.held_bytes() <= kMost + 20);
+  CHECK(node.mailbox.held_bytes() <= kMax + 20);
   node.piece(2, kTag, 20, 10, 10);
   node.piece(4, kTag, 20, 10, 10);
   CHECK(node.take() == "c20 e20 ");
 }
 
 TEST_CASE("messages that no rank receives are dropped beyond a bound, and receivers are told") {
-  Receiver node({kMost, kMost, kMost, kMost / 2});
+  Receiver node({kMax, kMax, kMax, kMax / 2});
   for (std::uint32_t tag = 0; tag < 1000; ++tag) {
     node.piece(1, tag, 100, 0, 100);
-    REQUIRE(node.mailbox.held_bytes() <= kMost / 2);
+    REQUIRE(node.mailbox.held_bytes() <= kMax / 2);
   }
   // Messages that came before the bound was reached arrive, in order.
   node.mailbox.ask(0, 1, ask::Receive{1, 0});

@@ -24,8 +24,8 @@ def row(contestant, size, **more):
 
 
 def own(size, **more):
-    return row("scela", size, engine_queue_pairs_most=14.0, connections_most=3.0, list_queue_pairs_most=12.0,
-               list_queue_pairs_off_node_most=6.0, list_tasks_most=9.0, **more)
+    return row("scela", size, max_engine_queue_pairs=14.0, max_connections=3.0, max_list_queue_pairs=12.0,
+               max_list_queue_pairs_off_node=6.0, max_list_tasks=9.0, **more)
 
 
 def curves(svg):
@@ -81,10 +81,10 @@ def test_tables():
     assert flat[3].startswith("| openmpi |  | 2.0 / 0.5 |") and len(flat) == 4, flat
     leaders = figures.queue_table(found, figures.HIERARCHICAL, True).splitlines()
     assert leaders[2].endswith("| 6 | 9 | 201 / 161 | 12 |") and len(leaders) == 3, leaders
-    counted = [{"algorithm": "bruck", "list_peers_most": 13.0, "list_ranks_off_node": 128.0, "list_queue_pairs_most": 39.0,
-                "list_queue_pairs_off_node_most": 24.0},
-               {"algorithm": "hierarchical-ring", "list_peers_most": 9.0, "list_ranks_off_node": 16.0, "list_queue_pairs_most": 27.0,
-                "list_queue_pairs_off_node_most": 6.0}]
+    counted = [{"algorithm": "bruck", "max_list_peers": 13.0, "list_ranks_off_node": 128.0, "max_list_queue_pairs": 39.0,
+                "max_list_queue_pairs_off_node": 24.0},
+               {"algorithm": "hierarchical-ring", "max_list_peers": 9.0, "list_ranks_off_node": 16.0, "max_list_queue_pairs": 27.0,
+                "max_list_queue_pairs_off_node": 6.0}]
     lists = figures.list_table(counted)
     assert "| bruck | 13 | 128 | 39 | 42 |" in lists and "| hierarchical-ring | 9 | 16 | 6 | 6 |" in lists, lists
 

@@ -212,7 +212,7 @@ TEST_CASE("perf: a census has the mean and the most, and leaves out what nobody 
     return -1.0;
   };
   CHECK(value("connections") == 2.5);
-  CHECK(value("connections_most") == 4);
+  CHECK(value("max_connections") == 4);
   CHECK(value("engine_queue_pairs") == -1);
   CHECK(value("partners") == -1);
   CHECK(value("kib_rank_resident") > 0);

@@ -105,7 +105,7 @@ Communicator made_of(Communicator& from, Random& common) {
 class Player {
  public:
   Player(Here& here, std::uint64_t seed, std::size_t most)
-      : seed_(seed), own_(static_cast<std::uint64_t>(here.rank())), most_(most) {
+      : seed_(seed), own_(static_cast<std::uint64_t>(here.rank())), max_(most) {
     all_.push_back(std::move(here.world));
   }
 
@@ -149,7 +149,7 @@ class Player {
     drawn.kind = static_cast<int>(bits % kinds);
     drawn.seed = seed;
     drawn.root = static_cast<int>(way % static_cast<unsigned>(among.size()));
-    drawn.count = seed % 10 < 5 ? seed / 16 % 40 : seed / 16 % (most_ + 1);
+    drawn.count = seed % 10 < 5 ? seed / 16 % 40 : seed / 16 % (max_ + 1);
     drawn.in_place = (bits >> 16 & 7) < 2;
     const auto named = algorithms(drawn.kind, commutes(type), among.nodes() > 1);
     if (bits >> 20 & 1) drawn.algorithm = named[(bits >> 24) % named.size()];
@@ -205,7 +205,7 @@ class Player {
   }
 
   const std::uint64_t seed_, own_;
-  const std::size_t most_;
+  const std::size_t max_;
   std::vector<Communicator> all_;
   std::vector<Live> live_;
   unsigned long operations_ = 0;

@@ -23,7 +23,7 @@ void sends(Channel& channel, int count, Bytes& bytes) {
 
 void receives(Channel& channel, int count, Bytes& bytes) {
   must(channel.recv(0, kBehind, bytes, kWorld, kLimit), "the message behind them");
-  must(channel.accounts().unexpected_most >= static_cast<std::uint64_t>(count),
+  must(channel.accounts().max_unexpected >= static_cast<std::uint64_t>(count),
        "they have not come before it");
   for (int i = 0; i < count; ++i) {
     must(channel.recv(0, kFlood, bytes, kWorld, kLimit), "one of many");

@@ -3,7 +3,7 @@
 // ones, sizes at all thresholds. Each message's bytes say which it is. Each is received once, and
 // none overtakes another.
 //
-//   p2p SEED ROUNDS MESSAGES MOST_BYTES mixed|flood [threads]
+//   p2p SEED ROUNDS MESSAGES MAX_BYTES mixed|flood [threads]
 //
 // MESSAGES: of a pair, on the average. flood: sends go first.
 #include <algorithm>

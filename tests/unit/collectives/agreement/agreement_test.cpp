@@ -86,12 +86,12 @@ struct Node {
   Two64 hash;
 };
 
-constexpr int kMost = 5;
+constexpr int kMax = 5;
 
 struct State {
-  std::array<std::shared_ptr<const Node>, kMost> nodes;                        // null: dead
-  std::array<std::array<std::vector<std::uint32_t>, kMost>, kMost> under_way;  // from, to
-  std::shared_ptr<const Word> decided;                                         // by any rank
+  std::array<std::shared_ptr<const Node>, kMax> nodes;                       // null: dead
+  std::array<std::array<std::vector<std::uint32_t>, kMax>, kMax> under_way;  // from, to
+  std::shared_ptr<const Word> decided;                                       // by any rank
 };
 
 class Explorer {

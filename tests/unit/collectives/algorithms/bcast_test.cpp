@@ -65,7 +65,7 @@ TEST_CASE("bcast: a segment is passed on before the next is waited for") {
     for (int rank = 0; rank < shape.ranks; ++rank) {
       const TaskList list = each.build(shape, rank);
       INFO(name << " rank " << rank << "\n" << to_text(list));
-      CHECK(most_posted(list) == (rank == shape.root ? 0 : 2));
+      CHECK(max_posted(list) == (rank == shape.root ? 0 : 2));
       const auto below = children(tree_of(each, shape), rank).size();
       std::uint32_t here = rank == shape.root ? shape.segments : 0;
       std::size_t sent = 0;

@@ -17,7 +17,7 @@ using namespace scela::collectives;
 namespace {
 
 // Returns the largest number of sends from any rank to one other.
-std::uint32_t most_sent(const std::vector<TaskList>& lists) {
+std::uint32_t max_sent(const std::vector<TaskList>& lists) {
   std::uint32_t most = 0;
   for (const TaskList& list : lists) {
     std::map<int, std::uint32_t> sent;
@@ -27,7 +27,7 @@ std::uint32_t most_sent(const std::vector<TaskList>& lists) {
   return most;
 }
 
-std::size_t most_tasks(const std::vector<TaskList>& lists) {
+std::size_t max_tasks(const std::vector<TaskList>& lists) {
   std::size_t most = 0;
   for (const TaskList& list : lists)
     most = std::max(most, list.tasks.size());
@@ -64,7 +64,7 @@ TEST_CASE(
         if (each.fits != nullptr && !each.fits(shape)) continue;
         const auto lists = lists_of(each, shape);
         prove_at_depth(each, shape, lists);
-        sent = std::max(sent, most_sent(lists));
+        sent = std::max(sent, max_sent(lists));
       }
     }
     INFO(each.name);
@@ -87,7 +87,7 @@ TEST_CASE(
       if (each.parts != nullptr && ranks > 130) continue;
       const auto lists = lists_of(each, shape);
       prove_at_depth(each, shape, lists);
-      if (most_sent(lists) > depths.messages) beyond.insert(each.name);
+      if (max_sent(lists) > depths.messages) beyond.insert(each.name);
     }
   }
   for (const std::string_view name :
@@ -105,7 +105,7 @@ TEST_CASE("posting: lists of more tasks than the management queue holds come to 
     const Algorithm& each = algorithm(operation, name);
     const Shape shape = shape_for(each, 520, 1);
     const auto lists = lists_of(each, shape);
-    CHECK(most_tasks(lists) > depths.tasks);
+    CHECK(max_tasks(lists) > depths.tasks);
     prove_at_depth(each, shape, lists);
   }
 }

@@ -202,7 +202,7 @@ Tree tree_of(const Algorithm& algorithm, const Shape& shape) {
   return flat_tree(shape);
 }
 
-std::uint32_t most_posted(const TaskList& list) {
+std::uint32_t max_posted(const TaskList& list) {
   std::map<int, std::uint32_t> posted;
   std::uint32_t most = 0;
   for (const Task& task : list.tasks) {

@@ -54,7 +54,7 @@ const Algorithm& algorithm(Operation operation, std::string_view name);
 Tree tree_of(const Algorithm& algorithm, const Shape& shape);
 
 // Returns the largest number of receives from one peer that are begun and not waited for.
-std::uint32_t most_posted(const TaskList& list);
+std::uint32_t max_posted(const TaskList& list);
 
 int ceil_log(int ranks, std::uint32_t base);
 

@@ -75,7 +75,7 @@ TEST_CASE("reduce: memory and posted receives stay few, however many the ranks")
       INFO(text(algorithm, shape) << ", rank " << rank);
       if (list.blocks[static_cast<std::size_t>(Space::scratch)] > 3 * shape.segments)
         FAIL("more than three messages' memory");
-      CHECK(most_posted(list) <= 2);  // from one rank
+      CHECK(max_posted(list) <= 2);  // from one rank
     }
   });
 }

@@ -61,7 +61,7 @@ TEST_CASE("scans: memory and posted receives stay few") {
           const TaskList list = algorithm.build(shape, rank);
           INFO(text(algorithm, shape) << ", rank " << rank);
           CHECK(list.blocks[static_cast<std::size_t>(Space::scratch)] <= 4 * shape.segments);
-          CHECK(most_posted(list) <= 2);
+          CHECK(max_posted(list) <= 2);
         }
       }
     });

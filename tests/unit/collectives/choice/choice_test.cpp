@@ -126,8 +126,8 @@ TEST_CASE(
   CHECK(segments(4096) == 1);
   CHECK(segments(4097) == 2);
   CHECK(segments(40960) == 10);
-  CHECK(segments(1ULL << 40) == kMostSegments);
-  CHECK(segments(~std::uint64_t{0}) == kMostSegments);
+  CHECK(segments(1ULL << 40) == kMaxSegments);
+  CHECK(segments(~std::uint64_t{0}) == kMaxSegments);
   CHECK(segments(std::nullopt) == 1);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE(
     REQUIRE(row->nodes.holds(static_cast<std::uint64_t>(question.nodes)));
     if (question.bytes) REQUIRE(row->bytes.holds(*question.bytes));
     const Choice choice = choice_of(*row, question);
-    REQUIRE((choice.segments >= 1 && choice.segments <= kMostSegments));
+    REQUIRE((choice.segments >= 1 && choice.segments <= kMaxSegments));
     Shape shape;
     shape.operation = question.operation;
     shape.ranks = question.ranks;

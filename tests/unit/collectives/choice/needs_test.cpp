@@ -23,12 +23,12 @@ Needs needs(std::string_view row, int ranks, int nodes) {
 // Offload thesis, section 4.5.2: cluster A has 8 ranks on each of 16 nodes.
 TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and by leaders") {
   const Needs exchange = needs("allgather standard-exchange", 128, 16);
-  CHECK(exchange.queue_pairs_most == 21);
-  CHECK(exchange.peers_most == 7);
+  CHECK(exchange.max_queue_pairs == 21);
+  CHECK(exchange.max_peers == 7);
   CHECK(exchange.peers == Approx(7));
   CHECK(exchange.ranks_off_node == 128);
-  CHECK(needs("allgather ring", 128, 16).queue_pairs_most == 6);
-  CHECK(needs("allgather bruck", 128, 16).queue_pairs_most == 39);  // 42 with one counted twice
+  CHECK(needs("allgather ring", 128, 16).max_queue_pairs == 6);
+  CHECK(needs("allgather bruck", 128, 16).max_queue_pairs == 39);  // 42 with one counted twice
   struct Leaders {
     const char* row;
     std::uint32_t queue_pairs;
@@ -38,29 +38,29 @@ TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and b
         Leaders{"allgather hierarchical-bruck", 21}}) {
     INFO(leaders.row);
     const Needs found = needs(leaders.row, 128, 16);
-    CHECK(found.queue_pairs_off_node_most == leaders.queue_pairs);
+    CHECK(found.max_queue_pairs_off_node == leaders.queue_pairs);
     CHECK(found.ranks_off_node == 16);
   }
 }
 
 TEST_CASE("needs: of rooted operations all roots count, of more ports all peers") {
   // A flat root sends to all ranks, and each rank is root once.
-  CHECK(needs("bcast flat", 16, 1).peers_most == 15);
+  CHECK(needs("bcast flat", 16, 1).max_peers == 15);
   CHECK(needs("bcast flat", 16, 1).peers == Approx(15));
-  CHECK(needs("bcast flat", 16, 4).peers_off_node_most == 12);
-  CHECK(needs("bcast chain", 16, 1).peers_most == 2);
+  CHECK(needs("bcast flat", 16, 4).max_peers_off_node == 12);
+  CHECK(needs("bcast chain", 16, 1).max_peers == 2);
   // With three ports, 16 ranks take two rounds, with three other ranks in each.
-  CHECK(needs("allgather standard-exchange radix 4", 16, 1).peers_most == 6);
-  CHECK(needs("allgather standard-exchange", 16, 1).peers_most == 4);
+  CHECK(needs("allgather standard-exchange radix 4", 16, 1).max_peers == 6);
+  CHECK(needs("allgather standard-exchange", 16, 1).max_peers == 4);
 }
 
 TEST_CASE("needs: nodes that are not full, and nobody to speak with") {
-  CHECK(needs("allgather direct", 5, 2).peers_off_node_most == 3);
+  CHECK(needs("allgather direct", 5, 2).max_peers_off_node == 3);
   CHECK(needs("allgather direct", 5, 2).ranks_off_node == 5);
-  CHECK(needs("allgather direct", 1, 1).peers_most == 0);
-  CHECK(needs("allgather direct", 1, 1).queue_pairs_most == 0);
+  CHECK(needs("allgather direct", 1, 1).max_peers == 0);
+  CHECK(needs("allgather direct", 1, 1).max_queue_pairs == 0);
   // A list has at least one task for each peer.
-  CHECK(needs("alltoall flat", 8, 1).tasks_most >= 14);
+  CHECK(needs("alltoall flat", 8, 1).max_tasks >= 14);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ TEST_CASE("a census counts whom a rank speaks with once, however often and in ei
   CHECK(census.peers_off_node(0, NodeMap(called)) == std::set<int>{2});
   CHECK(census.queue_pairs(0) == 6);
   CHECK(census.queue_pairs(1) == 0);
-  CHECK(census.most_queue_pairs() == 6);
+  CHECK(census.max_queue_pairs() == 6);
 }
 
 }  // namespace census_test

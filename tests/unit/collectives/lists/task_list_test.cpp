@@ -15,10 +15,10 @@ using namespace scela::collectives;
 namespace {
 
 Blocks random_blocks(Random& random) {
-  constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr auto kMax = std::numeric_limits<std::uint32_t>::max();
   Blocks out;
   out.space = static_cast<Space>(random.below(3));
-  out.first = static_cast<std::uint32_t>(random.chance(1, 8) ? kMost - 3 : random.below(200));
+  out.first = static_cast<std::uint32_t>(random.chance(1, 8) ? kMax - 3 : random.below(200));
   out.count = static_cast<std::uint32_t>(random.below(4));
   return out;
 }

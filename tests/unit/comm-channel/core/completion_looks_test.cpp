@@ -9,7 +9,7 @@
 namespace scela::channel::completion_looks_test {
 namespace {
 
-constexpr std::size_t kCapacity = 24, kMost = 4;
+constexpr std::size_t kCapacity = 24, kMax = 4;
 
 // A completion queue and its poller.
 struct Queue {
@@ -21,9 +21,9 @@ struct Queue {
       held.push_back(value);
   }
   void look() {
-    const std::size_t found = std::min(kMost, held.size());
+    const std::size_t found = std::min(kMax, held.size());
     held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(found));
-    looks.looked(found, kMost);
+    looks.looked(found, kMax);
   }
 };
 
@@ -31,7 +31,7 @@ TEST_CASE("looks: nothing that was there is left once they have passed, and then
   Random random(11);
   for (int turn = 0; turn < 2000; ++turn) {
     Queue queue;
-    const std::uint64_t busy = random.below(2 * kMost);
+    const std::uint64_t busy = random.below(2 * kMax);
     for (std::uint64_t before = random.below(8); before > 0; --before) {
       queue.add(random.below(busy + 1), 0);
       queue.look();
@@ -40,7 +40,7 @@ TEST_CASE("looks: nothing that was there is left once they have passed, and then
     const CompletionLooks::Mark mark = queue.looks.mark();
     REQUIRE_FALSE(queue.looks.has_passed(mark));
     for (std::size_t looks = 0; !queue.looks.has_passed(mark); ++looks) {
-      REQUIRE(looks <= kCapacity / kMost);
+      REQUIRE(looks <= kCapacity / kMax);
       queue.add(random.below(busy + 1), 2);
       queue.look();
     }
@@ -52,10 +52,10 @@ TEST_CASE("looks: a queue that is never emptied passes too") {
   Queue queue;
   queue.add(kCapacity, 1);
   const CompletionLooks::Mark mark = queue.looks.mark();
-  for (std::size_t looks = 1; looks <= kCapacity / kMost; ++looks) {
+  for (std::size_t looks = 1; looks <= kCapacity / kMax; ++looks) {
     queue.look();
-    queue.add(kMost, 2);
-    CHECK(queue.looks.has_passed(mark) == (looks == kCapacity / kMost));
+    queue.add(kMax, 2);
+    CHECK(queue.looks.has_passed(mark) == (looks == kCapacity / kMax));
   }
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("connections: the one link that there may be goes from node to node") 
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Scenario scenario;
     scenario.options = options_for(mode);
-    scenario.options.most_links = 1;
+    scenario.options.max_links = 1;
     scenario.nodes = {0, 1, 2};
     scenario.wants = {{0, 1}, {0, 2}, {0, 1}};
     scenario.mortal = {1};
@@ -105,7 +105,7 @@ TEST_CASE("connections: the one link serves two of a node before it goes to anot
   for (const Mode mode : {Mode::shared, Mode::owned}) {
     Scenario scenario;
     scenario.options = options_for(mode);
-    scenario.options.most_links = 1;
+    scenario.options.max_links = 1;
     scenario.nodes = {0, 1, 1, 2};
     scenario.wants = {{0, 1}, {0, 3}, {0, 2}};
     scenario.losses = 1;
@@ -218,7 +218,7 @@ TEST_CASE("connections: with RC queue pairs connect late, and anything may happe
   breaking.breaks = 1;
   breaking.leaves = {1};
   Scenario few = scenario;
-  few.options.most_links = 1;
+  few.options.max_links = 1;
   few.nodes = {0, 1, 2};
   few.wants = {{0, 1}, {0, 2}, {0, 1}};
   Scenario slow = scenario;

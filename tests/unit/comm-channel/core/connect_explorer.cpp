@@ -145,7 +145,7 @@ class Explorer {
     explored_.rests += rest;
     std::string wrong = state.world.judge(rest);
     if (wrong.empty()) wrong = judge(state, rest);
-    if (explored_.states > scenario_.most_states) wrong = "more states than expected";
+    if (explored_.states > scenario_.max_states) wrong = "more states than expected";
     if (!wrong.empty()) {
       explored_.wrong = wrong + "\nafter: " + path_to(index);
       return;
@@ -200,9 +200,9 @@ class Explorer {
       }
       if (process.gone()) continue;
       if (rest && process.leaving) return std::to_string(number) + " leaves, and is never through";
-      const std::size_t most = scenario_.options.most_links != 0 ? scenario_.options.most_links
-                               : world.mode == Mode::pairs       ? world.processes.size() - 1
-                                                                 : process.machine.peers().nodes();
+      const std::size_t most = scenario_.options.max_links != 0 ? scenario_.options.max_links
+                               : world.mode == Mode::pairs      ? world.processes.size() - 1
+                                                                : process.machine.peers().nodes();
       if (process.machine.counts().links > most + (world.mode == Mode::pairs))
         return std::to_string(number) + " has too many connections";
       for (PeerId peer = 0; rest && peer < world.processes.size(); ++peer) {

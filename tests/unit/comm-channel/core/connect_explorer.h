@@ -24,7 +24,7 @@ struct Scenario {
   int breaks = 0;   // sends that fail without a death
   int failing = 0;  // queue pairs that cannot be made
   int late = 0;     // RC queue pairs that connect late
-  std::size_t most_states = 3'000'000;
+  std::size_t max_states = 3'000'000;
 };
 
 struct Explored {

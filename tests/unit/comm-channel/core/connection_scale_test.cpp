@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::uint32_t kRanks = 64, kPerNode = 8, kNodes = kRanks / kPerNode;
 
-World many(Mode mode, std::uint32_t most_links = 0) {
+World many(Mode mode, std::uint32_t max_links = 0) {
   Options options;
   options.mode = mode;
-  options.most_links = most_links;
+  options.max_links = max_links;
   std::vector<std::uint32_t> nodes;
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     nodes.push_back(rank / kPerNode);

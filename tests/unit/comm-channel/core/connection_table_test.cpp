@@ -47,7 +47,7 @@ std::string observed() {
     crossing.late = mode == Mode::pairs ? 1 : 0;
     Scenario few = scenario_for(mode);
     few.nodes = {0, 1, 2};
-    few.options.most_links = 1;
+    few.options.max_links = 1;
     few.wants = {{0, 1}, {0, 2}, {0, 1}};
     few.mortal = {1};
     few.deaths = 1;

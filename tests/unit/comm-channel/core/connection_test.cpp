@@ -14,10 +14,10 @@ using namespace scela::channel::connect::test;
 
 namespace {
 
-Options options_for(Mode mode, std::uint32_t most_links = 0) {
+Options options_for(Mode mode, std::uint32_t max_links = 0) {
   Options options;
   options.mode = mode;
-  options.most_links = most_links;
+  options.max_links = max_links;
   options.tries = 5;
   return options;
 }

@@ -44,14 +44,14 @@ TEST_CASE("channel context set: the highest and the lowest context") {
 }
 
 TEST_CASE("channel context set: as a set of numbers, by chance") {
-  constexpr std::uint32_t kMost = 60;
+  constexpr std::uint32_t kMax = 60;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
     ContextSet set;
     std::set<std::uint32_t> model;
     for (int step = 0; step < 60; ++step) {
-      const auto first = static_cast<std::uint32_t>(random.below(kMost));
-      const auto last = std::min(kMost - 1, first + static_cast<std::uint32_t>(random.below(9)));
+      const auto first = static_cast<std::uint32_t>(random.below(kMax));
+      const auto last = std::min(kMax - 1, first + static_cast<std::uint32_t>(random.below(9)));
       if (random.chance(1, 3)) {
         set.remove({first, last});
         for (std::uint32_t context = first; context <= last; ++context)
@@ -67,7 +67,7 @@ TEST_CASE("channel context set: as a set of numbers, by chance") {
         REQUIRE(told == news);
       }
       std::size_t runs = 0;
-      for (std::uint32_t context = 0; context < kMost; ++context) {
+      for (std::uint32_t context = 0; context < kMax; ++context) {
         REQUIRE(set.contains(context) == model.contains(context));
         runs += model.contains(context) && !model.contains(context + 1) ? 1 : 0;
       }

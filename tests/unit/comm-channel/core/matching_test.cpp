@@ -165,8 +165,8 @@ TEST_CASE("matching: messages and their bytes are counted, and the most there we
   CHECK(matcher.drop(more));
   CHECK(matcher.counts().unexpected == 1);
   CHECK(matcher.counts().bytes == 0);
-  CHECK(matcher.counts().unexpected_most == 3);
-  CHECK(matcher.counts().bytes_most == 150);
+  CHECK(matcher.counts().max_unexpected == 3);
+  CHECK(matcher.counts().max_bytes == 150);
 }
 
 TEST_CASE("matching: what waits is seen in its order, and that of one pattern on its own") {

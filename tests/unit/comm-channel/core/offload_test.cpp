@@ -34,7 +34,7 @@ TEST_CASE("offload: whatever goes by channels or not, receives get what the rule
       CAPTURE(++seed);
       World world(seed, mix);
       world.run(operations(400));
-      CHECK(world.most_channels <= mix.channels);
+      CHECK(world.max_channels <= mix.channels);
       by_channel += world.by_channel;
       bounces += world.bounces;
       recalls += world.recalls;
@@ -68,7 +68,7 @@ TEST_CASE("offload: ten thousand tags use no more channels than there may be") {
       if (tag % 3 == 0) world.settle();
     }
   world.settle();
-  CHECK(world.most_channels == 8);
+  CHECK(world.max_channels == 8);
   CHECK(world.by_channel > 100);
   CHECK(world.in_use() + world.budget_left() <= 8);
 }

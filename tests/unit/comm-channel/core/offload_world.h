@@ -73,7 +73,7 @@ class World {
     } else {
       from.link.push_back({{}, sent.number});
     }
-    most_channels = std::max({most_channels, from.sender.channels(), receiver_.channels()});
+    max_channels = std::max({max_channels, from.sender.channels(), receiver_.channels()});
   }
 
   Receive& post_pattern(const Pattern& pattern, std::uint64_t room) {
@@ -134,7 +134,7 @@ class World {
   std::uint32_t budget_left() const { return budget_.left; }
 
   std::uint64_t by_channel = 0;
-  std::uint32_t most_channels = 0;
+  std::uint32_t max_channels = 0;
   std::uint64_t bounces = 0, recalls = 0, parked = 0;
 
  private:

@@ -23,7 +23,7 @@ struct Ports {
 
   Stripes::Shares move(std::uint64_t bytes, unsigned usable) {
     const Stripes::Shares shares = stripes.cut(bytes, usable);
-    for (std::size_t port = 0; port < kMostPorts; ++port)
+    for (std::size_t port = 0; port < kMaxPorts; ++port)
       other(port, shares[port]);
     return shares;
   }
@@ -60,8 +60,8 @@ TEST_CASE("channel stripes: a port that cannot be used gets nothing, and makes u
   std::uint64_t alone = 0;
   for (Stripes::Shares shares{}; shares[0] == 0; alone += shares[1])
     shares = ports.move(kMiB, 0b11);
-  CHECK(alone <= Stripes::kMostOwed + kMiB);
-  CHECK(alone >= Stripes::kMostOwed - kMiB);
+  CHECK(alone <= Stripes::kMaxOwed + kMiB);
+  CHECK(alone >= Stripes::kMaxOwed - kMiB);
   CHECK(ports.move(kMiB, 0b10) == Stripes::Shares{0, kMiB});
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("channel stripes: messages of any sizes leave ports within five per ce
     const unsigned usable = random() % 10 == 0 ? 1u << random() % count : all;
     const Stripes::Shares shares = ports.move(bytes, usable);
     REQUIRE(sum(shares) == bytes);
-    for (std::size_t port = 0; port < kMostPorts; ++port) {
+    for (std::size_t port = 0; port < kMaxPorts; ++port) {
       const bool can = (usable >> port & 1) != 0;
       REQUIRE((can || shares[port] == 0));
       const bool part = shares[port] != 0 && shares[port] != bytes;

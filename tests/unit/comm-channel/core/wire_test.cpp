@@ -135,7 +135,7 @@ TEST_CASE("channel wire: a list of parked messages has as many as it says, and n
   CHECK_FALSE(left_of(message->payload.first(message->payload.size() - sizeof(Parked))));
   agreement.count = 2;  // fewer messages than are parked
   CHECK_FALSE(reads(agreement));
-  agreement.count = agreement.first = kMostParked + 1;
+  agreement.count = agreement.first = kMaxParked + 1;
   CHECK_FALSE(reads(agreement));
 }
 

@@ -216,7 +216,7 @@ TEST_CASE("a full way says so, and says when it is not any more") {
   REQUIRE(a.knows(b));
   std::uint64_t sent = 0;
   for (; a.fabric.ready(b.number); ++sent) {
-    REQUIRE(a.send(b, kMostPayload));
+    REQUIRE(a.send(b, kMaxPayload));
     REQUIRE(sent < 1000);
   }
   CHECK(a.count("frame bytes waiting") >= Fabric::kFull);
@@ -349,8 +349,8 @@ TEST_CASE("an engine ends though another sends to it without end, and does not h
   std::thread sender([&] {
     FrameHeader header;
     header.kind = FrameKind::data;
-    header.total = header.count = kMostPayload;
-    const std::vector<std::byte> payload(kMostPayload);
+    header.total = header.count = kMaxPayload;
+    const std::vector<std::byte> payload(kMaxPayload);
     while (!over.load()) {
       if (b.fabric.ready(number))
         b.fabric.send(number, std::as_bytes(std::span(&header, 1)), payload, monotonic_ns());
@@ -375,9 +375,9 @@ TEST_CASE("frames of every size go encrypted both ways if either end asks for it
   CHECK(run_until(
       [&] {
         // The last frames fill the connection.
-        const std::size_t size = from_a % 5 * (kMostPayload / 4);
+        const std::size_t size = from_a % 5 * (kMaxPayload / 4);
         if (from_a < 60) from_a += a.send(b, size) ? 1 : 0;
-        if (from_a > 5 && from_b < 60) from_b += b.send(a, kMostPayload) ? 1 : 0;
+        if (from_a > 5 && from_b < 60) from_b += b.send(a, kMaxPayload) ? 1 : 0;
         return b.count("frames received") == 60 && a.count("frames received") == 60;
       },
       a, b));
@@ -423,7 +423,7 @@ TEST_CASE("who stands between two nodes reads nothing of what is encrypted") {
   told.directory[1] = middle.endpoint();
   Node a(told);
   REQUIRE(a.knows(b));
-  REQUIRE(a.send(b, kMostPayload));
+  REQUIRE(a.send(b, kMaxPayload));
   REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, middle));
   REQUIRE(b.knows(a));
   REQUIRE(b.send(a, 300));

@@ -38,11 +38,11 @@ TEST_CASE("an engine where no process may run spins for longer, whatever number 
   patience.slept(Patience::kSpinNs);
   CHECK(patience.spins(4));
   // If other processes use the processors too, it does not spin.
-  patience.switched(7 + Patience::kMostSwitches);
+  patience.switched(7 + Patience::kMaxSwitches);
   CHECK(patience.spins(4));
-  patience.switched(8 + Patience::kMostSwitches);
+  patience.switched(8 + Patience::kMaxSwitches);
   CHECK_FALSE(patience.spins(4));
-  patience.be_alone(true, 8 + Patience::kMostSwitches);
+  patience.be_alone(true, 8 + Patience::kMaxSwitches);
   CHECK(patience.spins(4));
   patience.be_alone(false, 0);
   CHECK(patience.spin_ns() == Patience::kSpinNs);

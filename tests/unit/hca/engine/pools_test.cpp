@@ -179,15 +179,15 @@ TEST_CASE("pools: there is a bound on how many, and how much, a process has mapp
   const File file;
   Pools pools;
   std::vector<std::uint64_t> made;
-  for (std::size_t i = 0; i < Pools::kMost; ++i) {
+  for (std::size_t i = 0; i < Pools::kMax; ++i) {
     made.push_back(pools.map(file.fd, {0, kPage, true}).address);
     REQUIRE(made.back() != 0);
   }
   CHECK(pools.map(file.fd, {0, kPage, true}).error == ENOMEM);
   pools.unmap(made[100]);
   CHECK(pools.map(file.fd, {0, kPage, true}).error == 0);
-  CHECK(pools.count() == Pools::kMost);
-  CHECK(pools.bytes() == Pools::kMost * kPage);
+  CHECK(pools.count() == Pools::kMax);
+  CHECK(pools.bytes() == Pools::kMax * kPage);
 }
 
 TEST_CASE("pools: pages that are taken away are zeros, and those that do not answer end a copy") {
@@ -257,10 +257,10 @@ TEST_CASE("pools: one process's addresses mean nothing in another, and go with i
 TEST_CASE("pools: what is mapped for all processes together has a bound as well") {
   const File file;
   Machine machine;
-  const std::size_t enough = Pools::kMostOfAll / Pools::kMost;
+  const std::size_t enough = Pools::kMaxOfAll / Pools::kMax;
   for (ProcessId id = 1; id <= enough; ++id) {
     add_self(machine, id);
-    for (std::size_t i = 0; i < Pools::kMost; ++i)
+    for (std::size_t i = 0; i < Pools::kMax; ++i)
       REQUIRE(machine.map_pool(id, file.fd, {0, kPage, true}).error == 0);
   }
   const auto last = static_cast<ProcessId>(enough + 1);

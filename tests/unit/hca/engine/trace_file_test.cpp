@@ -102,8 +102,8 @@ TEST_CASE("spans of one queue pair do not overlap: each shows how long it was th
 
 TEST_CASE("a trace that is full says how much was left out, and grows no more") {
   const Folder folder;
-  constexpr std::uint64_t kMost = 2000;
-  auto trace = TraceFile::make(folder.file, kMost);
+  constexpr std::uint64_t kMax = 2000;
+  auto trace = TraceFile::make(folder.file, kMax);
   REQUIRE(trace);
   trace->joined(1, ::getpid());
   for (std::uint64_t i = 0; i < 100; ++i) {
@@ -113,7 +113,7 @@ TEST_CASE("a trace that is full says how much was left out, and grows no more") 
   trace->write();
   struct stat about {};
   REQUIRE(::stat(folder.file.c_str(), &about) == 0);
-  CHECK(about.st_size <= static_cast<off_t>(kMost));
+  CHECK(about.st_size <= static_cast<off_t>(kMax));
   const Json events = folder.events();
   const std::size_t kept = named(events, "posted wait").size();
   CHECK(kept > 3);

@@ -219,7 +219,7 @@ TEST_CASE("hca progress: sends that nobody asked to hear of leave room for those
   CHECK(device.next(sent).wr_id == 1000);
   for (std::uint64_t i = 0; i <= 1000; ++i)
     CHECK(device.next(arrived).wr_id == i);
-  CHECK(Loopback::most_held(sent) <= 16 + 128);
+  CHECK(Loopback::max_held(sent) <= 16 + 128);
 }
 
 TEST_CASE("hca progress: a completion queue that is not polled runs over, and says so") {

@@ -41,7 +41,7 @@ void Loopback::connect(ibv_qp* a, ibv_qp* b) {
 int Loopback::polls(const ibv_cq* cq) {
   return static_cast<const Cq*>(cq)->polls;
 }
-std::size_t Loopback::most_held(const ibv_cq* cq) {
+std::size_t Loopback::max_held(const ibv_cq* cq) {
   const std::lock_guard lock(of(cq->context).mutex_);
   return static_cast<const Cq*>(cq)->most;
 }

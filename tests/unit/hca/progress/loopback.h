@@ -32,7 +32,7 @@ class Loopback {
   // Return how often a completion queue was polled by any caller, and the most completions that it
   // held.
   static int polls(const ibv_cq* cq);
-  static std::size_t most_held(const ibv_cq* cq);
+  static std::size_t max_held(const ibv_cq* cq);
   // Returns true if the next completion of the queue causes an event.
   static bool is_armed(const ibv_cq* cq);
   // If false, the device sends no events from now on.
