@@ -1,4 +1,4 @@
-// Measures what packing pieces of a fence costs and saves, by their size (nla/core/packing.h).
+// Measures what packing pieces of a fence costs and saves, by their size (nla/core/wire/packing.h).
 //
 //   packing PAIRS-FILE
 //
@@ -12,7 +12,7 @@
 #include <iterator>
 #include <string>
 
-#include "nla/core/packing.h"
+#include "nla/core/wire/packing.h"
 
 namespace {
 

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "common/core/result.h"
-#include "launcher/core/options.h"
-#include "launcher/core/report.h"
-#include "launcher/plan.h"
-#include "launcher/reach.h"
-#include "launcher/stderr_writer.h"
+#include "launcher/core/options/options.h"
+#include "launcher/core/report/report.h"
+#include "launcher/hosts/reach.h"
+#include "launcher/io/stderr_writer.h"
+#include "launcher/plan/plan.h"
 
 namespace scela {
 

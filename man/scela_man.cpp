@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "launcher/core/manual.h"
+#include "launcher/core/options/manual.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

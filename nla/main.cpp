@@ -2,17 +2,17 @@
 //
 //   scela-nla --link-fd N --name NODE [--mark ROOM]
 //                                              the link is descriptor N, a socket; ROOM is written
-//                                              over (nla/agent_mark.h)
+//                                              over (nla/guard/agent_mark.h)
 //   scela-nla --stdio --name NODE --id BUILD [--digest SHA256 --unlink FILE]
 //                                              the link is standard input and output, through a
 //                                              remote shell; the agent first says its build
-//                                              (nla/core/remote_shell.h)
+//                                              (nla/core/tree/remote_shell.h)
 //
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
-//                                              already and has lost its parent (nla/adoption.h)
+//                                              already and has lost its parent (nla/adopt/adoption.h)
 //
-// The process becomes the guardian, which forks the agent proper (nla/guardian.h). Both stay until
+// The process becomes the guardian, which forks the agent proper (nla/guard/guardian.h). Both stay until
 // nothing of the job is left on the node.
 
 #include <fcntl.h>
@@ -29,12 +29,12 @@
 
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
-#include "nla/adoption.h"
-#include "nla/agent_file.h"
-#include "nla/agent_mark.h"
-#include "nla/core/remote_shell.h"
-#include "nla/guardian.h"
-#include "nla/shell.h"
+#include "nla/adopt/adoption.h"
+#include "nla/core/tree/remote_shell.h"
+#include "nla/guard/agent_mark.h"
+#include "nla/guard/guardian.h"
+#include "nla/process/agent_file.h"
+#include "nla/process/shell.h"
 
 namespace {
 
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   if (arguments.stdio) {
     if (const int status = take_stdio(arguments); status != 0) return status;
   }
-  // An agent leads a session (nla/agent_mark.h). This fails only if that is so already.
+  // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
   scela::keep_secrets();  // of the guardian too

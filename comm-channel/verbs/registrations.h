@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "comm-channel/core/registration_map.h"
+#include "comm-channel/core/protocol/registration_map.h"
 #include "comm-channel/verbs/handles.h"
 #include "comm-channel/verbs/memory_watch.h"
 #include "common/core/result.h"

@@ -12,7 +12,7 @@
 //  - order says which of a node's ranks, by number, takes which of these places.
 //  - More ranks than fit are refused, or, with overload, start again from the beginning.
 //
-// This part is pure: it computes values only. launcher/core/mapping.h decides before which rank
+// This part is pure: it computes values only. launcher/core/map/mapping.h decides before which rank
 // runs on which node.
 #pragma once
 

@@ -1,11 +1,11 @@
-// Keys by which the adapter engines of a job's nodes know each other (hca/engine/peer_greeting.h).
+// Keys by which the adapter engines of a job's nodes know each other (hca/engine/net/peer_greeting.h).
 // There is one key for each pair of nodes and each direction, so that a node cannot pose as
 // another.
 //
 // Each engine has its own key. The key of a connection follows from the key of the node that
 // accepts it and from the number of the node that connects. The connecting node gets it from the
 // holder of the accepting node's key. Under scela-run that is the agent of the accepting node
-// (nla/core/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the job's
+// (nla/core/pmix/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the job's
 // key. The functions compute values only.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace scela {
 
 inline constexpr std::size_t kEngineKeyBytes = 32;
 
-// Returns the key of a node's engine under scela-run. nla/node_keys.h makes `node_key`.
+// Returns the key of a node's engine under scela-run. nla/link/node_keys.h makes `node_key`.
 std::string engine_key(std::string_view node_key, std::string_view job_id);
 // Returns the key of a node's engine if all nodes have one key.
 std::string engine_key_of(std::string_view job_key, std::uint32_t node);

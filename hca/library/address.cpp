@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "hca/core/address.h"
+#include "hca/core/wire/address.h"
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {

@@ -1,7 +1,7 @@
 // The library's one device, before and after a program opens it. Any thread may call.
 #pragma once
 
-#include "hca/core/messages.h"
+#include "hca/core/wire/messages.h"
 
 namespace scela::hca::library {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "common/os/syscall.h"
-#include "hca/core/variables.h"
+#include "hca/core/wire/variables.h"
 #include "hca/library/join.h"
 #include "hca/library/settings_check.h"
 

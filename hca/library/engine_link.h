@@ -13,8 +13,8 @@
 
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
-#include "hca/core/bells.h"
-#include "hca/core/messages.h"
+#include "hca/core/wire/bells.h"
+#include "hca/core/wire/messages.h"
 #include "hca/library/helper.h"
 #include "hca/library/service.h"
 

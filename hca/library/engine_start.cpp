@@ -21,7 +21,7 @@
 
 #include "common/core/error.h"
 #include "common/os/syscall.h"
-#include "hca/core/job_socket.h"
+#include "hca/core/wire/job_socket.h"
 #include "hca/library/engine_link.h"
 #include "hca/library/join.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/os/futex.h"
-#include "hca/core/errands.h"
+#include "hca/core/model/errands.h"
 
 namespace scela::hca::library {
 

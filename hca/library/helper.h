@@ -1,4 +1,4 @@
-// Moves parts of long messages that the engine offers (hca/core/errands.h), after a poll that found
+// Moves parts of long messages that the engine offers (hca/core/model/errands.h), after a poll that found
 // nothing. The bytes go straight between this process's memory and another's. EngineLink has one
 // Helper. Any thread may call help(); one at a time moves a part.
 //
@@ -16,7 +16,7 @@
 #include <unordered_map>
 
 #include "common/os/fd.h"
-#include "hca/core/layout.h"
+#include "hca/core/wire/layout.h"
 
 namespace scela::hca::library {
 

@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "common/os/syscall.h"
-#include "hca/core/job_socket.h"
-#include "hca/core/joining.h"
+#include "hca/core/wire/job_socket.h"
+#include "hca/core/wire/joining.h"
 #include "hca/library/device.h"
 #include "hca/library/engine_link.h"
 #include "hca/library/objects.h"

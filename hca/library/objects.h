@@ -16,9 +16,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "hca/core/bells.h"
-#include "hca/core/layout.h"
-#include "hca/core/messages.h"
+#include "hca/core/wire/bells.h"
+#include "hca/core/wire/layout.h"
+#include "hca/core/wire/messages.h"
 #include "hca/library/engine_link.h"
 #include "hca/library/park.h"
 #include "hca/library/verbs.h"

@@ -1,5 +1,5 @@
 // Moves bytes of this process for an engine that the kernel does not let access its memory. One
-// thread executes the engine's orders (hca/core/layout.h) one after the other. EngineLink has one
+// thread executes the engine's orders (hca/core/wire/layout.h) one after the other. EngineLink has one
 // Service.
 //
 // The kernel copies between the program's memory and the area's file. So an order with an address
@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "common/os/fd.h"
-#include "hca/core/layout.h"
+#include "hca/core/wire/layout.h"
 
 namespace scela::hca::library {
 

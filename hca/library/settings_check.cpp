@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "hca/core/variables.h"
+#include "hca/core/wire/variables.h"
 
 namespace scela::hca::library {
 

@@ -2,7 +2,7 @@
 // a device is opened; any thread may.
 #pragma once
 
-#include "hca/core/variables.h"
+#include "hca/core/wire/variables.h"
 
 namespace scela::hca::library {
 

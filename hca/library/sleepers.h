@@ -1,4 +1,4 @@
-// Polls that sleep until a completion comes (hca/core/bells.h), and callers that must make sure
+// Polls that sleep until a completion comes (hca/core/wire/bells.h), and callers that must make sure
 // that none of them sleeps. Park uses it; any thread may call.
 //
 // It is a template of a counter and a lock, because tests/unit/hca/interleavings_test.cpp runs it
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "hca/core/bells.h"
+#include "hca/core/wire/bells.h"
 
 namespace scela::hca::library {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hca/core/calc.h"
+#include "hca/core/model/calc.h"
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {

@@ -1,5 +1,5 @@
-// Checks that hca/core/values.h has the same values as infiniband/verbs.h.
-#include "hca/core/values.h"
+// Checks that hca/core/wire/values.h has the same values as infiniband/verbs.h.
+#include "hca/core/wire/values.h"
 
 #include "hca/library/verbs.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "hca/core/calc.h"
+#include "hca/core/model/calc.h"
 #include "hca/progress/device_tasks.h"
 
 namespace scela::hca::progress {
@@ -34,7 +34,7 @@ struct DeviceTasks::Calculation {
   CalcPayload what;
 };
 
-// Calculates as the adapter's engine does (hca/core/tasks.cpp), but in this process's memory.
+// Calculates as the adapter's engine does (hca/core/interp/tasks.cpp), but in this process's memory.
 // Returns local_length if the lengths differ, do not fit the type or exceed 1 MiB, and
 // local_protection if memory cannot be read or written.
 Status calculate_here(CalcOp op, CalcType type, const std::vector<ibv_sge>& pieces);

@@ -1,4 +1,4 @@
-// The links there are: one kind, over the kinds of transport (nla/transport.h). Also the transport
+// The links there are: one kind, over the kinds of transport (nla/io/transport.h). Also the transport
 // to which links can change while they run (tls.h). Used by the shell, on its loop.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
-#include "nla/transport.h"
+#include "nla/io/transport.h"
 
 namespace scela::nla {
 

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "common/core/frame.h"
-#include "nla/core/events.h"
-#include "nla/core/heartbeat.h"
-#include "nla/core/link_frames.h"
-#include "nla/core/messages.h"
-#include "nla/transport.h"
+#include "nla/core/tree/events.h"
+#include "nla/core/tree/heartbeat.h"
+#include "nla/core/wire/link_frames.h"
+#include "nla/core/wire/messages.h"
+#include "nla/io/transport.h"
 
 namespace scela::nla {
 
@@ -32,7 +32,7 @@ class LinkListener {
   // A turn of reading or writing is over. The listener acts on the frames, calls flush(), and looks
   // at queued_bytes() again.
   virtual void on_turn_over() = 0;
-  // A frame about the link itself (nla/core/link_frames.h) that the link does not answer on its
+  // A frame about the link itself (nla/core/wire/link_frames.h) that the link does not answer on its
   // own.
   virtual void on_link_frame(LinkId link, Frame frame) = 0;
 };

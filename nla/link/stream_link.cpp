@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "nla/io/read_buffer.h"
 #include "nla/link/factory.h"
-#include "nla/read_buffer.h"
 
 namespace scela::nla {
 

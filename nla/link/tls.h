@@ -17,9 +17,9 @@
 #include <string>
 
 #include "common/core/result.h"
-#include "nla/address.h"
+#include "nla/io/address.h"
+#include "nla/io/transport.h"
 #include "nla/link/link_key.h"
-#include "nla/transport.h"
 
 namespace scela::nla {
 

@@ -5,7 +5,7 @@
 #include "common/core/text.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
-#include "nla/agent_mark.h"
+#include "nla/guard/agent_mark.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {

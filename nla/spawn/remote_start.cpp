@@ -9,7 +9,7 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "nla/core/remote_shell.h"
+#include "nla/core/tree/remote_shell.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/phase_timer.h"
 

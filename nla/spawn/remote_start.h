@@ -1,5 +1,5 @@
 // From "a command can be executed on the node" to "its agent runs and its stream carries frames".
-// Executes the command of nla/core/remote_shell.h, waits for the agent's first answer, and ships
+// Executes the command of nla/core/tree/remote_shell.h, waits for the agent's first answer, and ships
 // the agent to nodes without it. It works in the same way over libssh, ssh and other remote shells.
 // The spawner uses it.
 //
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "nla/agent_file.h"
+#include "nla/io/transport.h"
+#include "nla/process/agent_file.h"
 #include "nla/spawn/spawner.h"
-#include "nla/transport.h"
 
 namespace scela::nla {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "common/core/result.h"
-#include "nla/core/contact.h"
-#include "nla/core/messages.h"
-#include "nla/transport.h"
+#include "nla/core/wire/contact.h"
+#include "nla/core/wire/messages.h"
+#include "nla/io/transport.h"
 
 namespace scela::nla {
 

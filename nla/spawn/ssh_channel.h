@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "nla/transport.h"
+#include "nla/io/transport.h"
 
 namespace scela::nla {
 
@@ -46,7 +46,7 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   void end();
   bool is_open() const { return channel_ != nullptr; }
 
-  // The functions of a transport (nla/transport.h).
+  // The functions of a transport (nla/io/transport.h).
   ssize_t read(char* bytes, std::size_t size);
   ssize_t write(const iovec* parts, int count);
   void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "nla/core/contact.h"
+#include "nla/core/wire/contact.h"
 
 struct ssh_session_struct;  // libssh's
 

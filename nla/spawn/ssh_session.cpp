@@ -11,7 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
-#include "nla/address.h"
+#include "nla/io/address.h"
 #include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"

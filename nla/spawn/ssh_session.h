@@ -4,7 +4,7 @@
 //
 // Non-blocking, many per process, one thread. Only the work of an ssh-agent (libssh speaks its
 // protocol in blocking calls) is done in a thread of its own. Nothing is read from ~/.ssh/config or
-// known_hosts, since the contact says everything (nla/core/contact.h). Each phase has a time limit.
+// known_hosts, since the contact says everything (nla/core/wire/contact.h). Each phase has a time limit.
 // libssh is used only in the .cpp file.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "nla/core/contact.h"
+#include "nla/core/wire/contact.h"
 #include "nla/spawn/remote_start.h"
 #include "nla/spawn/ssh_identities.h"
 

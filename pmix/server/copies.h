@@ -4,7 +4,7 @@
 // libpmix queues without bound the output that a tool does not read. It does not report this, but
 // its sockets show it. Therefore nothing is given to libpmix while one of its accepted connections
 // is full. Meanwhile the copies wait here, bounded by the agents' windows
-// (nla/core/pmix_copies.h).
+// (nla/core/pmix/pmix_copies.h).
 //
 // libpmix does not say which requests end when a tool leaves. Copies therefore end when the last
 // request is stopped, or when the last tool has left.

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "comm-channel/core/wire.h"
+#include "comm-channel/core/protocol/wire.h"
 
 namespace {
 

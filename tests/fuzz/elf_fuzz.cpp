@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/core/elf.h"
+#include "launcher/core/program/elf.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);

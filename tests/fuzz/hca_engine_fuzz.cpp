@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "hca/core/wire.h"
+#include "hca/core/wire/wire.h"
 #include "tests/unit/hca/fabric.h"
 
 namespace {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "hca/core/wire.h"
-#include "hca/engine/peer_link.h"
+#include "hca/core/wire/wire.h"
+#include "hca/engine/net/peer_link.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/core/hostfile.h"
+#include "launcher/core/hosts/hostfile.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "nla/core/job.h"
+#include "nla/core/wire/job.h"
 
 using namespace scela;
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "launcher/core/known_hosts.h"
+#include "launcher/core/ssh/known_hosts.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "nla/core/link_frames.h"
+#include "nla/core/wire/link_frames.h"
 
 using namespace scela;
 using namespace scela::nla;

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "nla/core/messages.h"
+#include "nla/core/wire/messages.h"
 
 using namespace scela;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/core/options.h"
+#include "launcher/core/options/options.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "common/core/frame.h"
-#include "nla/core/packing.h"
+#include "nla/core/wire/packing.h"
 
 using namespace scela::nla;
 

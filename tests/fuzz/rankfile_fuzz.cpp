@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "launcher/core/rankfile.h"
+#include "launcher/core/map/rankfile.h"
 
 using namespace scela;
 

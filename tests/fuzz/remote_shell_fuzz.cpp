@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nla/core/contact.h"
-#include "nla/core/remote_shell.h"
+#include "nla/core/tree/remote_shell.h"
+#include "nla/core/wire/contact.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/core/ssh_config.h"
-#include "launcher/core/ssh_jump.h"
+#include "launcher/core/ssh/ssh_config.h"
+#include "launcher/core/ssh/ssh_jump.h"
 
 namespace {
 

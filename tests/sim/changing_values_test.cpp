@@ -12,7 +12,7 @@
 #include "cache/policy.h"
 #include "common/core/random.h"
 #include "common/core/text.h"
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 
 namespace scela::sim::changing_values_test {
 namespace {

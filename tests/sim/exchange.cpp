@@ -10,7 +10,7 @@
 #include "common/core/bytes.h"
 #include "common/core/overloaded.h"
 #include "common/core/text.h"
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 #include "tests/sim/counting_policy.h"
 
 namespace scela::sim {
@@ -180,7 +180,7 @@ class Run {
         message);
   }
 
-  // Bytes of pairs, however they are written: nla/core/packing.h begins with how many they are.
+  // Bytes of pairs, however they are written: nla/core/wire/packing.h begins with how many they are.
   template <class Piece>
   static std::uint64_t unpacked(const Piece& piece) {
     return piece.packed ? ByteReader(piece.records.view()).varint() : piece.records.size();

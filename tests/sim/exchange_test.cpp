@@ -8,7 +8,7 @@
 
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
-#include "nla/core/records.h"
+#include "nla/core/kvs/records.h"
 
 namespace scela::sim::exchange_test {
 namespace {

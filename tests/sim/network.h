@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/core/random.h"
-#include "nla/core/messages.h"
+#include "nla/core/wire/messages.h"
 #include "tests/sim/schedule.h"
 #include "tests/sim/tasks.h"
 

@@ -1,7 +1,7 @@
 // The serial model: what every request of a schedule's program must be answered.
 //
 // It runs no agents. It is told when a rank asks and judges each answer, by the words of
-// nla/core/request.h alone: what was put is found on its own node at once and elsewhere after a
+// nla/core/wire/request.h alone: what was put is found on its own node at once and elsewhere after a
 // fence; a collective returns every member's part in rank order, and not before the parts exist; a
 // message arrives in order. Knows nothing of trees, links or time.
 #pragma once
@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "nla/core/request.h"
+#include "nla/core/wire/request.h"
 #include "tests/sim/schedule.h"
 
 namespace scela::sim {

@@ -14,8 +14,8 @@
 #include "cache/policy.h"
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
-#include "nla/core/events.h"
-#include "nla/core/job.h"
+#include "nla/core/tree/events.h"
+#include "nla/core/wire/job.h"
 
 namespace scela::sim {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nla/core/record.h"
+#include "nla/core/record/record.h"
 #include "tests/sim/fault_counts.h"
 #include "tests/sim/generate.h"
 #include "tests/sim/shrink.h"

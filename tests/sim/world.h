@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/core/random.h"
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 #include "tests/sim/network.h"
 #include "tests/sim/reference.h"
 #include "tests/sim/schedule.h"

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "nla/core/record.h"
+#include "nla/core/record/record.h"
 #include "tests/sim/generate.h"
 #include "tests/sim/payload.h"
 

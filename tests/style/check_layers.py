@@ -124,12 +124,12 @@ BAD_TREE = {
     "common/core/up.cpp": '#include "cache/store.h"\n',
     "cache/store.h": '#include "common/core/text.h"\n',
     "cache/net.cpp": "#include <boost/asio.hpp>\n#include <thread>\n#include <vector>\n#include <unistd.h>\n",
-    "nla/core/agent.h": '#include "common/core/text.h"\n#include "cache/store.h"\n',
+    "nla/core/tree/agent.h": '#include "common/core/text.h"\n#include "cache/store.h"\n',
     "nla/link/factory.h": "#pragma once\n",
     "nla/link/pair_link.h": '#include "nla/link/factory.h"\n',
-    "nla/shell.cpp": '#include "nla/link/pair_link.h"\n#include "nla/link/factory.h"\n#include "agent.h"\n',
+    "nla/process/shell.cpp": '#include "nla/link/pair_link.h"\n#include "nla/link/factory.h"\n#include "agent.h"\n',
     "nla/wait.h": "#include <boost/asio/steady_timer.hpp>\n",
-    "launcher/session.cpp": '#include "nla/core/agent.h"\n#include "tests/support/fake.h"\n',
+    "launcher/session.cpp": '#include "nla/core/tree/agent.h"\n#include "tests/support/fake.h"\n',
     "tests/support/fake.h": '#include "nla/link/pair_link.h"\n',
     "examples/hello.cpp": '#include "common/core/text.h"\n',
 }
@@ -141,8 +141,8 @@ EXPECTED = [
     "common/core/up.cpp:1: the plan has no arrow from common/core to cache",
     "examples/hello.cpp:1: examples see installed headers only",
     "launcher/session.cpp:2: a room includes a test's file",
-    "nla/shell.cpp:1: nla/link shows the others its factory.h only",
-    'nla/shell.cpp:3: "agent.h" is not a file of the tree',
+    "nla/process/shell.cpp:1: nla/link shows the others its factory.h only",
+    'nla/process/shell.cpp:3: "agent.h" is not a file of the tree',
     "nla/wait.h:1: Asio in a header",
 ]
 

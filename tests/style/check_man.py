@@ -104,14 +104,14 @@ def entries_of_page(roff):
 
 
 def check_variables(root):
-    table = set(VARIABLE.findall(tree.read(root, "hca/core/variables.h").split("kVariables[]")[1].split(";")[0]))
+    table = set(VARIABLE.findall(tree.read(root, "hca/core/wire/variables.h").split("kVariables[]")[1].split(";")[0]))
     known = table | {"SCELA_HCA"}
-    errors = [] if len(table) > 4 else ["hca/core/variables.h: no table that this check can see"]
+    errors = [] if len(table) > 4 else ["hca/core/wire/variables.h: no table that this check can see"]
     for path in tree.files(root, (".cpp", ".h", ".c")):
         if path.startswith(("hca/", "nla/", "launcher/", "examples/")):
             named = {name for text in re.findall(r'"(SCELA_HCA(?:_[A-Z_]*[A-Z])?)"', tree.read(root, path))
                      for name in [text]} - NO_VARIABLES
-            errors += [f"{path}: {name} is not in hca/core/variables.h" for name in sorted(named - known)]
+            errors += [f"{path}: {name} is not in hca/core/wire/variables.h" for name in sorted(named - known)]
     document = tree.read(root, "docs/hca.md").partition("\n## Environment\n")[2].partition("\n## ")[0]
     places = {"man/scela-hca.8.in": entries_of_page(tree.read(root, "man/scela-hca.8.in")),
               "docs/hca.md": {name for row in re.findall(r"^\| (`.*?`) \|", document, re.M) for name in VARIABLE.findall(row)}}
@@ -123,15 +123,15 @@ def check_variables(root):
 
 def check_channel_variables(root):
     """What settings.cpp knows is what the page has, and whatever the channel reads itself is known there."""
-    settings = tree.read(root, "comm-channel/settings.cpp")
+    settings = tree.read(root, "comm-channel/api/settings.cpp")
     others = re.search(r"kOthers\[\] = \{(.*?)\}", settings, re.S)
     known = set(re.findall(r'^    \{"([A-Z_]+)",', settings, re.M)) | set(re.findall(r'"([A-Z_]+)"', others.group(1) if others else ""))
     known = {"SCELA_CHANNEL_" + name for name in known}
-    errors = [] if len(known) > 2 else ["comm-channel/settings.cpp: no table that this check can see"]
+    errors = [] if len(known) > 2 else ["comm-channel/api/settings.cpp: no table that this check can see"]
     for path in tree.files(root, (".cpp", ".h")):
         if path.startswith("comm-channel/"):
             named = set(re.findall(r'"(SCELA_CHANNEL_[A-Z_]*[A-Z])"', tree.read(root, path)))
-            errors += [f"{path}: {name} is not in comm-channel/settings.cpp" for name in sorted(named - known)]
+            errors += [f"{path}: {name} is not in comm-channel/api/settings.cpp" for name in sorted(named - known)]
     page = set(re.findall(r"SCELA_CHANNEL_[A-Z_]*[A-Z]", tree.read(root, "man/scela_channel.3.in")))
     errors += [f"man/scela_channel.3.in: does not name {name}" for name in sorted(known - page)]
     errors += [f"man/scela_channel.3.in: {name} is no variable" for name in sorted(page - known)]
@@ -187,7 +187,7 @@ def self_test():
     if names_of_classes(header) != {"E", "one", "two", "S", "a", "b", "c", "C", "open", "wait", "kOne", "of", "V", "last"}:
         errors.append(f"of a header of classes were seen {names_of_classes(header)}")
     with tempfile.TemporaryDirectory() as folder:
-        planted = {"hca/core/variables.h": 'kVariables[] = {"SCELA_HCA_A", "SCELA_HCA_B", "SCELA_HCA_C", "SCELA_HCA_D", "SCELA_HCA_E"};',
+        planted = {"hca/core/wire/variables.h": 'kVariables[] = {"SCELA_HCA_A", "SCELA_HCA_B", "SCELA_HCA_C", "SCELA_HCA_D", "SCELA_HCA_E"};',
                    "hca/x.cpp": 'getenv("SCELA_HCA_SECRET"); getenv("SCELA_HCA_A");',
                    "man/scela-hca.8.in": ".TP\n.BR SCELA_HCA \", \" SCELA_HCA_A\n.TP\n.B SCELA_HCA_B\n.TP\n.B SCELA_HCA_C\n.TP\n"
                                          ".B SCELA_HCA_D\nnot SCELA_HCA_E\n.TP\n.B SCELA_HCA_OLD\n",
@@ -200,7 +200,7 @@ def self_test():
         if [one.split(": ")[0] for one in seen] != ["hca/x.cpp", "man/scela-hca.8.in", "man/scela-hca.8.in"]:
             errors.append(f"planted a variable that no table has, one without an entry and one that is none, found {seen}")
     with tempfile.TemporaryDirectory() as folder:
-        planted = {"comm-channel/settings.cpp": '    {"ONE", "", x},\n    {"TWO", "", x},\n    {"LOST", "", x},\nkOthers[] = {"THREE"};\n',
+        planted = {"comm-channel/api/settings.cpp": '    {"ONE", "", x},\n    {"TWO", "", x},\n    {"LOST", "", x},\nkOthers[] = {"THREE"};\n',
                    "comm-channel/x.cpp": 'getenv("SCELA_CHANNEL_THREE"); getenv("SCELA_CHANNEL_SECRET");',
                    "man/scela_channel.3.in": "SCELA_CHANNEL_ONE SCELA_CHANNEL_TWO SCELA_CHANNEL_THREE SCELA_CHANNEL_OLD SCELA_CHANNEL_"}
         for path, text in planted.items():
@@ -208,7 +208,7 @@ def self_test():
             with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
                 f.write(text)
         seen = [one.split(": ")[1] for one in check_channel_variables(folder)]
-        if seen != ["SCELA_CHANNEL_SECRET is not in comm-channel/settings.cpp", "does not name SCELA_CHANNEL_LOST",
+        if seen != ["SCELA_CHANNEL_SECRET is not in comm-channel/api/settings.cpp", "does not name SCELA_CHANNEL_LOST",
                     "SCELA_CHANNEL_OLD is no variable"]:
             errors.append(f"planted three faults of the channel's variables, found {seen}")
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 
 namespace scela::nla::testing {
 

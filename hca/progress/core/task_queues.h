@@ -1,6 +1,6 @@
 // Management queues for devices that have none. This state machine decides which requests are held,
 // what a queue waits for, what is released, and in which order everything completes. Its rules are
-// those of the adapter's own interpreter (hca/core/tasks.cpp); one suite of cases tests both
+// those of the adapter's own interpreter (hca/core/interp/tasks.cpp); one suite of cases tests both
 // (tests/verbs/tasks). DeviceTasks uses it.
 //
 // It knows no verbs, no memory and no threads. It asks a Host to act, and its caller reports what
@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "hca/core/values.h"
+#include "hca/core/wire/values.h"
 
 namespace scela::hca::progress {
 

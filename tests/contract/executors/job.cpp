@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "comm-channel/opening.h"
+#include "comm-channel/api/opening.h"
 
 namespace scela::collectives::test {
 

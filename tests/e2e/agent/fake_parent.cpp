@@ -17,8 +17,8 @@
 #include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
-#include "nla/core/link_frames.h"
-#include "nla/node_keys.h"
+#include "nla/core/wire/link_frames.h"
+#include "nla/link/node_keys.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {

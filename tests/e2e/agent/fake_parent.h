@@ -14,9 +14,9 @@
 
 #include "common/core/frame.h"
 #include "common/os/fd.h"
-#include "nla/core/job.h"
-#include "nla/core/link_frames.h"
-#include "nla/core/messages.h"
+#include "nla/core/wire/job.h"
+#include "nla/core/wire/link_frames.h"
+#include "nla/core/wire/messages.h"
 
 namespace scela::test {
 
@@ -51,7 +51,7 @@ class FakeParent {
     return found ? std::optional<M>(std::get<M>(*found)) : std::nullopt;
   }
   bool saw(std::string_view name) const;  // a message of this name, ever
-  // Returns the next frame about the link itself, if it is of this kind (nla/core/link_frames.h).
+  // Returns the next frame about the link itself, if it is of this kind (nla/core/wire/link_frames.h).
   std::optional<Frame> expect_link_frame(nla::LinkFrame kind);
 
   // Sends Start and SliceHosts, and waits for Ready: a tree of `nodes` nodes below this one, itself

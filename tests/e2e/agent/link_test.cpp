@@ -9,9 +9,9 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "nla/address.h"
+#include "nla/io/address.h"
 #include "nla/link/factory.h"
-#include "nla/node_keys.h"
+#include "nla/link/node_keys.h"
 #include "tests/e2e/agent/fake_parent.h"
 
 namespace link_test {

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/network_link.h"
-#include "comm-channel/operation.h"
+#include "comm-channel/engine/operation.h"
+#include "comm-channel/net/network_link.h"
 #include "common/os/fd.h"
 #include "tests/e2e/hca/verbs_program.h"
 

@@ -19,7 +19,7 @@
 #include "common/os/child.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
-#include "hca/core/bells.h"
+#include "hca/core/wire/bells.h"
 #include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/os/sealed_memory.h"
-#include "hca/core/messages.h"
+#include "hca/core/wire/messages.h"
 
 namespace scela::test {
 

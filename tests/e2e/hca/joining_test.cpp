@@ -1,4 +1,4 @@
-// An engine that was started without a job is told of one by its processes (hca/core/joining.h).
+// An engine that was started without a job is told of one by its processes (hca/core/wire/joining.h).
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
@@ -12,8 +12,8 @@
 #include <set>
 
 #include "common/core/text.h"
-#include "hca/core/address.h"
-#include "hca/core/joining.h"
+#include "hca/core/wire/address.h"
+#include "hca/core/wire/joining.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 #include "tests/support/output_of.h"

@@ -13,9 +13,9 @@
 #include <fstream>
 
 #include "common/core/text.h"
-#include "hca/core/host.h"
-#include "hca/engine/connection.h"
-#include "hca/engine/pools.h"
+#include "hca/core/model/host.h"
+#include "hca/engine/memory/pools.h"
+#include "hca/engine/net/connection.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 

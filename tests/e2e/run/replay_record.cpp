@@ -8,7 +8,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "nla/core/record.h"
+#include "nla/core/record/record.h"
 
 int main(int argc, char** argv) {
   int status = 0;

@@ -19,10 +19,10 @@
 #include "common/core/bytes.h"
 #include "common/core/frame.h"
 #include "common/core/text.h"
-#include "nla/core/link_frames.h"
-#include "nla/core/messages.h"
-#include "nla/core/remote_shell.h"
-#include "nla/core/request.h"
+#include "nla/core/tree/remote_shell.h"
+#include "nla/core/wire/link_frames.h"
+#include "nla/core/wire/messages.h"
+#include "nla/core/wire/request.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 usage: check_strangers.py LIBRARY ENGINE
 
-The greeting (hca/engine/peer_greeting.h) is made here a second time, from its description, over the TLS of openssl's
+The greeting (hca/engine/net/peer_greeting.h) is made here a second time, from its description, over the TLS of openssl's
 command line.
 """
 import hashlib

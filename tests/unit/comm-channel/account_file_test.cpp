@@ -1,5 +1,5 @@
 // Tests the file in which a rank reports the resources that it has used.
-#include "comm-channel/account_file.h"
+#include "comm-channel/api/account_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

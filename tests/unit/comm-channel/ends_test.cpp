@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/messenger.h"
-#include "comm-channel/opening.h"
+#include "comm-channel/api/opening.h"
+#include "comm-channel/engine/messenger.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
 namespace scela::channel::test::ends_test {

@@ -1,5 +1,5 @@
 // Tests that a copy to or from memory that does not exist returns an error and raises no signal.
-#include "comm-channel/guarded_copy.h"
+#include "comm-channel/engine/guarded_copy.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

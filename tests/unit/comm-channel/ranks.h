@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "comm-channel/messenger.h"
+#include "comm-channel/engine/messenger.h"
 
 namespace scela::channel::test {
 

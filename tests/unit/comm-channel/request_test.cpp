@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm-channel/api/opening.h"
 #include "comm-channel/include/scela/channel.h"
-#include "comm-channel/opening.h"
 #include "comm-channel/shm/factory.h"
 
 namespace scela::channel::request_test {

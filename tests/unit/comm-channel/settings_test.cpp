@@ -1,5 +1,5 @@
 // Tests how the environment sets the channel's options.
-#include "comm-channel/settings.h"
+#include "comm-channel/api/settings.h"
 
 #include <catch2/catch.hpp>
 #include <utility>

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm-channel/opening.h"
+#include "comm-channel/api/opening.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
 namespace scela::channel::test::threads_test {

@@ -1,10 +1,10 @@
-#include "hca/core/accounts.h"
+#include "hca/core/model/accounts.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string>
 
-#include "hca/core/watcher.h"
+#include "hca/core/model/watcher.h"
 #include "tests/unit/hca/fabric.h"
 
 namespace accounts_test {

@@ -1,4 +1,4 @@
-#include "hca/core/address.h"
+#include "hca/core/wire/address.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "hca/core/arena.h"
+#include "hca/core/model/arena.h"
 
 #include <catch2/catch.hpp>
 #include <map>

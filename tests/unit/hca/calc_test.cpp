@@ -1,6 +1,6 @@
 // Tests the arithmetic of the adapter: each operation on each type, and that it changes no other
 // bytes.
-#include "hca/core/calc.h"
+#include "hca/core/model/calc.h"
 
 #include <catch2/catch.hpp>
 #include <cstring>

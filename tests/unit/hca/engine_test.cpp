@@ -1,6 +1,6 @@
 // Tests messages between queue pairs of a node: which bytes arrive, which requests complete, and
 // with which status.
-#include "hca/core/engine.h"
+#include "hca/core/model/engine.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-// Explores how a process and its engine share out the parts of a message (hca/core/errands.h), in
+// Explores how a process and its engine share out the parts of a message (hca/core/model/errands.h), in
 // every order of their steps.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
 
-#include "hca/core/errands.h"
+#include "hca/core/model/errands.h"
 #include "tests/support/interleavings.h"
 
 namespace scela::hca::test::errands_interleavings_test {

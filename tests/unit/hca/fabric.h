@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/core/random.h"
-#include "hca/core/bells.h"
-#include "hca/core/engine.h"
+#include "hca/core/model/engine.h"
+#include "hca/core/wire/bells.h"
 
 namespace scela::hca::test {
 

@@ -1,4 +1,4 @@
-// Explores the steps that programs and their engine take without a lock (hca/core/bells.h,
+// Explores the steps that programs and their engine take without a lock (hca/core/wire/bells.h,
 // hca/library/sleepers.h), in every order. If a step is wrong on purpose, the exploration finds the
 // order in which a process sleeps for ever.
 //
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "hca/core/bells.h"
+#include "hca/core/wire/bells.h"
 #include "hca/library/sleepers.h"
 #include "tests/support/interleavings.h"
 

@@ -1,5 +1,5 @@
 // Tests that jobs of one user on a node have engines of their own.
-#include "hca/core/job_socket.h"
+#include "hca/core/wire/job_socket.h"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "hca/core/layout.h"
-#include "hca/core/messages.h"
+#include "hca/core/wire/layout.h"
+#include "hca/core/wire/messages.h"
 
 namespace scela::hca::test::model {
 

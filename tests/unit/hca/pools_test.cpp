@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "hca/core/calc.h"
+#include "hca/core/model/calc.h"
 #include "tests/unit/hca/nodes.h"
 
 namespace scela::hca::test::pools_test {

@@ -1,5 +1,5 @@
 // Compares the changes of a queue pair's state with those that the specification names.
-#include "hca/core/qp_states.h"
+#include "hca/core/model/qp_states.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "hca/core/engine.h"
+#include "hca/core/model/engine.h"
 #include "tests/unit/hca/pair.h"
 
 namespace scela::hca::test::queues_test {

@@ -1,5 +1,5 @@
 // Tests an engine that is never kinder than hardware, and one that commits faults on purpose.
-#include "hca/core/strictness.h"
+#include "hca/core/model/strictness.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // Tests the variables SCELA_HCA_... and the warnings about those that have no effect.
-#include "hca/core/variables.h"
+#include "hca/core/wire/variables.h"
 
 #include <catch2/catch.hpp>
 

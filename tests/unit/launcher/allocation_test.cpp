@@ -1,5 +1,5 @@
 // Tests which batch allocations the launcher reports as ignored.
-#include "launcher/core/allocation.h"
+#include "launcher/core/hosts/allocation.h"
 
 #include <catch2/catch.hpp>
 #include <map>

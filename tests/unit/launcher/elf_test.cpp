@@ -1,10 +1,10 @@
-#include "launcher/core/elf.h"
+#include "launcher/core/program/elf.h"
 
 #include <catch2/catch.hpp>
 
 #include "common/core/bytes.h"
 #include "common/core/random.h"
-#include "launcher/core/pmi_need.h"
+#include "launcher/core/program/pmi_need.h"
 #include "tests/support/elf_program.h"
 
 namespace elf_test {

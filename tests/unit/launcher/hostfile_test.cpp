@@ -1,4 +1,4 @@
-#include "launcher/core/hostfile.h"
+#include "launcher/core/hosts/hostfile.h"
 
 #include <catch2/catch.hpp>
 

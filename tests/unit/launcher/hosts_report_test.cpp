@@ -1,4 +1,4 @@
-#include "launcher/core/hosts_report.h"
+#include "launcher/core/report/hosts_report.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

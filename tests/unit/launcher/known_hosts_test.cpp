@@ -1,9 +1,9 @@
-#include "launcher/core/known_hosts.h"
+#include "launcher/core/ssh/known_hosts.h"
 
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
-#include "launcher/core/base64.h"
+#include "launcher/core/ssh/base64.h"
 #include "tests/support/ssh_keys.h"
 
 namespace known_hosts_test {

@@ -1,12 +1,12 @@
-#include "launcher/core/manual.h"
+#include "launcher/core/options/manual.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 #include <set>
 
-#include "launcher/core/option_table.h"
-#include "launcher/core/report.h"
+#include "launcher/core/options/option_table.h"
+#include "launcher/core/report/report.h"
 
 namespace manual_test {
 

@@ -1,4 +1,4 @@
-#include "launcher/core/mapping.h"
+#include "launcher/core/map/mapping.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "launcher/core/mpiexec_words.h"
+#include "launcher/core/options/mpiexec_words.h"
 
 #include <catch2/catch.hpp>
 

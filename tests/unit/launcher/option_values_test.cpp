@@ -1,4 +1,4 @@
-#include "launcher/core/option_values.h"
+#include "launcher/core/options/option_values.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
-#include "launcher/core/options.h"
+#include "launcher/core/options/options.h"
 
 #include <catch2/catch.hpp>
 
-#include "launcher/core/option_table.h"
+#include "launcher/core/options/option_table.h"
 
 namespace options_test {
 

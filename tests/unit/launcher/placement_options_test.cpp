@@ -1,4 +1,4 @@
-#include "launcher/core/placement_options.h"
+#include "launcher/core/options/placement_options.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "launcher/core/presentation.h"
+#include "launcher/core/report/presentation.h"
 
 #include <catch2/catch.hpp>
 

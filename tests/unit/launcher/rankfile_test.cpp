@@ -1,4 +1,4 @@
-#include "launcher/core/rankfile.h"
+#include "launcher/core/map/rankfile.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "launcher/core/report.h"
+#include "launcher/core/report/report.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <csignal>
 
-#include "launcher/core/report_text.h"
+#include "launcher/core/report/report_text.h"
 
 namespace report_test {
 

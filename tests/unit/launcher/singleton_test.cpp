@@ -1,4 +1,4 @@
-#include "launcher/core/singleton.h"
+#include "launcher/core/program/singleton.h"
 
 #include <catch2/catch.hpp>
 

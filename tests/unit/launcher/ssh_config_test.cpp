@@ -1,4 +1,4 @@
-#include "launcher/core/ssh_config.h"
+#include "launcher/core/ssh/ssh_config.h"
 
 #include <catch2/catch.hpp>
 #include <map>

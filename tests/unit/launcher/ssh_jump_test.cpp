@@ -1,4 +1,4 @@
-#include "launcher/core/ssh_jump.h"
+#include "launcher/core/ssh/ssh_jump.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "launcher/core/ssh_patterns.h"
+#include "launcher/core/ssh/ssh_patterns.h"
 
 #include <catch2/catch.hpp>
 

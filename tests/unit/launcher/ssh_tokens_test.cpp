@@ -1,4 +1,4 @@
-#include "launcher/core/ssh_tokens.h"
+#include "launcher/core/ssh/ssh_tokens.h"
 
 #include <catch2/catch.hpp>
 

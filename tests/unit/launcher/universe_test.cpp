@@ -1,4 +1,4 @@
-#include "launcher/core/universe.h"
+#include "launcher/core/options/universe.h"
 
 #include <catch2/catch.hpp>
 

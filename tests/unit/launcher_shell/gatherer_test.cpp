@@ -1,4 +1,4 @@
-#include "launcher/gatherer.h"
+#include "launcher/io/gatherer.h"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/growth.h"
+#include "launcher/spawn/growth.h"
 
 #include <catch2/catch.hpp>
 

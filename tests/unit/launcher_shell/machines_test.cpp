@@ -1,4 +1,4 @@
-#include "launcher/machines.h"
+#include "launcher/plan/machines.h"
 
 #include <catch2/catch.hpp>
 

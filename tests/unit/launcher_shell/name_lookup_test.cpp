@@ -1,4 +1,4 @@
-#include "launcher/name_lookup.h"
+#include "launcher/hosts/name_lookup.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

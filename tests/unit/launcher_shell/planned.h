@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/plan.h"
+#include "launcher/plan/plan.h"
 
 namespace scela::testing {
 

@@ -1,4 +1,4 @@
-#include "launcher/pmi_choice.h"
+#include "launcher/plan/pmi_choice.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

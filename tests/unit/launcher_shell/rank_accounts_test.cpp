@@ -1,5 +1,5 @@
 // What ranks have told of themselves, as --stats shows it.
-#include "launcher/rank_accounts.h"
+#include "launcher/report/rank_accounts.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

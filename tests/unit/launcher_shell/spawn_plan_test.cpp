@@ -1,4 +1,4 @@
-#include "launcher/spawn_plan.h"
+#include "launcher/spawn/spawn_plan.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "launcher/ssh_files.h"
+#include "launcher/hosts/ssh_files.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/core/text.h"
-#include "launcher/key_hash.h"
+#include "launcher/hosts/key_hash.h"
 #include "tests/support/ssh_keys.h"
 #include "tests/support/temporary_home.h"
 

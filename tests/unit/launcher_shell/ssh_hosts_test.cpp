@@ -1,11 +1,11 @@
-#include "launcher/ssh_hosts.h"
+#include "launcher/hosts/ssh_hosts.h"
 
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
-#include "launcher/ssh_files.h"
+#include "launcher/hosts/ssh_files.h"
 #include "tests/support/ssh_keys.h"
 #include "tests/support/temporary_home.h"
 

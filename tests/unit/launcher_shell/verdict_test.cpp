@@ -1,4 +1,4 @@
-#include "launcher/verdict.h"
+#include "launcher/report/verdict.h"
 
 #include <catch2/catch.hpp>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Tests that the accounts which ranks leave in files become lines of their agent's report.
-#include "nla/accounts.h"
+#include "nla/ranks/accounts.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -15,8 +15,8 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/private_dir.h"
-#include "nla/adoption.h"
-#include "nla/adoption_proof.h"
+#include "nla/adopt/adoption.h"
+#include "nla/adopt/adoption_proof.h"
 
 namespace adoption_door_test {
 

@@ -2,7 +2,7 @@
 // 13 nodes, which at degree 3 begins with 0 (1 (2), 3, 4).
 #include <catch2/catch.hpp>
 
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 #include "tests/support/tree_harness.h"
 
 namespace adoption_test {

@@ -1,4 +1,4 @@
-#include "nla/agent_file.h"
+#include "nla/process/agent_file.h"
 
 #include <sys/utsname.h>
 #include <unistd.h>

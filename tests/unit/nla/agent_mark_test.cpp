@@ -1,5 +1,5 @@
 // Tests which processes are agents: those that show a mark which only the job's agents can make.
-#include "nla/agent_mark.h"
+#include "nla/guard/agent_mark.h"
 
 #include <sys/wait.h>
 
@@ -7,7 +7,7 @@
 
 #include "common/os/child.h"
 #include "common/os/process_tree.h"
-#include "nla/core/link_frames.h"
+#include "nla/core/wire/link_frames.h"
 #include "tests/support/eventually.h"
 #include "tests/unit/os/child_run.h"
 

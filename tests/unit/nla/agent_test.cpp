@@ -1,4 +1,4 @@
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "nla/core/attributes.h"
+#include "nla/core/kvs/attributes.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "nla/capacity.h"
+#include "nla/io/capacity.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 
 namespace scela::nla::testing {
 

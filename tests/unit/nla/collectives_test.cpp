@@ -1,8 +1,8 @@
-#include "nla/core/collectives.h"
+#include "nla/core/kvs/collectives.h"
 
 #include <catch2/catch.hpp>
 
-#include "nla/core/records.h"
+#include "nla/core/kvs/records.h"
 #include "tests/unit/nla/chain.h"
 
 namespace collectives_test {

@@ -1,4 +1,4 @@
-#include "nla/core/contact.h"
+#include "nla/core/wire/contact.h"
 
 #include <catch2/catch.hpp>
 

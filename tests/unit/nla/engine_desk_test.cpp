@@ -1,5 +1,5 @@
 // Tests how the agents of a job find the adapter engines of each other's nodes.
-#include "nla/core/engine_desk.h"
+#include "nla/core/pmix/engine_desk.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

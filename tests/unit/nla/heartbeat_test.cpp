@@ -1,4 +1,4 @@
-#include "nla/core/heartbeat.h"
+#include "nla/core/tree/heartbeat.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,7 +5,7 @@
 
 #include "cache/policy.h"
 #include "common/core/text.h"
-#include "nla/core/budget.h"
+#include "nla/core/kvs/budget.h"
 #include "tests/unit/nla/chain.h"
 
 namespace hostile_child_test {

@@ -1,4 +1,4 @@
-#include "nla/core/job.h"
+#include "nla/core/wire/job.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

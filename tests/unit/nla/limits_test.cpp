@@ -9,7 +9,7 @@
 
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
-#include "nla/rank_starter.h"
+#include "nla/ranks/rank_starter.h"
 #include "nla/spawn/factory.h"
 
 namespace limits_test {

@@ -9,8 +9,8 @@
 
 #include "common/core/bytes.h"
 #include "common/core/random.h"
+#include "nla/io/read_buffer.h"
 #include "nla/link/factory.h"
-#include "nla/read_buffer.h"
 
 namespace link_change_test {
 

@@ -1,8 +1,8 @@
-#include "nla/core/link_frames.h"
+#include "nla/core/wire/link_frames.h"
 
 #include <catch2/catch.hpp>
 
-#include "nla/core/messages.h"
+#include "nla/core/wire/messages.h"
 
 namespace link_frames_test {
 

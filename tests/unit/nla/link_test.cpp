@@ -7,8 +7,8 @@
 
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "nla/io/read_buffer.h"
 #include "nla/link/factory.h"
-#include "nla/read_buffer.h"
 
 namespace link_test {
 

@@ -1,4 +1,4 @@
-// Tests the command of nla/core/remote_shell.h under every shell of this machine that may be a
+// Tests the command of nla/core/tree/remote_shell.h under every shell of this machine that may be a
 // user's login shell, with scripts in the agent's place.
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "common/core/text.h"
 #include "common/os/child.h"
-#include "nla/core/remote_shell.h"
+#include "nla/core/tree/remote_shell.h"
 #include "tests/support/temporary_home.h"
 
 namespace login_shells_test {

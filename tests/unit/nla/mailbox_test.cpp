@@ -1,5 +1,5 @@
 // Tests messages that come in pieces, at the agent of their destination.
-#include "nla/core/mailbox.h"
+#include "nla/core/kvs/mailbox.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "nla/core/messages.h"
+#include "nla/core/wire/messages.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "nla/core/names.h"
+#include "nla/core/kvs/names.h"
 
 #include <catch2/catch.hpp>
 

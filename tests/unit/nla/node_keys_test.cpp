@@ -1,5 +1,5 @@
 // Tests which nodes have which node's key.
-#include "nla/node_keys.h"
+#include "nla/link/node_keys.h"
 
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,5 +1,5 @@
 // Tests pieces of a fence in fewer bytes, and what a neighbour can do with that.
-#include "nla/core/packing.h"
+#include "nla/core/wire/packing.h"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -1,4 +1,4 @@
-#include "nla/core/pmix_copies.h"
+#include "nla/core/pmix/pmix_copies.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/core/bytes.h"
-#include "nla/core/request.h"
+#include "nla/core/wire/request.h"
 #include "tests/support/tree_harness.h"
 
 namespace pmix_copies_test {

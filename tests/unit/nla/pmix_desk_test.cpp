@@ -1,4 +1,4 @@
-#include "nla/core/pmix_desk.h"
+#include "nla/core/pmix/pmix_desk.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
-#include "nla/core/names.h"
+#include "nla/core/kvs/names.h"
 #include "tests/unit/nla/pmix_nodes.h"
 
 namespace pmix_desk_test {

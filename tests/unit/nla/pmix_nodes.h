@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "nla/core/pmix_desk.h"
+#include "nla/core/pmix/pmix_desk.h"
 #include "tests/support/tree_harness.h"
 
 namespace scela::nla::testing {

@@ -1,4 +1,4 @@
-#include "nla/core/pmix_watch.h"
+#include "nla/core/pmix/pmix_watch.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Tests visitors of the port of a node's ranks, and which process a connection belongs to.
-#include "nla/rank_door.h"
+#include "nla/ranks/rank_door.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "nla/core/record.h"
+#include "nla/core/record/record.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/core/text.h"
-#include "nla/core/engine_desk.h"
+#include "nla/core/pmix/engine_desk.h"
 #include "tests/unit/nla/samples.h"
 
 namespace record_test {

@@ -1,4 +1,4 @@
-#include "nla/core/remote_shell.h"
+#include "nla/core/tree/remote_shell.h"
 
 #include <catch2/catch.hpp>
 

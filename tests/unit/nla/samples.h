@@ -6,8 +6,8 @@
 #include <string>
 
 #include "common/core/random.h"
-#include "nla/core/job.h"
-#include "nla/core/messages.h"
+#include "nla/core/wire/job.h"
+#include "nla/core/wire/messages.h"
 
 namespace scela::nla::samples {
 

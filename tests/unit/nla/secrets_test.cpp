@@ -6,7 +6,7 @@
 
 #include "common/os/asio.h"
 #include "nla/link/factory.h"
-#include "nla/node_keys.h"
+#include "nla/link/node_keys.h"
 #include "tests/support/given_back.h"
 
 namespace {

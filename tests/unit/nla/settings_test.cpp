@@ -1,4 +1,4 @@
-#include "nla/settings.h"
+#include "nla/io/settings.h"
 
 #include <catch2/catch.hpp>
 

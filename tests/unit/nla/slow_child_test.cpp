@@ -1,7 +1,7 @@
 // A child that takes long to answer keeps its node, not the nodes below it.
 #include <catch2/catch.hpp>
 
-#include "nla/core/agent.h"
+#include "nla/core/tree/agent.h"
 
 namespace slow_child_test {
 

@@ -1,4 +1,4 @@
-#include "nla/core/spawns.h"
+#include "nla/core/kvs/spawns.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
-#include "nla/core/agent.h"
-#include "nla/core/budget.h"
+#include "nla/core/kvs/budget.h"
+#include "nla/core/tree/agent.h"
 #include "tests/support/tree_harness.h"
 
 namespace tags_test {

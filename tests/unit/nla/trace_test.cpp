@@ -1,11 +1,11 @@
-#include "nla/trace.h"
+#include "nla/io/trace.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "common/core/frame.h"
-#include "nla/constants.h"
+#include "nla/io/constants.h"
 
 namespace trace_test {
 

@@ -1,4 +1,4 @@
-#include "comm-channel/core/completion_looks.h"
+#include "comm-channel/core/protocol/completion_looks.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Tests step by step what a process does about its connections (connection.h). The explorer tests
 // orders of events.
-#include "comm-channel/core/connection.h"
+#include "comm-channel/core/connect/connection.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Compares sets of contexts with a set that holds the same numbers one by one.
-#include "comm-channel/core/context_set.h"
+#include "comm-channel/core/match/context_set.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 // message finds no buffer, or is never sent.
 //
 // SCELA_FLOW_OPERATIONS=N in the environment sends N messages in each run.
-#include "comm-channel/core/flow.h"
+#include "comm-channel/core/protocol/flow.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "comm-channel/core/give_ups.h"
+#include "comm-channel/core/connect/give_ups.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,5 +1,5 @@
 // Tests the messages that processes exchange about connections (handshake.h).
-#include "comm-channel/core/handshake.h"
+#include "comm-channel/core/connect/handshake.h"
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm-channel/core/matching.h"
+#include "comm-channel/core/match/matching.h"
 #include "common/core/random.h"
 
 namespace scela::channel::matching_model_test {

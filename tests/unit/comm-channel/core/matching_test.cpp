@@ -1,4 +1,4 @@
-#include "comm-channel/core/matching.h"
+#include "comm-channel/core/match/matching.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

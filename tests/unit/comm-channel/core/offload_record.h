@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm-channel/core/matching.h"
+#include "comm-channel/core/match/matching.h"
 
 namespace scela::channel::test {
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/core/offload_receiver.h"
-#include "comm-channel/core/offload_sender.h"
+#include "comm-channel/core/protocol/offload_receiver.h"
+#include "comm-channel/core/protocol/offload_sender.h"
 #include "common/core/random.h"
 #include "tests/unit/comm-channel/core/offload_record.h"
 

@@ -1,4 +1,4 @@
-#include "comm-channel/core/registration_map.h"
+#include "comm-channel/core/protocol/registration_map.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // Runs one transfer between two sides through every order in which messages come, operations end,
 // and one side dies. Each step is checked: it must not touch a buffer that the program owns by
 // then.
-#include "comm-channel/core/rendezvous.h"
+#include "comm-channel/core/protocol/rendezvous.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm-channel/core/numbers.h"
+#include "comm-channel/core/protocol/numbers.h"
 
 namespace scela::channel::rendezvous_test {
 namespace {

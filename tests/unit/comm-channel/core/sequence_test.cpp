@@ -1,4 +1,4 @@
-#include "comm-channel/core/sequence.h"
+#include "comm-channel/core/protocol/sequence.h"
 
 #include <catch2/catch.hpp>
 #include <deque>

@@ -1,5 +1,5 @@
 // Tests how the bytes of large messages are shared among ports.
-#include "comm-channel/core/stripes.h"
+#include "comm-channel/core/protocol/stripes.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "comm-channel/core/wire.h"
+#include "comm-channel/core/protocol/wire.h"
 
 #include <array>
 #include <catch2/catch.hpp>

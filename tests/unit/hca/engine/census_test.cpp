@@ -1,5 +1,5 @@
 // Tests how the engines of this node are found.
-#include "hca/engine/census.h"
+#include "hca/engine/daemon/census.h"
 
 #include <catch2/catch.hpp>
 

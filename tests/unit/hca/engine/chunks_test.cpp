@@ -1,4 +1,4 @@
-#include "hca/engine/chunks.h"
+#include "hca/engine/memory/chunks.h"
 
 #include <unistd.h>
 

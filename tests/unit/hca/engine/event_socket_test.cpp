@@ -1,4 +1,4 @@
-#include "hca/engine/event_socket.h"
+#include "hca/engine/io/event_socket.h"
 
 #include <sys/socket.h>
 

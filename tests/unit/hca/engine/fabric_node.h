@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/os/clock.h"
-#include "hca/engine/fabric.h"
+#include "hca/engine/net/fabric.h"
 #include "tests/support/eventually.h"
 
 namespace scela::hca::testing {

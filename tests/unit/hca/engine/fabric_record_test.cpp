@@ -1,4 +1,4 @@
-#include "hca/engine/fabric_record.h"
+#include "hca/engine/net/fabric_record.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "hca/core/address.h"
-#include "hca/engine/peer_link.h"
+#include "hca/core/wire/address.h"
+#include "hca/engine/net/peer_link.h"
 
 namespace fabric_record_test {
 

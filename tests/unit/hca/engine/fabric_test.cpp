@@ -1,6 +1,6 @@
 // Tests the connections of two and three nodes in one process: which node connects, which
 // connection stays, and what is lost with one.
-#include "hca/engine/fabric.h"
+#include "hca/engine/net/fabric.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

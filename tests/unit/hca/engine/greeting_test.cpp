@@ -5,7 +5,7 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
-#include "hca/engine/peer.h"
+#include "hca/engine/net/peer.h"
 
 namespace greeting_test {
 

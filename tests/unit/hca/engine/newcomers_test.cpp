@@ -1,5 +1,5 @@
 // Tests that connections that say nothing delay no other connection, and keep no engine alive.
-#include "hca/engine/newcomers.h"
+#include "hca/engine/net/newcomers.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/os/syscall.h"
-#include "hca/engine/server.h"
+#include "hca/engine/daemon/server.h"
 
 namespace newcomers_test {
 

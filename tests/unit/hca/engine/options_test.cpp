@@ -1,4 +1,4 @@
-#include "hca/engine/options.h"
+#include "hca/engine/daemon/options.h"
 
 #include <catch2/catch.hpp>
 #include <vector>

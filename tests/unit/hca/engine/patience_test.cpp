@@ -1,4 +1,4 @@
-#include "hca/engine/patience.h"
+#include "hca/engine/io/patience.h"
 
 #include <catch2/catch.hpp>
 

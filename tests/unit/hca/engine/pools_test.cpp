@@ -1,4 +1,4 @@
-#include "hca/engine/pools.h"
+#include "hca/engine/memory/pools.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include <fstream>
 #include <string>
 
-#include "hca/engine/guarded_copy.h"
-#include "hca/engine/machine.h"
+#include "hca/engine/daemon/machine.h"
+#include "hca/engine/memory/guarded_copy.h"
 
 namespace pools_test {
 

@@ -1,4 +1,4 @@
-#include "hca/engine/process_memory.h"
+#include "hca/engine/memory/process_memory.h"
 
 #include <signal.h>
 #include <sys/mman.h>

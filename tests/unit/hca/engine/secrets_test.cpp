@@ -7,8 +7,8 @@
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/os/syscall.h"
-#include "hca/engine/fabric.h"
-#include "hca/engine/peer_greeting.h"
+#include "hca/engine/net/fabric.h"
+#include "hca/engine/net/peer_greeting.h"
 #include "tests/support/given_back.h"
 #include "tests/unit/hca/engine/fabric_node.h"
 

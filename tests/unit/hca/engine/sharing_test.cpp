@@ -1,6 +1,6 @@
 // Tests copies that a process shares with the engine. The engine's side runs here, and the
 // library's side in children.
-#include "hca/engine/sharing.h"
+#include "hca/engine/daemon/sharing.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "hca/core/errands.h"
+#include "hca/core/model/errands.h"
 #include "hca/library/helper.h"
 #include "tests/support/eventually.h"
 

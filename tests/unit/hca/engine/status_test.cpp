@@ -1,4 +1,4 @@
-#include "hca/engine/status.h"
+#include "hca/engine/daemon/status.h"
 
 #include <sys/prctl.h>
 #include <unistd.h>

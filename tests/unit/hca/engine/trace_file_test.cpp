@@ -1,4 +1,4 @@
-#include "hca/engine/trace_file.h"
+#include "hca/engine/daemon/trace_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,0 +1,516 @@
+#include "comm-channel/include/scela/channel.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/api/account_file.h"
+#include "comm-channel/api/opening.h"
+#include "comm-channel/api/progress.h"
+#include "comm-channel/api/settings.h"
+#include "comm-channel/bootstrap/bootstrap.h"
+#include "comm-channel/engine/error_words.h"
+#include "comm-channel/include/inside.h"
+#include "common/core/text.h"
+#include "common/os/affinity.h"
+
+namespace scela::channel {
+
+namespace {
+
+ChannelError told(Code code, std::string words, int peer = -1) {
+  return {code, peer, std::make_shared<const std::string>(std::move(words))};
+}
+
+// The operation behind a request that was sent at once. It is never destroyed, since requests may
+// outlive their channel and everything else.
+Operation& sent_at_once() {
+  static Operation& sent = *[] {
+    auto* const one = new Operation;
+    one->is_send = true;
+    one->everybodys = true;
+    one->phase = Phase::complete;
+    return one;
+  }();
+  return sent;
+}
+
+// The operation of a child process (fork) that uses its parent's channel.
+Operation& of_child() {
+  static Operation& failed = *[] {
+    auto* const one = new Operation;
+    one->everybodys = true;
+    one->phase = Phase::complete;
+    one->status.error = error_of_child();
+    return one;
+  }();
+  return failed;
+}
+
+template <class Byte>
+bool is_buffer(std::span<Byte> bytes) {
+  return bytes.data() != nullptr || bytes.empty();
+}
+
+}  // namespace
+
+struct Channel::State {
+  State(Options chosen, World whose, std::unique_ptr<Bootstrap> joined, Links links)
+      : options(std::move(chosen)),
+        own_world(std::move(whose)),
+        bootstrap(std::move(joined)),
+        progress(own_world, options, std::move(links)) {
+    if (const shm::NodeLink* const node = progress.messenger().node())
+      options.eager_shm = std::min(options.eager_shm, node->most());
+  }
+  static std::unique_ptr<Channel> channel(std::unique_ptr<State> state) {
+    return std::unique_ptr<Channel>(new Channel(std::move(state), true));
+  }
+
+  const World& world() const { return own_world; }
+
+  // Returns no error if the arguments are valid.
+  ChannelError wrong_send(int peer, int tag, std::span<const std::byte> bytes = {}) const {
+    if (peer < 0 || peer >= world().size)
+      return told(Code::argument,
+                  cat("send to rank ", peer, ": there are ranks 0 to ", world().size - 1), peer);
+    if (tag < 0)
+      return told(Code::argument,
+                  cat("send to rank ", peer, " with tag ", tag, ": tags are 0 to ", kMaxTag), peer);
+    if (!is_buffer(bytes))
+      return told(Code::argument,
+                  cat("send ", bytes.size(), " bytes to rank ", peer, ": their address is null"),
+                  peer);
+    return {};
+  }
+  // Returns whether the arguments are valid and this is no child process (fork).
+  bool can_send(int peer, int tag, std::span<const std::byte> bytes) const {
+    return peer >= 0 && peer < world().size && tag >= 0 && is_buffer(bytes) && !progress.is_copy();
+  }
+  bool can_receive(int source, int tag, std::span<std::byte> bytes) const {
+    return source >= 0 && source < world().size && tag >= 0 && is_buffer(bytes) &&
+           !progress.is_copy();
+  }
+  ChannelError wrong_receive(int source, int tag, std::span<const std::byte> bytes = {}) const {
+    if (source != kAnySource && (source < 0 || source >= world().size))
+      return told(Code::argument,
+                  cat("receive from rank ", source, ": there are ranks 0 to ", world().size - 1),
+                  source);
+    if (tag != kAnyTag && tag < 0)
+      return told(Code::argument, cat("receive with tag ", tag, ": tags are 0 to ", kMaxTag),
+                  source);
+    if (!is_buffer(bytes))
+      return told(Code::argument,
+                  cat("receive ", bytes.size(), " bytes with tag ", tag, ": their address is null"),
+                  source);
+    return {};
+  }
+
+  enum class Begin : unsigned char { now, later };
+
+  // Returns true if the message was sent and nothing is left to wait for.
+  bool send_at_once(int peer, int tag, std::span<const std::byte> bytes, Context context) {
+    return can_send(peer, tag, bytes) && progress.with([&](Messenger& messenger) {
+      return messenger.send_at_once(peer, tag, bytes, context);
+    });
+  }
+
+  Operation& send(int peer, int tag, std::span<const std::byte> bytes, Context context,
+                  bool synchronous, Begin when) {
+    if (progress.is_copy()) return of_child();
+    ChannelError wrong = wrong_send(peer, tag, bytes);
+    return progress.with([&](Messenger& messenger) -> Operation& {
+      Operation& operation = messenger.send_operation(peer, tag, bytes, context);
+      operation.progress = &progress;
+      operation.synchronous = synchronous;
+      return begin(messenger, operation, std::move(wrong), when);
+    });
+  }
+  Operation& receive(int source, int tag, std::span<std::byte> bytes, Context context, Begin when) {
+    const bool simple = when == Begin::now && can_receive(source, tag, bytes);
+    if (!simple && progress.is_copy()) return of_child();
+    return progress.with([&](Messenger& messenger) -> Operation& {
+      Operation& operation = messenger.receive_operation(source, tag, bytes, context);
+      operation.progress = &progress;
+      if (!simple) [[unlikely]]
+        return begin(messenger, operation, wrong_receive(source, tag, bytes), when);
+      messenger.begin(operation);
+      return operation;
+    });
+  }
+  // The operation must be complete, and the channel open.
+  void release(Operation& operation) {
+    progress.with([&](Messenger& messenger) { messenger.release(operation); });
+  }
+  static Operation& begin(Messenger& messenger, Operation& operation, ChannelError wrong,
+                          Begin when) {
+    operation.persistent = when == Begin::later;
+    operation.invalid = static_cast<bool>(wrong);
+    operation.status = {};
+    if (wrong) {
+      operation.status.error = std::move(wrong);
+      operation.phase = Phase::complete;
+    } else if (when == Begin::now) {
+      messenger.begin(operation);
+    }
+    return operation;
+  }
+
+  Options options;
+  const World own_world;
+  std::unique_ptr<Bootstrap> bootstrap;  // null: the links came without
+  std::atomic<Context> next_reserved = 0x8000'0000;
+  std::shared_ptr<void> kept_for_user;  // Inside::kept_for
+  std::atomic<bool> is_closed = false;
+  Progress progress;
+};
+
+struct ProbedMessage::State {
+  std::shared_ptr<Progress> progress;
+  Unexpected* kept = nullptr;
+  Status status;
+};
+
+ProbedMessage::ProbedMessage(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ProbedMessage::ProbedMessage(ProbedMessage&&) noexcept = default;
+ProbedMessage& ProbedMessage::operator=(ProbedMessage&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+ProbedMessage::~ProbedMessage() {
+  if (state_ && state_->kept != nullptr && !state_->progress->is_copy())
+    state_->progress->with([&](Messenger& messenger) { messenger.drop(*state_->kept); });
+}
+const Status& ProbedMessage::status() const {
+  static const Status nothing;
+  return state_ ? state_->status : nothing;
+}
+
+Channel::Channel(std::shared_ptr<State> state, bool closes)
+    : state_(std::move(state)), closes_(closes) {}
+
+std::unique_ptr<Channel> Inside::share(Channel& channel) {
+  return std::unique_ptr<Channel>(new Channel(channel.state_, false));
+}
+std::shared_ptr<void>& Inside::kept_for(Channel& channel) {
+  return channel.state_->kept_for_user;
+}
+bool Inside::is_closed(const Channel& channel) {
+  return channel.state_->is_closed.load(std::memory_order_relaxed);
+}
+
+namespace {
+
+// The longest wait for others to close: they may never look again, since they compute or hang.
+constexpr std::chrono::seconds kFarewell{2};
+
+// A process opens one channel at a time, since a launcher's server talks to one party in each
+// process.
+std::atomic<bool> is_open{false};
+
+Channel::Opened already_open() {
+  return {nullptr, told(Code::argument,
+                        "open the channel: this process has one already (give its parts contexts "
+                        "of that one, or close it first)")};
+}
+
+}  // namespace
+
+// Messages that were sent go first, since others may wait for them. Then the others are told to
+// send no more.
+Channel::~Channel() {
+  if (!closes_ && !state_->progress.is_copy()) return;
+  if (state_->progress.is_copy()) {
+    // A child process (fork) must not destroy what belongs to its parent.
+    static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
+    return;
+  }
+  state_->is_closed.store(true, std::memory_order_relaxed);
+  state_->progress.wait_until([](Messenger& messenger) { return messenger.end_requests(); }, {});
+  state_->progress.with([](Messenger& messenger) { messenger.finish(); });
+  const auto all_gone = [](Messenger& messenger, bool blocked) {
+    return !blocked && (messenger.network() == nullptr || messenger.network()->idle());
+  };
+  state_->progress.wait_until(
+      [&](Messenger& messenger) { return all_gone(messenger, messenger.owes()); }, {});
+  // A peer that does not answer for so long need not know about channels. It has mostly ended:
+  // nothing reports a rank that ends well.
+  state_->progress.wait_until(
+      [&](Messenger& messenger) { return all_gone(messenger, messenger.blocked()); },
+      std::chrono::seconds(state_->options.unreachable_after));
+  std::vector<PeerAccounts> peers;
+  for (int peer = 0; peer < size(); ++peer)
+    peers.push_back(accounts(peer));
+  leave_account(accounts(), peers);  // while it has its connections
+  state_->progress.wait_until(
+      [](Messenger& messenger) {
+        return messenger.network() == nullptr || messenger.network()->leave();
+      },
+      kFarewell);
+  const std::size_t left =
+      state_->progress.with([](Messenger& messenger) { return messenger.close(); });
+  if (std::exchange(state_->bootstrap, nullptr)) is_open = false;
+  if (left != 0) state_->progress.keep(state_, left);
+}
+
+namespace {
+
+Channel::Opened open_first(Options options) {
+  const auto failed = [](const Error& why) {
+    return Channel::Opened{nullptr, told(Code::device, why.text())};
+  };
+  auto bootstrap = Bootstrap::join();
+  if (!bootstrap) return failed(bootstrap.error());
+  auto links = open_links(**bootstrap, options);
+  if (!links) return failed(links.error());
+  World world = (*bootstrap)->world();
+  return {Channel::State::channel(std::make_unique<Channel::State>(
+              std::move(options), std::move(world), std::move(*bootstrap), std::move(*links))),
+          {}};
+}
+
+}  // namespace
+
+Channel::Opened Channel::open(const Options& options) {
+  std::vector<const char*> environment;
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    environment.push_back(*word);
+  Result<Options> chosen = overruled(options, environment);
+  if (!chosen) return {nullptr, told(Code::argument, chosen.error().text())};
+  if (is_open.exchange(true)) return already_open();
+  Opened opened = open_first(std::move(*chosen));
+  if (!opened.channel) is_open = false;
+  return opened;
+}
+
+std::unique_ptr<Channel> channel_over(World world, const Options& options, Links links) {
+  return Channel::State::channel(std::make_unique<Channel::State>(
+      options, std::move(world), std::unique_ptr<Bootstrap>(), std::move(links)));
+}
+
+int Channel::rank() const {
+  return state_->world().rank;
+}
+int Channel::size() const {
+  return state_->world().size;
+}
+int Channel::node() const {
+  return state_->world().node();
+}
+int Channel::nodes() const {
+  return state_->world().nodes;
+}
+int Channel::node_of(int rank) const {
+  return rank < 0 || rank >= size() ? -1 : state_->world().node_of[static_cast<std::size_t>(rank)];
+}
+std::vector<std::vector<int>> Channel::processors_of_node() const {
+  std::vector<std::vector<int>> processors;
+  state_->progress.with([&](Messenger& messenger) {
+    const shm::NodeLink* const link = messenger.node();
+    for (std::uint32_t rank = 0; link != nullptr && rank < link->ranks(); ++rank)
+      processors.push_back(link->processors_of(rank));
+  });
+  if (processors.empty()) processors.push_back(allowed_cpus());  // alone there
+  return processors;
+}
+
+Request Channel::isend(int peer, int tag, std::span<const std::byte> bytes, Context context) {
+  if (state_->send_at_once(peer, tag, bytes, context)) return Request(&sent_at_once());
+  return Request(&state_->send(peer, tag, bytes, context, false, State::Begin::now));
+}
+Request Channel::issend(int peer, int tag, std::span<const std::byte> bytes, Context context) {
+  return Request(&state_->send(peer, tag, bytes, context, true, State::Begin::now));
+}
+Request Channel::irecv(int source, int tag, std::span<std::byte> bytes, Context context) {
+  return Request(&state_->receive(source, tag, bytes, context, State::Begin::now));
+}
+Request Channel::send_init(int peer, int tag, std::span<const std::byte> bytes, Context context) {
+  return Request(&state_->send(peer, tag, bytes, context, false, State::Begin::later));
+}
+Request Channel::recv_init(int source, int tag, std::span<std::byte> bytes, Context context) {
+  return Request(&state_->receive(source, tag, bytes, context, State::Begin::later));
+}
+
+Status Channel::send(int peer, int tag, std::span<const std::byte> bytes, Context context) {
+  if (state_->send_at_once(peer, tag, bytes, context)) return {};
+  return Request(&state_->send(peer, tag, bytes, context, false, State::Begin::now)).wait();
+}
+
+Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context context,
+                     Limit limit) {
+  Request request = irecv(source, tag, bytes, context);
+  if (request.operation_->everybodys) return request.operation_->status;
+  const bool is_complete = request.completes(limit);
+  // If source and tag are known to the caller, the status need not be loaded.
+  const Status& got = request.operation_->status;
+  if (is_complete && source != kAnySource && tag != kAnyTag && !got.error) [[likely]] {
+    const std::size_t length = got.bytes;
+    state_->release(*std::exchange(request.operation_, nullptr));
+    return {source, tag, length, {}};
+  }
+  Status status = request.wait(std::chrono::nanoseconds(0));
+  if (status.error.code != Code::timed_out || request.cancel()) return status;
+  // The message is on its way, or the sender has to say whether it is.
+  Status last = request.wait();
+  return last.error.code == Code::cancelled ? status : last;
+}
+
+namespace {
+
+Status status_of(const Unexpected& message) {
+  Status status;
+  status.source = message.envelope.source;
+  status.tag = message.envelope.tag;
+  status.bytes = message.envelope.length;
+  return status;
+}
+
+// Returns no error if a message of the source may come yet.
+ChannelError nobody_comes(Messenger& messenger, int source) {
+  if (source == kAnySource)
+    return messenger.nobody_left() ? Messenger::error_of_solitude() : ChannelError();
+  messenger.probed_in_vain(source);
+  return messenger.has_ended(source) ? messenger.peer_ended(source) : ChannelError();
+}
+
+Pattern pattern_of(int source, int tag, Context context) {
+  return {context, source == kAnySource ? kAny : source, tag == kAnyTag ? kAny : tag};
+}
+
+}  // namespace
+
+std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
+  if (state_->wrong_receive(source, tag))
+    return Status{-1, -1, 0, state_->wrong_receive(source, tag)};
+  if (state_->progress.is_copy()) return Status{-1, -1, 0, error_of_child()};
+  return state_->progress.with([&](Messenger& messenger) -> std::optional<Status> {
+    state_->progress.poll();
+    const Unexpected* const message = messenger.probe(pattern_of(source, tag, context));
+    if (message != nullptr) return status_of(*message);
+    if (ChannelError gone = nobody_comes(messenger, source)) return Status{-1, -1, 0, gone};
+    return std::nullopt;
+  });
+}
+
+Status Channel::probe(int source, int tag, Context context, Limit limit) {
+  if (ChannelError wrong = state_->wrong_receive(source, tag)) return {-1, -1, 0, std::move(wrong)};
+  if (state_->progress.is_copy()) return {-1, -1, 0, error_of_child()};
+  Status status;
+  const bool found = state_->progress.wait_until(
+      [&](Messenger& messenger) {
+        if (const Unexpected* const message = messenger.probe(pattern_of(source, tag, context))) {
+          status = status_of(*message);
+          return true;
+        }
+        status.error = nobody_comes(messenger, source);
+        return static_cast<bool>(status.error);
+      },
+      limit);
+  if (!found)
+    status.error =
+        error_with(Code::timed_out, source, tried_to("probe", pattern_of(source, tag, context)));
+  return status;
+}
+
+std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context context) {
+  auto state = std::make_unique<ProbedMessage::State>();
+  state->status.error = state_->wrong_receive(source, tag);
+  if (state_->progress.is_copy()) state->status.error = error_of_child();
+  if (state->status.error) return ProbedMessage(std::move(state));
+  return state_->progress.with([&](Messenger& messenger) -> std::optional<ProbedMessage> {
+    state_->progress.poll();
+    state->progress = {state_, &state_->progress};
+    state->kept = messenger.take(pattern_of(source, tag, context));
+    if (state->kept != nullptr)
+      state->status = status_of(*state->kept);
+    else
+      state->status.error = nobody_comes(messenger, source);
+    if (state->kept == nullptr && !state->status.error) return std::nullopt;
+    return ProbedMessage(std::move(state));
+  });
+}
+
+Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
+  if (state_->progress.is_copy()) return Request(&of_child());
+  return state_->progress.with([&](Messenger& messenger) {
+    if (message.state_ == nullptr || message.state_->kept == nullptr) {
+      ChannelError wrong =
+          message.state_ == nullptr ? ChannelError() : message.state_->status.error;
+      if (!wrong)
+        wrong = told(Code::argument, "receive a probed message that was received already");
+      Operation& operation = messenger.receive_operation(0, 0, bytes, kWorld);
+      operation.progress = &state_->progress;
+      return Request(&State::begin(messenger, operation, std::move(wrong), State::Begin::now));
+    }
+    Unexpected& kept = *std::exchange(message.state_->kept, nullptr);
+    Operation& operation = messenger.receive_operation(kept.envelope.source, kept.envelope.tag,
+                                                       bytes, kept.envelope.context);
+    operation.progress = &state_->progress;
+    operation.status = {};
+    messenger.receive(operation, kept);
+    return Request(&operation);
+  });
+}
+
+Context Channel::reserve_contexts(Context count) {
+  // The last context is used by an executor that wakes itself (collectives/executors).
+  constexpr Context kEnd = 0xffff'0000;
+  std::atomic<Context>& next = state_->next_reserved;
+  Context first = next;
+  do {
+    if (count > kEnd - first) return kWorld;
+  } while (!next.compare_exchange_weak(first, first + count));
+  return first;
+}
+
+void Channel::discard(Context first, Context count) {
+  if (state_->progress.is_copy()) return;
+  state_->progress.with([&](Messenger& messenger) { messenger.discard(first, count); });
+}
+
+void Channel::accept(Context first, Context count) {
+  if (state_->progress.is_copy()) return;
+  state_->progress.with([&](Messenger& messenger) { messenger.accept(first, count); });
+}
+
+bool Channel::progress() {
+  if (state_->progress.is_copy()) return false;
+  return state_->progress.with([&](Messenger&) { return state_->progress.poll(); });
+}
+
+bool Channel::ended(int rank) const {
+  if (rank < 0 || rank >= size() || state_->progress.is_copy()) return false;
+  return state_->progress.with([&](Messenger& messenger) { return messenger.has_ended(rank); });
+}
+
+void Channel::take_for_ended(int rank) {
+  if (rank < 0 || rank >= size()) return;
+  state_->progress.with([&](Messenger&) { state_->progress.take_for_ended(rank); });
+}
+
+PeerAccounts Channel::accounts(int peer) const {
+  if (peer < 0 || peer >= size() || state_->progress.is_copy()) return {};
+  return state_->progress.with([&](Messenger& messenger) { return messenger.accounts(peer); });
+}
+
+Accounts Channel::accounts() const {
+  if (state_->progress.is_copy()) return {};
+  return state_->progress.with([](Messenger& messenger) { return messenger.accounts(); });
+}
+
+std::string Channel::describe() const {
+  std::string text = cat("rank ", rank(), " of ", size(), ", node ", node(), " of ", nodes());
+  if (state_->progress.is_copy()) return text + "; a child's copy: the channel is its parent's";
+  if (state_->bootstrap) text += cat("; ", state_->bootstrap->describe());
+  state_->progress.with([&](Messenger& messenger) {
+    if (const shm::NodeLink* const link = messenger.node())
+      text += cat("\nnode ", node(), ": shared memory, ", link->describe());
+    if (const Network* const network = messenger.network())
+      text += cat("\nother nodes: ", network->describe());
+  });
+  return text;
+}
+
+}  // namespace scela::channel

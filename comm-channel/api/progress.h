@@ -1,0 +1,170 @@
+// Moves messages while a caller waits, by one thread at a time if several threads may call.
+//
+// One thread moves messages for all threads that wait. It looks again, yields or sleeps as shared
+// memory advises. The others sleep until it has moved something or stops waiting.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm-channel/api/opening.h"
+#include "comm-channel/engine/messenger.h"
+#include "comm-channel/include/scela/channel.h"
+#include "common/os/fork_guard.h"
+
+namespace scela::channel {
+
+class Progress {
+ public:
+  Progress(const World& world, const Options& options, Links links)
+      : messenger_(world, options, std::move(links.node), std::move(links.network)),
+        failed_(std::move(links.failed)),
+        left_(std::move(links.left)),
+        several_(options.threads == Threads::multiple) {}
+
+  Messenger& messenger() { return messenger_; }
+
+  // These are for requests that are left when the channel is gone; they keep its state. The request
+  // that is destroyed calls released() within with(). If it returns true, let_go() must follow,
+  // which may destroy this object.
+  void keep(std::shared_ptr<void> whole, std::size_t requests) {
+    whole_ = std::move(whole);
+    requests_left_ = requests;
+  }
+  bool released() { return requests_left_ != 0 && --requests_left_ == 0; }
+  void let_go() { const std::shared_ptr<void> last = std::move(whole_); }
+
+  // Returns whether this is a copy in a child process (fork): the channel belongs to the parent.
+  bool is_copy() const { return made_here_.is_copy(); }
+
+  // Everything that uses the messenger runs within this function, under the lock.
+  template <class Act>
+  decltype(auto) with(Act&& act) {
+    if (!several_) return act(messenger_);
+    const std::lock_guard lock(mutex_);
+    // The thread that sleeps for all has not seen what this call leaves to be done.
+    struct Waker {
+      Progress& progress;
+      ~Waker() { progress.wake_sleeper(); }
+    } const waker{*this};
+    return act(messenger_);
+  }
+
+  // Called within with() by a caller that never waits. It moves what can be moved, and checks at
+  // intervals whether other ranks have ended, as a caller that waits does.
+  bool poll();
+  // Called within with(): other ranks have reported that the rank has ended.
+  void take_for_ended(int rank);
+
+  // Blocks until `done(messenger)` holds. Returns false if the limit has passed before.
+  template <class Done>
+  bool wait_until(Done done, const Limit& limit) {
+    Deadline deadline(limit);
+    if (!several_) {
+      while (!done(messenger_)) {
+        if (move_some()) continue;
+        if (deadline.over()) {
+          look_now_and_then();
+          return done(messenger_);
+        }
+        wait_for_something(deadline);
+      }
+      return true;
+    }
+    std::unique_lock lock(mutex_);
+    while (!done(messenger_)) {
+      if (deadline.over()) {
+        // A limit of zero also polls, so a caller that asks repeatedly makes progress.
+        if (poll()) tell_others();
+        return done(messenger_);
+      }
+      if (somebody_polls_)
+        wait_for_the_other(lock, deadline);
+      else
+        poll_for_all(lock, deadline);
+    }
+    changed_.notify_all();  // this thread polls no more
+    return true;
+  }
+
+ private:
+  // A clock costs as much as a few looks, and most waits end within a few looks. So the limit is
+  // not checked before these.
+  class Deadline {
+   public:
+    using Clock = std::chrono::steady_clock;
+
+    explicit Deadline(const Limit& limit) : limit_(limit) {}
+    bool over() {
+      if (!limit_) return false;
+      if (limit_->count() <= 0) return true;
+      if (looks_ < kLooks) {
+        ++looks_;
+        return false;
+      }
+      return until() && Clock::now() >= *until_;
+    }
+    Limit left() {
+      if (!until()) return {};
+      return std::max(std::chrono::nanoseconds(0),
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
+    }
+    const std::optional<Clock::time_point>& until() {
+      // A limit beyond the range of the clock is no limit.
+      if (limit_ && !until_ && *limit_ < Clock::time_point::max() - Clock::now())
+        until_ = Clock::now() + *limit_;
+      return until_;
+    }
+
+   private:
+    static constexpr std::uint32_t kLooks = 16;
+    const Limit limit_;
+    std::uint32_t looks_ = 0;
+    std::optional<Clock::time_point> until_;
+  };
+
+  // The caller holds the lock.
+  void wake_sleeper() {
+    if (dozing_) wake();
+  }
+  void tell_others() {
+    wake_sleeper();
+    changed_.notify_all();
+  }
+  void wait_for_something(Deadline& deadline);
+  void wait_for_the_other(std::unique_lock<std::mutex>& lock, Deadline& deadline);
+  void poll_for_all(std::unique_lock<std::mutex>& lock, Deadline& deadline);
+  bool arm();
+  bool doze(const Limit& limit);
+  void disarm(bool network_too);
+  void wake();
+  bool move_some();
+  void look_for_ends();
+  void look_for_leavers();
+  void look_now_and_then();
+
+  Messenger messenger_;
+  const std::function<bool(int rank)> failed_;
+  const std::function<bool(int rank)> left_;
+  const bool several_;
+  std::vector<bool> taken_for_ended_;  // by rank; empty: none
+  std::uint32_t deaths_seen_ = 0;
+  std::uint32_t moved_without_a_look_ = 0;
+  std::chrono::nanoseconds looked_{};
+  std::chrono::nanoseconds looked_for_leavers_{};
+  std::chrono::nanoseconds until_leavers_{};  // from that look to the next
+  const ForkGuard made_here_;
+  std::shared_ptr<void> whole_;
+  std::size_t requests_left_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool somebody_polls_ = false;
+  bool dozing_ = false;
+};
+
+}  // namespace scela::channel

@@ -1,0 +1,125 @@
+// The state that Machine (connection.h) keeps for each peer and each node, and the names of the
+// states. The types are plain values.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "comm-channel/core/connect/connection_events.h"
+#include "comm-channel/core/connect/handshake.h"
+#include "comm-channel/core/connect/peer_table.h"
+
+namespace scela::channel::connect {
+
+// The state of the send queue pair for a node (XRC).
+enum class LinkState : std::uint8_t {
+  none,
+  queued,  // waits until another link makes room
+  making,
+  asking,  // asks the direct peer for a receive QP
+  connecting,
+  ready,
+  draining,
+};
+
+// The state of a peer as a destination of this process's messages (XRC).
+enum class PeerState : std::uint8_t {
+  idle,
+  waiting,  // waits for the link
+  asking,   // is asked to become the direct peer
+  joining,
+  ready,
+  draining,
+};
+
+// The state of a receive queue pair that a peer sends through (XRC).
+enum class HoldState : std::uint8_t {
+  none,
+  making,  // is being made or opened
+  held,
+  leaving,  // the peer was asked to let go
+};
+
+// The state of the queue pair for a peer (RC).
+enum class PairState : std::uint8_t {
+  none,
+  queued,
+  making,
+  asking,
+  connecting,
+  answering,  // has accepted, waits for `confirm`
+  ready,
+  draining,
+  closing,  // has drained, waits for the other end
+};
+
+std::string_view name_of(LinkState state);
+std::string_view name_of(PeerState state);
+std::string_view name_of(HoldState state);
+std::string_view name_of(PairState state);
+
+// A request that is repeated until the peer answers it.
+struct Slot {
+  bool active = false;
+  Said said = Said::connect;
+  bool own = false;
+  std::uint8_t tries = 0;
+  std::uint32_t number = 0;
+  Time at{};
+};
+
+// The receive queue pair that a peer sends through. Requests of the peer numbered up to `voided`
+// are void.
+struct Hold {
+  HoldState state = HoldState::none;
+  bool made = false;  // this process made it, not opened it
+  std::uint32_t number = 0, voided = 0;
+  std::uint32_t target = 0;  // the device's number of the queue pair
+  QpId qp = kNone;           // kNone: another holds it (Mode::owned)
+  Slot slot;
+};
+
+struct Pair {
+  PairState state = PairState::none;
+  bool mine = false;   // this process sent the request
+  bool asked = false;  // the peer has sent `close` too
+  bool wanted = false;
+  std::uint32_t number = 0, voided = 0;
+  std::uint32_t qpn = 0, psn = 0;
+  QpId qp = kNone;
+  QpEnd far;
+  std::uint64_t used = 0, turn = 0;
+};
+
+struct Peer {
+  PeerState state = PeerState::idle;
+  bool wanted = false;      // a route is wanted again after draining
+  bool ended = false;       // the peer has ended
+  bool leaving = false;     // the peer said that it is leaving
+  bool registered = false;  // the peer has answered request `number`
+  bool member = false;      // holds the link's receive queue pair
+  bool timed = false;       // the peer is in Machine::timed_
+  std::uint32_t number = 0;
+  std::uint32_t srq = 0;
+  Slot out;
+  Hold hold;
+  Pair pair;
+};
+
+struct Link {
+  LinkState state = LinkState::none;
+  QpId qp = kNone;
+  std::uint32_t number = 0, psn = 0;  // the device's, of this end
+  PeerId direct = kNone;
+  PeerId prefer = kNone;     // the peer to be asked first
+  std::uint32_t target = 0;  // the device's number of the far end
+  std::uint64_t used = 0, turn = 0;
+};
+
+enum class QpUse : std::uint8_t { none, link, hold, pair };
+struct QpOwner {
+  QpUse use = QpUse::none;
+  std::uint32_t index = 0;  // a NodeIndex or a PeerId
+};
+
+}  // namespace scela::channel::connect

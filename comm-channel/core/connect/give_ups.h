@@ -1,0 +1,79 @@
+// Tells peers that this process has given them up although they live, because this process's own
+// device has failed. Otherwise these peers may wait for messages that never come, and nothing else
+// would tell them. PortLinks uses it (port_links.h).
+//
+// A peer is told again until it answers, or until it has been told often enough: it may have ended,
+// or no datagram reaches it. If the peer then asks for a connection, it is told once more.
+//
+// Datagrams go in and out. The class knows no time but what it is told. It is a plain value and not
+// thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm-channel/core/connect/connection_events.h"
+#include "comm-channel/core/connect/handshake.h"
+
+namespace scela::channel::connect {
+
+class GiveUps {
+ public:
+  struct Rules {
+    Mode mode = Mode::shared;
+    std::uint64_t secret = 0;                         // the job's; other datagrams are dropped
+    Time first_wait = std::chrono::milliseconds(10);  // until the first repeat; doubles
+    Time longest_wait = std::chrono::seconds(1);
+    std::uint8_t tries = 12;
+    std::uint8_t tries_of_leaving = 5;  // a process that ends waits no longer
+  };
+  struct Saying {
+    Card to;
+    std::string bytes;
+  };
+
+  GiveUps() = default;
+  GiveUps(const Card& self, const Rules& rules) : self_(self), rules_(rules) {}
+
+  void give_up(const Card& peer, Time now);
+  // Repeats the notices that are due.
+  void wake(Time now);
+  std::optional<Time> next_wake() const;
+  // Returns true if every peer that was given up knows, or was told so often that this process may
+  // end.
+  bool settled() const;
+
+  // Takes a datagram. Returns true if it was for this class, so that no other part needs to see it.
+  bool take(std::string_view bytes, Time now);
+  // The datagrams to send, in order. The caller empties the vector.
+  std::vector<Saying>& sayings() { return sayings_; }
+  // Returns the peers that have given this process up since the last call.
+  std::vector<Card> take_those_that_did();
+
+ private:
+  struct One {
+    Card card;
+    std::uint32_t number = 0;
+    std::uint8_t tries = 0;
+    bool heard = false;
+    Time at{};
+  };
+
+  void say(Said said, const Card& to, std::uint32_t number);
+  void say_again(One& one, Time now);
+  bool goes_on(const One& one) const { return !one.heard && one.tries < rules_.tries; }
+  One* find(const Card& peer);
+
+  Card self_;
+  Rules rules_;
+  std::vector<One> given_up_;
+  std::vector<Card> gave_up_;  // peers that gave this process up
+  std::vector<Card> told_;
+  std::vector<Saying> sayings_;
+  std::uint32_t numbers_ = 0;
+};
+
+}  // namespace scela::channel::connect

@@ -1,0 +1,66 @@
+// The processes that one process knows: by name, by node, and the route to each. Machine
+// (connection.h) owns one.
+//
+// Peers are numbered in the order in which they became known, and keep their numbers. Each send
+// calls route(), which is one array access. The table is a plain value and knows nothing about how
+// connections are made. It is not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm-channel/core/connect/handshake.h"
+
+namespace scela::channel::connect {
+
+using PeerId = std::uint32_t;
+using NodeIndex = std::uint32_t;
+using QpId = std::uint32_t;  // names a QP to machine and shell
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+// The route to a peer: the queue pair, and the number of the peer's shared receive queue (XRC;
+// ignored with RC).
+struct Route {
+  QpId qp = kNone;
+  std::uint32_t srq = 0;
+  explicit operator bool() const { return qp != kNone; }
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+class PeerTable {
+ public:
+  // Adds a peer and returns its number. If the name is known already, the card is replaced and the
+  // number stays.
+  PeerId add(const Card& card);
+  std::optional<PeerId> find(const Name& name) const;
+  std::size_t size() const { return cards_.size(); }
+  const Card& card(PeerId peer) const { return cards_[peer]; }
+
+  std::size_t nodes() const { return nodes_.size(); }
+  std::optional<NodeIndex> find_node(NodeKey node) const;
+  NodeIndex node_of(PeerId peer) const { return node_of_[peer]; }
+  // Returns the peers of a node, in the order of their numbers.
+  const std::vector<PeerId>& on_node(NodeIndex node) const { return nodes_[node].peers; }
+  NodeKey key_of(NodeIndex node) const { return nodes_[node].key; }
+
+  Route route(PeerId peer) const { return routes_[peer]; }
+  void set_route(PeerId peer, Route route) { routes_[peer] = route; }
+
+ private:
+  struct Node {
+    NodeKey key = 0;
+    std::vector<PeerId> peers;
+  };
+  NodeIndex node_for(NodeKey key);
+
+  std::vector<Card> cards_;
+  std::vector<NodeIndex> node_of_;
+  std::vector<Route> routes_;
+  std::vector<PeerId> by_name_;    // sorted by name
+  std::vector<Node> nodes_;        // indexed by NodeIndex
+  std::vector<NodeIndex> by_key_;  // sorted by key
+};
+
+}  // namespace scela::channel::connect

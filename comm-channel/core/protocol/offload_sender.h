@@ -1,0 +1,124 @@
+// The sending side of offloaded channels: decides which messages go by a channel (docs/channel.md,
+// Offloaded channels). Offloader (offloader.h) owns one for each peer that is sent to.
+//
+// A channel carries all messages of one context and tag to that peer, from `begin` to `left`.
+// Messages about channels are in one order with the messages outside of channels: the owner puts
+// both into the same queue. The class is not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "comm-channel/core/protocol/wire.h"
+
+namespace scela::channel {
+
+// A message about a channel, to be sent to the peer.
+struct Saying {
+  Kind kind = Kind::open;
+  std::uint32_t context = 0;  // set for `open`
+  std::int32_t tag = 0;
+  Agreement body;
+  std::vector<Parked> parked;  // set for `left`
+};
+using Sayings = std::vector<Saying>;
+
+// The number of channels that a process may still open, to all its peers together.
+struct ChannelBudget {
+  std::uint32_t left = 0;
+  std::uint64_t clock = 0;  // messages so far to all peers
+  // A peer that has no idle channel itself found none left. The owner may leave another peer's
+  // channel.
+  bool wanted = false;
+};
+
+class OffloadSender {
+ public:
+  struct Limits {
+    std::uint64_t from = 8 * 1024;  // bytes: the least worth a channel
+    std::uint32_t uses = 3;         // such messages of a tag before one opens
+  };
+  struct Path {
+    bool by_channel = false;
+    std::uint32_t channel = 0;
+  };
+
+  OffloadSender(const Limits& limits, ChannelBudget& budget) : limits_(limits), budget_(budget) {}
+
+  // Returns the channel that such a message would go by now, or std::nullopt if it would go outside
+  // of channels.
+  std::optional<std::uint32_t> channel_for(std::uint32_t context, std::int32_t tag,
+                                           std::uint64_t length) const;
+  // Returns how the next message goes. The owner sends `sayings` before it. The owner tells all
+  // messages to the peer, in order, whatever their length. By::outside means that the message shall
+  // not go by a channel.
+  enum class By : std::uint8_t { choice, outside };
+  Path send(std::uint32_t context, std::int32_t tag, std::uint64_t length, Sayings& sayings,
+            By by = By::choice);
+  // Records that the oldest message in the channel has gone.
+  void gone(std::uint32_t number);
+  void opened(const Agreement& agreement, Sayings& sayings);
+  void recall(const Agreement& agreement, Sayings& sayings);
+  // Returns true if nothing moves in the channel any more, so its queue pair is to be replaced.
+  bool closed(const Agreement& agreement);
+  // idle_since() returns when the least recently used idle channel was last used, by the budget's
+  // clock. It returns std::nullopt if all are busy, or if one is being left already. leave_idle()
+  // leaves that channel, for the sake of another peer.
+  std::optional<std::uint64_t> idle_since();
+  void leave_idle(Sayings& sayings);
+  // Leaves all open channels because this process ends. So no receiver waits for it to leave one.
+  void leave_all(Sayings& sayings);
+  // Drops all channels because the peer has died.
+  void peer_ended();
+
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+
+ private:
+  enum class State : std::uint8_t { opening, open, leaving };
+  struct Channel {
+    std::uint32_t number = 0, life = 0;
+    std::uint32_t context = 0;
+    std::int32_t tag = 0;
+    State state = State::opening;
+    std::uint64_t limit = 0;       // bytes of the longest message it takes
+    std::uint64_t count = 0;       // messages so far
+    std::deque<Parked> under_way;  // messages that have not gone
+    std::uint64_t used = 0;        // last use, by the budget's clock
+  };
+  // A tag of large messages that may get a channel. Only the last few tags are remembered.
+  struct Candidate {
+    std::uint32_t context = 0;
+    std::int32_t tag = 0;
+    std::uint32_t uses = 0;
+    std::uint32_t needed = 0;  // doubles if a channel is given up
+    std::uint64_t longest = 0;
+    std::uint64_t used = 0;
+  };
+
+  static bool takes(const Channel& channel, std::uint64_t length) {
+    return channel.state == State::open && length <= channel.limit &&
+           channel.under_way.size() < kMaxParked;
+  }
+  Channel* find(std::uint32_t context, std::int32_t tag);
+  Channel* find(const Agreement& agreement);
+  Candidate& candidate(std::uint32_t context, std::int32_t tag);
+  void try_open(std::uint32_t context, std::int32_t tag, std::uint64_t length, Sayings& sayings);
+  Channel* longest_idle();
+  // When the tag may have its next channel.
+  enum class Again : std::uint8_t { soon, later };
+  void leave(Channel& channel, Sayings& sayings, Again again = Again::later);
+  void forget(const Channel& channel);
+
+  Limits limits_;
+  ChannelBudget& budget_;
+  std::uint64_t ordinary_ = 0;  // messages outside of channels
+  std::uint64_t ticks_ = 0;     // all messages to the peer
+  std::uint32_t lives_ = 0;
+  std::vector<Channel> channels_;
+  std::array<Candidate, 16> candidates_;
+};
+
+}  // namespace scela::channel

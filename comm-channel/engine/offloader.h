@@ -1,0 +1,142 @@
+// The offloaded channels of one process (docs/channel.md, Offloaded channels).
+// core/offload_sender.h and core/offload_receiver.h decide; the offloader carries this out on the
+// queue pairs of offload_link.h. The messenger uses it.
+//
+// Only one thread at a time may call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/core/protocol/offload_receiver.h"
+#include "comm-channel/core/protocol/offload_sender.h"
+#include "comm-channel/engine/network.h"
+#include "comm-channel/engine/offload_link.h"
+#include "comm-channel/include/scela/channel.h"
+
+namespace scela::channel {
+
+// The offloader tells the messenger what to do by these functions. None of them may call the
+// offloader.
+class OffloadUser {
+ public:
+  // `end` is given for open, and for opened if that is not a refusal.
+  virtual void say(int rank, const Saying& saying, const LaneEnd* end) = 0;
+  virtual void offloaded(Operation& send) = 0;  // its buffer is free
+  // `own` is the memory from which the bytes are still to be copied. If it is null, they are in the
+  // receive's buffer.
+  virtual void came(Operation& receive, const Envelope& envelope, const std::byte* own) = 0;
+  virtual void matched(Operation& receive, Unexpected& message) = 0;
+  virtual void cancelled(Operation& receive) = 0;
+  // The memory could not be registered.
+  virtual void refused(Operation& operation, int rank, const Error& why) = 0;
+  virtual void peer_gone(Operation& operation, int rank) = 0;
+  virtual void unreachable(int rank, const std::string& why) = 0;
+
+ protected:
+  ~OffloadUser() = default;
+};
+
+class Offloader final : private OffloadLink::User {
+ public:
+  Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
+            const Options& options, int ranks);
+  Offloader(const Offloader&) = delete;
+  Offloader& operator=(const Offloader&) = delete;
+
+  // send() returns true if the message goes by a channel; nothing else is needed then. Otherwise
+  // the caller calls outside() before it sends the operation like other messages.
+  bool send(Operation& operation);
+  void outside(const Operation& operation);
+
+  // These have the meaning that they have in OffloadReceiver.
+  Unexpected* post(Operation& receive);
+  Unexpected* probe(const Pattern& pattern);
+  Unexpected* take(const Pattern& pattern);
+  void fetch(Unexpected& parked, Operation* receive);
+  // Returns a message that is to be dropped. It returns null also if the message may be for a
+  // receive that is held back.
+  Unexpected* take_to_drop(const Pattern& pattern);
+  void discard(ContextSet::Run contexts);
+  // This process closes: messages in channels come like other messages, and no channel is opened.
+  void refuse_messages();
+  // Returns false if the receive gets its message, or if cancelled() may follow.
+  bool cancel(Operation& receive);
+
+  // Takes a message about channels.
+  void arrived(int rank, const Header& header, std::span<const std::byte> payload);
+  // A message has come that belongs to no channel. Returns how many such messages came before it.
+  std::uint64_t came_outside(int rank) { return seen_[static_cast<std::size_t>(rank)]++; }
+  unsigned poll();
+  void ended(int rank);
+  // Called before this process ends, so that other ranks do not wait for it.
+  void leave();
+  void account(Accounts& accounts) const;
+
+ private:
+  using LaneId = OffloadLink::LaneId;
+  // Identifies a channel by its peer and its number there.
+  struct Place {
+    int rank = -1;
+    std::uint32_t number = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Outgoing {
+    LaneId lane = 0;
+    std::uint32_t life = 0;
+    bool connected = false;
+  };
+  struct Incoming {
+    LaneId lane = 0;
+    Envelope envelope;  // its length is the longest message's
+  };
+
+  OffloadSender& sender(int rank);
+  void say_all(int rank, const Sayings& sayings);
+  void leave_longest_idle();
+  bool open(int rank, const Saying& saying);
+  void opening(int rank, const Header& header, std::span<const std::byte> payload);
+  void opened(int rank, std::span<const std::byte> payload);
+  void closed(int rank, const Agreement& agreement);
+  bool accept(int rank, const Header& header, const Opening& opening);
+
+  void carry_out(const Deeds& deeds, const Envelope* current = nullptr);
+  void carry_out(const Deed& deed, const Envelope* current);
+  void arm(const Deed& deed);
+  void arm_own(const Deed& deed);
+  void arm_own(const Place& place, const ParkedMessage* message, std::uint64_t bytes);
+  void complete(const Deed& deed, const Envelope* current);
+
+  void lane_sent(LaneId lane, Operation& operation) override;
+  void lane_came(LaneId lane, std::uint64_t bytes) override;
+  void lane_broken(LaneId lane, const std::string& why) override;
+
+  Matcher& matcher_;
+  OffloadUser& user_;
+  Network& network_;
+  OffloadLink& link_;
+  const std::size_t eager_;
+  const OffloadSender::Limits limits_;
+  const bool sends_;
+  ChannelBudget budget_;
+  std::vector<std::unique_ptr<OffloadSender>> senders_;  // by rank, once it is sent to
+  OffloadReceiver receiver_;
+  std::map<Place, Outgoing> outgoing_;
+  std::map<Place, Incoming> incoming_;
+  std::map<LaneId, Place> places_;
+  std::map<const ParkedMessage*, std::shared_ptr<OwnMemory>> own_;
+  std::vector<std::uint64_t> seen_;  // by rank
+  std::vector<std::pair<int, std::string>> unreachable_;
+  std::uint64_t messages_ = 0;
+  std::size_t max_queue_pairs_ = 0;
+};
+
+}  // namespace scela::channel

@@ -1,0 +1,80 @@
+// The state of a message within its process: the operation behind a request, and a message that
+// came before its receive. The messenger owns both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "comm-channel/core/match/matching.h"
+#include "comm-channel/core/protocol/rendezvous.h"
+#include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/include/scela/request.h"
+#include "comm-channel/verbs/factory.h"
+#include "common/core/error.h"
+
+namespace scela::channel {
+
+class Progress;
+
+enum class Phase : unsigned char {
+  idle,     // persistent, and not started
+  waiting,  // for room, the receiver or a message
+  complete,
+};
+
+// An operation is a send or a receive. The matcher knows a receive by its base class. Operations
+// are kept in a pool of the messenger.
+struct Operation : Posted {
+  bool is_send = false;
+  bool persistent = false;
+  bool synchronous = false;  // a send that completes when matched
+  bool cancelling = false;   // a receive; cancelled if it is possible
+  bool invalid = false;      // always complete, with its error
+  bool everybodys = false;   // shared; complete, and in no pool
+  Phase phase = Phase::idle;
+  Progress* progress = nullptr;  // of its channel
+
+  // These describe a send, or the message that a receive has got.
+  const std::byte* from = nullptr;
+  std::size_t length = 0;
+  std::int32_t peer = -1;
+  std::int32_t tag = 0;
+  std::uint32_t context = 0;
+  // These describe a receive, besides `pattern` and `room` of the matcher.
+  std::byte* to = nullptr;
+
+  // The numbers by which each side names an operation that needs further messages: this side's, and
+  // the other side's.
+  std::uint32_t number = 0;
+  std::uint32_t theirs = 0;
+  Operation* next_free = nullptr;
+  Status status;
+
+  // Small messages do not use the members below, so these stand behind those that small messages
+  // use.
+  std::variant<std::monostate, SendTransfer, ReceiveTransfer> transfer;
+  Offer offer;               // of a receive
+  std::optional<Error> why;  // the system's reason of a failure
+  verbs::Registration memory;
+
+  bool complete() const { return phase == Phase::complete; }
+  std::span<const std::byte> sent_bytes() const { return {from, length}; }
+  std::span<std::byte> received_bytes() const { return {to, room}; }
+};
+
+// A message that has no receive yet.
+struct Kept : Unexpected {
+  std::unique_ptr<std::byte[]> bytes;  // of an eager one
+  std::size_t capacity = 0;            // of `bytes`
+  std::uint64_t missing = 0;           // bytes that have not come yet
+  std::uint32_t number = 0;            // the sender's, of an offer or a wait
+  std::optional<Offer> offer;
+  bool synchronous = false;
+  Kept* next_free = nullptr;
+};
+
+}  // namespace scela::channel

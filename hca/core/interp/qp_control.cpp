@@ -1,0 +1,291 @@
+// Queue pairs: how they are made, opened by other processes, led through their states and
+// destroyed.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "hca/core/model/qp_states.h"
+#include "hca/core/model/state.h"
+
+namespace scela::hca {
+namespace {
+
+// Returns whether the values of the attributes that `mask` names are in range.
+bool sensible(const QpAttributes& value, std::uint32_t mask) {
+  const auto named = [mask](std::uint32_t attribute) { return (mask & attribute) != 0; };
+  return !((named(attribute::kPort) && (value.port < 1 || value.port > limit::kPorts)) ||
+           (named(attribute::kPkeyIndex) && value.pkey_index >= limit::kPkeys) ||
+           (named(attribute::kPathMtu) && (value.path_mtu < 1 || value.path_mtu > 5)) ||
+           (named(attribute::kTimeout) && value.timeout > 31) ||
+           (named(attribute::kRetryCount) && value.retry_count > 7) ||
+           (named(attribute::kRnrRetry) && value.rnr_retry > 7) ||
+           (named(attribute::kMinRnrTimer) && value.min_rnr_timer > 31) ||
+           (named(attribute::kMaxRdAtomic) && value.max_rd_atomic > limit::kRdAtomic) ||
+           (named(attribute::kMaxDestRdAtomic) && value.max_dest_rd_atomic > limit::kRdAtomic) ||
+           (named(attribute::kAv) && value.is_global != 0 && value.sgid_index >= limit::kGids));
+}
+
+void apply(const QpAttributes& from, std::uint32_t mask, QpAttributes& to) {
+  const auto named = [mask](std::uint32_t attribute) { return (mask & attribute) != 0; };
+  if (named(attribute::kPkeyIndex)) to.pkey_index = from.pkey_index;
+  if (named(attribute::kPort)) to.port = from.port;
+  if (named(attribute::kQkey)) to.qkey = from.qkey;
+  if (named(attribute::kAccessFlags)) to.access_flags = from.access_flags;
+  if (named(attribute::kPathMtu)) to.path_mtu = from.path_mtu;
+  if (named(attribute::kDestQpn)) to.dest_qpn = from.dest_qpn & 0xFFFFFF;
+  if (named(attribute::kRqPsn)) to.rq_psn = from.rq_psn & 0xFFFFFF;
+  if (named(attribute::kSqPsn)) to.sq_psn = from.sq_psn & 0xFFFFFF;
+  if (named(attribute::kTimeout)) to.timeout = from.timeout;
+  if (named(attribute::kRetryCount)) to.retry_count = from.retry_count;
+  if (named(attribute::kRnrRetry)) to.rnr_retry = from.rnr_retry;
+  if (named(attribute::kMinRnrTimer)) to.min_rnr_timer = from.min_rnr_timer;
+  if (named(attribute::kMaxRdAtomic)) to.max_rd_atomic = from.max_rd_atomic;
+  if (named(attribute::kMaxDestRdAtomic)) to.max_dest_rd_atomic = from.max_dest_rd_atomic;
+  if (named(attribute::kPathMigState)) to.path_mig_state = from.path_mig_state;
+  if (named(attribute::kSqdNotify)) to.sqd_notify = from.sqd_notify;
+  if (named(attribute::kAv)) {
+    to.dgid = from.dgid;
+    to.flow_label = from.flow_label;
+    to.dlid = from.dlid;
+    to.is_global = from.is_global;
+    to.sgid_index = from.sgid_index;
+    to.hop_limit = from.hop_limit;
+    to.traffic_class = from.traffic_class;
+    to.sl = from.sl;
+    to.src_path_bits = from.src_path_bits;
+    to.static_rate = from.static_rate;
+    to.ah_port = from.ah_port;
+  }
+}
+
+}  // namespace
+
+int Engine::State::create_qp(ProcessId process, const Ask& ask, Answer& answer) {
+  const bool sends = ask.qp_type != QpType::xrc_recv;
+  const bool receives = sends && ask.qp_type != QpType::xrc_send;
+  const auto mine = [process](auto* object) { return object && object->owner == process; };
+  Qp made;
+  made.owner = process;
+  made.type = ask.qp_type;
+  made.cookie = ask.cookie;
+  made.signal_all = ask.signal_all != 0;
+  switch (ask.qp_type) {
+    case QpType::rc:
+    case QpType::uc:
+    case QpType::ud:
+      break;
+    case QpType::xrc_send:
+    case QpType::xrc_recv:
+      if (!settings.xrc) return EOPNOTSUPP;
+      break;
+    default:
+      return EINVAL;
+  }
+  Pd* pd = pds.find(ask.pd);
+  Cq* send_cq = cqs.find(ask.send_cq);
+  Cq* recv_cq = cqs.find(ask.recv_cq);
+  Srq* srq = srqs.find(ask.srq);
+  const Xrcd* xrcd = xrcds.find(ask.xrcd);
+  const auto opened = [&] {
+    return xrcd &&
+           std::find(xrcd->openers.begin(), xrcd->openers.end(), process) != xrcd->openers.end();
+  };
+  if (sends && (!mine(pd) || !mine(send_cq))) return EINVAL;
+  if (receives && !mine(recv_cq)) return EINVAL;
+  if (!sends && !opened()) return EINVAL;
+  if (receives && ask.srq != 0 && (!mine(srq) || srq->type != SrqType::basic)) return EINVAL;
+  const Capacities& cap = ask.cap;
+  if (cap.send_requests > limit::kQpRequests || cap.recv_requests > limit::kQpRequests ||
+      cap.send_sges > limit::kSges || cap.recv_sges > limit::kSges ||
+      cap.inline_bytes > limit::kInlineBytes)
+    return EINVAL;
+  if (qps.count() >= limit::kQps) return ENOMEM;
+  if (sends) {
+    made.pd = ask.pd;
+    made.send_cq = ask.send_cq;
+    made.cap.send_requests = cap.send_requests;
+    made.cap.send_sges = made.send.sges = std::max(cap.send_sges, 1U);
+    const std::uint64_t body =
+        std::max<std::uint64_t>(made.send.sges * sizeof(Sge), cap.inline_bytes);
+    if (!make_ring(process, cap.send_requests,
+                   static_cast<std::uint32_t>(sizeof(SendRequest) + body), made.send))
+      return ENOMEM;
+    made.cap.inline_bytes = made.send.stride - static_cast<std::uint32_t>(sizeof(SendRequest));
+    made.send.managed = (ask.create_flags & create_flag::kManagedSend) != 0;
+  }
+  if (receives) {
+    made.recv_cq = ask.recv_cq;
+    made.srq = ask.srq;
+  }
+  if (receives && ask.srq == 0) {
+    made.cap.recv_requests = cap.recv_requests;
+    made.cap.recv_sges = made.recv.sges = std::max(cap.recv_sges, 1U);
+    const auto stride =
+        static_cast<std::uint32_t>(sizeof(RecvRequest) + made.recv.sges * sizeof(Sge));
+    if (!make_ring(process, cap.recv_requests, stride, made.recv)) {
+      host.release(process, made.send.region);
+      return ENOMEM;
+    }
+    made.recv.managed = (ask.create_flags & create_flag::kManagedRecv) != 0;
+  }
+  if (!sends) {
+    made.xrcd = ask.xrcd;
+    made.holders.push_back({process, ask.cookie});
+  }
+  const Region rings[] = {made.send.region, made.recv.region};
+  answer.handle = qps.add(std::move(made));
+  if (answer.handle == 0) {
+    for (const Region& ring : rings)
+      host.release(process, ring);
+    return ENOMEM;
+  }
+  Qp& qp = *qps.find(answer.handle);
+  qp.handle = answer.handle;
+  if (sends) ++pd->users;
+  if (sends) ++send_cq->users;
+  if (receives) ++recv_cq->users;
+  if (receives && ask.srq != 0) ++srq->users;
+  processes[process].qps.insert(qp.handle);
+  answer.number = qp.handle;
+  answer.send = qp.send.region;
+  answer.recv = qp.recv.region;
+  answer.send_stride = qp.send.stride;
+  answer.recv_stride = qp.recv.stride;
+  answer.send_slots = qp.send.slots;
+  answer.recv_slots = qp.recv.slots;
+  if (sends) qp.bell = take_bell(process, qp.handle);
+  answer.send_bell = answer.recv_bell = qp.bell;
+  answer.cap = qp.cap;
+  return 0;
+}
+
+std::uint32_t Engine::State::take_bell(ProcessId process, std::uint32_t qpn) {
+  Attached& mine = processes[process];
+  // This takes the next bell that is free, or shares one if none is.
+  for (std::uint32_t tried = 0; tried < kBells && !mine.bell_users[mine.next_bell % kBells].empty();
+       ++tried)
+    ++mine.next_bell;
+  const std::uint32_t bell = mine.next_bell++ % kBells;
+  mine.bell_users[bell].push_back(qpn);
+  return bell;
+}
+
+int Engine::State::open_qp(ProcessId process, const Ask& ask, Answer& answer) {
+  if (!settings.open_qp) return EOPNOTSUPP;
+  Qp* qp = qps.find(ask.number);
+  const Xrcd* xrcd = xrcds.find(ask.xrcd);
+  if (!qp || qp->type != QpType::xrc_recv || ask.qp_type != QpType::xrc_recv || !xrcd ||
+      qp->xrcd != ask.xrcd ||
+      std::find(xrcd->openers.begin(), xrcd->openers.end(), process) == xrcd->openers.end())
+    return EINVAL;
+  if (qp->holders.size() >= limit::kOpenings) return ENOMEM;
+  qp->holders.push_back({process, ask.cookie});
+  processes[process].qps.insert(qp->handle);
+  answer.handle = answer.number = qp->handle;
+  answer.attributes = qp->attributes;
+  answer.attributes.state = qp->state;
+  return 0;
+}
+
+int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) {
+  Qp* qp = processes[process].qps.contains(ask.handle) ? qps.find(ask.handle) : nullptr;
+  if (!qp) return EINVAL;
+  const std::uint32_t mask = ask.attribute_mask;
+  const QpAttributes& value = ask.attributes;
+  if ((mask & attribute::kCurrentState) != 0 && value.current_state != qp->state) return EINVAL;
+  const QpState to = (mask & attribute::kState) != 0 ? value.state : qp->state;
+  if (!may_change(qp->type, qp->state, to, mask) || !sensible(value, mask)) return EINVAL;
+  apply(value, mask, qp->attributes);
+  if (to == QpState::reset) {
+    reset(*qp);
+  } else if (to == QpState::err) {
+    enter_error(*qp);
+  } else {
+    if (to == QpState::rtr && qp->state == QpState::init) {
+      find_way(*qp);
+      qp->expected_psn = qp->attributes.rq_psn;
+      qp->executed = 0;
+      qp->found.clear();
+      qp->established = false;
+    }
+    if (to == QpState::sqd && (mask & attribute::kAv) != 0) {
+      find_way(*qp);
+      // Messages on their way to the former address are sent to the new one.
+      if (!qp->window.empty()) try_again(*qp, 0, false);
+    }
+    if (to == QpState::rts && qp->state == QpState::rtr) qp->send_psn = qp->attributes.sq_psn;
+    if (to == QpState::sqd && qp->state == QpState::rts && (mask & attribute::kSqdNotify) == 0)
+      qp->attributes.sqd_notify = 0;  // valid for this change only
+    const bool drains = to == QpState::sqd && qp->state == QpState::rts;
+    qp->state = to;
+    if (drains && qp->window.empty() && qp->attributes.sqd_notify != 0)
+      event(*qp, EventType::sq_drained);
+    schedule(*qp);
+  }
+  answer.attributes.state = qp->state;
+  return 0;
+}
+
+// Finds the node that the queue pair's address leads to.
+void Engine::State::find_way(Qp& qp) {
+  const QpAttributes& way = qp.attributes;
+  const bool here = is_local(way.dgid, way.is_global != 0, way.dlid);
+  const auto node = here ? 0 : host.node_of(way.dgid, way.is_global != 0, way.dlid);
+  qp.reachable = node.has_value();
+  qp.node = node.value_or(0);
+}
+
+int Engine::State::query_qp(ProcessId process, const Ask& ask, Answer& answer) {
+  const Qp* qp = processes[process].qps.contains(ask.handle) ? qps.find(ask.handle) : nullptr;
+  if (!qp) return EINVAL;
+  answer.attributes = qp->attributes;
+  answer.attributes.state = answer.attributes.current_state = qp->state;
+  answer.attributes.sq_draining = qp->state == QpState::sqd && !qp->window.empty() ? 1 : 0;
+  answer.cap = qp->cap;
+  return 0;
+}
+
+int Engine::State::destroy_qp(ProcessId process, std::uint32_t handle) {
+  Attached& mine = processes[process];
+  Qp* qp = qps.find(handle);
+  if (!qp || !mine.qps.contains(handle)) return EINVAL;
+  if (qp->type == QpType::xrc_recv) {
+    // An XRC_RECV queue pair lives until its last holder has released it.
+    const auto holder =
+        std::find_if(qp->holders.begin(), qp->holders.end(),
+                     [process](const Qp::Holder& h) { return h.process == process; });
+    if (holder != qp->holders.end()) qp->holders.erase(holder);
+    const bool again = std::any_of(qp->holders.begin(), qp->holders.end(),
+                                   [process](const Qp::Holder& h) { return h.process == process; });
+    if (!again) mine.qps.erase(handle);
+    if (qp->holders.empty()) remove_qp(*qp);
+    return 0;
+  }
+  mine.qps.erase(handle);
+  remove_qp(*qp);
+  return 0;
+}
+
+void Engine::State::remove_qp(Qp& qp) {
+  give_back(qp);
+  wait_until(qp, std::nullopt);
+  drop_requests(qp);
+  forget_steps(qp);
+  for (auto group = groups.begin(); group != groups.end();) {
+    group->second.erase(qp.handle);
+    group = group->second.empty() ? groups.erase(group) : std::next(group);
+  }
+  if (qp.type != QpType::xrc_recv) {
+    release_pd(qp.pd);
+    if (Cq* cq = cqs.find(qp.send_cq)) --cq->users;
+    if (Cq* cq = cqs.find(qp.recv_cq)) --cq->users;
+    if (Srq* srq = srqs.find(qp.srq)) --srq->users;
+    std::erase(processes[qp.owner].bell_users[qp.bell], qp.handle);
+    processes[qp.owner].traffic += qp.traffic;
+    host.release(qp.owner, qp.send.region);
+    if (qp.recv.head) host.release(qp.owner, qp.recv.region);
+  }
+  qps.remove(qp.handle);
+}
+
+}  // namespace scela::hca

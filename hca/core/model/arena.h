@@ -1,0 +1,77 @@
+// An allocator of the chunks that a process and its engine share: it decides where each piece lies.
+// The engine's shell owns one for each process.
+//
+// It is pure: it handles numbers of chunks and offsets, no memory. It does not lock. Pieces are
+// aligned to 64 bytes. Chunk 0 exists from the start; if no chunk has room, take() asks for a new
+// one. A chunk made for one large piece goes with that piece, and its number is not used again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "hca/core/wire/layout.h"
+
+namespace scela::hca {
+
+class Arena {
+ public:
+  static constexpr std::uint64_t kAlignment = 64;
+
+  struct Sizes {
+    std::uint64_t first = 256u << 10;  // of chunk 0
+    // The size of the other chunks; a piece that needs more gets a larger one.
+    std::uint64_t usual = kChunkBytes;
+    std::uint64_t page = 4096;      // chunks are whole pages
+    std::uint64_t most = 1u << 30;  // of all chunks together
+  };
+
+  struct Piece {
+    std::uint32_t chunk = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    // The first bytes of the piece that were part of an earlier piece, and so may not be zeros.
+    std::uint64_t used_before = 0;
+    // If this is not 0, the piece lies in a new chunk of this size, which the caller must make (or
+    // forget()).
+    std::uint64_t new_chunk_bytes = 0;
+  };
+
+  explicit Arena(const Sizes& sizes);
+
+  // Returns std::nullopt if `bytes` is 0 or the chunks would exceed `most`.
+  std::optional<Piece> take(std::uint64_t bytes);
+  // Undoes the last take() if its new chunk could not be made: the piece and its chunk count as not
+  // taken.
+  void forget(const Piece& piece);
+
+  enum class Returned : std::uint8_t { unknown, free, chunk_gone };
+  // Returns `unknown` if no piece begins there. Returns `chunk_gone` if the piece was alone in a
+  // chunk made for it; that chunk is gone as well.
+  Returned give_back(std::uint32_t chunk, std::uint64_t offset);
+
+  bool has(std::uint32_t chunk) const { return chunks_.count(chunk) != 0; }
+  std::uint64_t bytes() const { return bytes_; }  // of all chunks
+  std::uint64_t used() const { return used_; }    // of all pieces
+
+ private:
+  struct Chunk {
+    std::uint64_t bytes = 0;
+    std::uint64_t touched = 0;  // bytes after it were never taken
+    bool single = false;
+    // Holes as offset -> bytes; adjacent holes are merged.
+    std::map<std::uint64_t, std::uint64_t> free;
+    std::map<std::uint64_t, std::uint64_t> taken;  // offset -> bytes
+  };
+
+  void add_chunk(std::uint64_t bytes, bool single);
+  std::optional<Piece> take_from(std::uint32_t number, Chunk& chunk, std::uint64_t bytes);
+
+  Sizes sizes_;
+  std::map<std::uint32_t, Chunk> chunks_;
+  std::uint32_t next_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,192 @@
+// The requests of a process to its engine and their answers: one datagram each way
+// (SOCK_SEQPACKET), answered in the engine's order. The library sends an Ask, the engine an Answer.
+//
+// Both sides run on one machine with one version, so the structures are copied as they are. The
+// engine refuses an Ask of another size, or with another version, with EPROTO before it looks at
+// any other field. Each operation below names its fields and, after "->", those of its answer; all
+// others are 0.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "hca/core/wire/layout.h"
+#include "hca/core/wire/values.h"
+
+namespace scela::hca {
+
+enum class Operation : std::uint32_t {
+  // address of two numbers (0: none), cookie -> device, send; the descriptors of the engine page,
+  // the wake eventfd, asynchronous events and chunks. The first number equals `cookie`; the engine
+  // writes its complement to the second. If the engine cannot do that, `send` is the area of
+  // orders.
+  hello,
+  alloc_pd,    // -> handle
+  dealloc_pd,  // handle
+  // pd, address, length, iova, access -> handle, number (lkey and rkey)
+  reg_mr,
+  dereg_mr,  // handle
+  // entries, channel (0: none), cookie -> handle, ring, entries
+  create_cq,
+  // handle, entries -> ring, entries. The new ring contains the completions of the old one.
+  resize_cq,
+  destroy_cq,  // handle
+  // -> handle; the descriptor of its events, each the 8-byte cookie of a CQ
+  create_channel,
+  destroy_channel,  // handle
+  // pd, cap.recv_*, limit, srq_type, xrcd, cq (both for XRC), cookie -> handle, number, recv
+  create_srq,
+  // handle, attribute_mask (1: cap.recv_requests, 2: limit), cap, limit
+  modify_srq,
+  query_srq,    // handle -> cap, limit
+  destroy_srq,  // handle
+  // file_device, file_inode (both 0: a private domain), open_flags -> handle
+  open_xrcd,
+  close_xrcd,  // handle
+  // pd, send_cq, recv_cq, srq, xrcd, qp_type, cap, signal_all, create_flags, cookie -> handle,
+  // number, cap, send, recv
+  create_qp,
+  // number, xrcd, qp_type, cookie -> handle, number
+  open_qp,
+  // handle, attribute_mask, attributes -> attributes.state
+  modify_qp,
+  query_qp,      // handle -> attributes, cap
+  destroy_qp,    // handle
+  attach_mcast,  // handle, gid, lid
+  detach_mcast,  // handle, gid, lid
+  // The fields of reg_mr, and the descriptor of a memory file that cannot shrink; `address` is an
+  // offset in that file. The interpreter gets an address from kPools on (host.h) and no file.
+  reg_pool,
+};
+
+// Flags of queues that hold their requests until a management request enables them, and of CQs that
+// ignore overruns.
+namespace create_flag {
+inline constexpr std::uint32_t kManagedSend = 1, kManagedRecv = 2, kIgnoreOverrun = 4;
+}
+
+struct Capacities {
+  std::uint32_t send_requests = 0;
+  std::uint32_t recv_requests = 0;
+  std::uint32_t send_sges = 0;
+  std::uint32_t recv_sges = 0;
+  std::uint32_t inline_bytes = 0;
+};
+
+// The fields of ibv_qp_attr, under its names. Times are in InfiniBand's encodings: `timeout` is
+// 4.096 us * 2^n (0: no timeout), min_rnr_timer as in the table of IBTA 9.7.5.2.8.
+struct QpAttributes {
+  QpState state = QpState::reset;
+  QpState current_state = QpState::reset;
+  std::uint32_t path_mtu = 0;
+  std::uint32_t path_mig_state = 0;
+  std::uint32_t qkey = 0;
+  std::uint32_t rq_psn = 0;
+  std::uint32_t sq_psn = 0;
+  std::uint32_t dest_qpn = 0;
+  std::uint32_t access_flags = 0;
+  Gid dgid;
+  std::uint32_t flow_label = 0;
+  std::uint16_t dlid = 0;
+  std::uint8_t is_global = 0;
+  std::uint8_t sgid_index = 0;
+  std::uint8_t hop_limit = 0;
+  std::uint8_t traffic_class = 0;
+  std::uint8_t sl = 0;
+  std::uint8_t src_path_bits = 0;
+  std::uint8_t static_rate = 0;
+  std::uint8_t ah_port = 0;
+  std::uint16_t pkey_index = 0;
+  std::uint8_t sqd_notify = 0;
+  std::uint8_t sq_draining = 0;
+  std::uint8_t max_rd_atomic = 0;
+  std::uint8_t max_dest_rd_atomic = 0;
+  std::uint8_t min_rnr_timer = 0;
+  std::uint8_t port = 0;
+  std::uint8_t timeout = 0;
+  std::uint8_t retry_count = 0;
+  std::uint8_t rnr_retry = 0;
+  std::uint8_t reserved[3] = {};
+};
+
+struct Ask {
+  std::uint32_t version = kLayoutVersion;
+  Operation operation = Operation::hello;
+  std::uint32_t handle = 0;
+  std::uint32_t pd = 0;
+  std::uint32_t cq = 0;  // of an XRC SRQ
+  std::uint32_t send_cq = 0;
+  std::uint32_t recv_cq = 0;
+  std::uint32_t srq = 0;
+  std::uint32_t xrcd = 0;
+  std::uint32_t channel = 0;
+  std::uint32_t number = 0;
+  std::uint32_t entries = 0;
+  QpType qp_type = QpType::rc;
+  SrqType srq_type = SrqType::basic;
+  std::uint32_t signal_all = 0;
+  std::uint32_t create_flags = 0;
+  std::uint32_t limit = 0;
+  std::uint32_t access = 0;
+  std::uint32_t open_flags = 0;
+  std::uint32_t attribute_mask = 0;
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;
+  std::uint64_t iova = 0;
+  std::uint64_t cookie = 0;
+  std::uint64_t file_device = 0;
+  std::uint64_t file_inode = 0;
+  Capacities cap;
+  QpAttributes attributes;
+  Gid gid;
+  std::uint32_t lid = 0;
+  std::uint32_t reserved = 0;
+};
+
+// The identity of this node towards others, reported with `hello`.
+struct Device {
+  std::uint64_t guid = 0;
+  Gid gids[limit::kPorts];
+  std::uint16_t lids[limit::kPorts] = {};
+  std::uint32_t flags = 0;  // device_flag
+};
+namespace device_flag {
+inline constexpr std::uint32_t kNoOpenQp = 1, kNoXrc = 2;
+}
+
+struct Answer {
+  std::uint32_t version = kLayoutVersion;
+  std::uint32_t error = 0;  // errno; 0: done
+  std::uint32_t handle = 0;
+  std::uint32_t number = 0;  // QPN, SRQN, key
+  std::uint32_t entries = 0;
+  std::uint32_t send_bell = 0;
+  std::uint32_t recv_bell = 0;
+  // The bytes from one entry of the send queue to the next.
+  std::uint32_t send_stride = 0;
+  std::uint32_t recv_stride = 0;
+  // The entries of the ring: a power of two, at least cap.send_requests.
+  std::uint32_t send_slots = 0;
+  std::uint32_t recv_slots = 0;
+  std::uint32_t limit = 0;
+  // The number of descriptors of new chunks that come with this answer.
+  std::uint32_t new_chunks = 0;
+  std::uint32_t reserved = 0;
+  Region send;  // of a CQ: its completions
+  Region recv;
+  Capacities cap;
+  QpAttributes attributes;
+  Device device;
+};
+
+// An event that arrives on the descriptor of asynchronous events.
+struct AsyncEvent {
+  EventType type = EventType::device_fatal;
+  std::uint32_t port = 0;
+  std::uint64_t cookie = 0;  // of the CQ, QP or SRQ
+};
+
+static_assert(std::is_trivially_copyable_v<Ask> && std::is_trivially_copyable_v<Answer> &&
+              std::is_trivially_copyable_v<AsyncEvent>);
+
+}  // namespace scela::hca

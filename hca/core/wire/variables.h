@@ -1,0 +1,57 @@
+// The environment variables SCELA_HCA_...: their names, and how their values are parsed. The
+// engine, its library and the tests use it; the functions are pure.
+//
+// The engine reads some of them once, when it starts, and tells its processes their values
+// (EngineMemory). If a process finds another value in its environment, it can warn that the value
+// has no effect.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "hca/core/wire/layout.h"
+
+namespace scela::hca {
+
+// The engine's variables, in the order of EngineMemory::settings.
+enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, no_xrc, trace };
+inline constexpr std::size_t kEngineVariables = 6;
+
+// The engine's memory that its processes map.
+struct EngineMemory {
+  EnginePage page;
+  // The marks of the engine's variables (mark_of()); 0 means not set.
+  alignas(64) std::atomic<std::uint64_t> settings[kEngineVariables] = {};
+};
+
+// The first kEngineVariables belong to the engine. The library uses the others to find an engine
+// and to join a job.
+inline constexpr std::string_view kVariables[] = {
+    "SCELA_HCA_STRICT", "SCELA_HCA_FAULTS", "SCELA_HCA_ENCRYPT", "SCELA_HCA_NO_OPEN_QP",
+    "SCELA_HCA_NO_XRC", "SCELA_HCA_TRACE",  "SCELA_HCA_SOCKET",  "SCELA_HCA_ADDRESS"};
+
+constexpr const char* name_of(Variable variable) {
+  return kVariables[static_cast<std::size_t>(variable)].data();
+}
+
+// Returns true for "yes" and "1", false for "no", "0" and an empty text. Every other text is an
+// error (usage).
+Result<bool> parse_switch(Variable variable, std::string_view text);
+
+// Returns a number that is equal for values that ask for the same setting, and 0 for those that set
+// nothing.
+std::uint64_t mark_of(Variable variable, std::string_view text);
+
+// Takes an entry NAME=value. Returns a message if the name begins with SCELA_HCA_ but is no setting
+// of the adapter, or else an empty string.
+std::string unknown_variable(std::string_view entry);
+
+// Returns a warning for a variable in a process's environment after its engine has started. Returns
+// an empty string if both ask for the same setting.
+std::string without_effect(Variable variable, std::string_view text, std::uint64_t of_engine);
+
+}  // namespace scela::hca

@@ -1,0 +1,76 @@
+// Writes what the engine does and when, as a file of Chrome trace events (a JSON array). Each
+// process and queue pair has a track with its requests as they are posted, executed and completed.
+// Another track shows the engine's own sleep. A program's computing shows as absence of events.
+// Server uses it, on the engine's thread.
+//
+// A request's span begins when it was taken from its queue, or when the one before it ended. If
+// several are on their way, each thus shows how long it was the oldest. Times are microseconds of
+// the monotonic clock. The file is complete after each write, and never longer than its bound. Its
+// last line then says how many events were left out.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "hca/core/model/watcher.h"
+
+namespace scela::hca {
+
+class TraceFile final : public Watcher {
+ public:
+  static constexpr std::uint64_t kMaxBytes = 64u << 20;
+
+  // Makes the file. "%p" in the name stands for the engine's process number. An existing file is
+  // truncated.
+  static Result<TraceFile> make(std::string name, std::uint64_t max_bytes = kMaxBytes);
+  TraceFile(TraceFile&&) = default;
+  TraceFile& operator=(TraceFile&&) = default;
+  ~TraceFile() override;
+
+  void joined(ProcessId process, pid_t pid);
+  // Records a sleep of the engine that has ended now, and what ended it: a bell, another event, or
+  // the time limit.
+  enum class Woken : std::uint8_t { bell, other, time };
+  void slept(Moment from, Woken woken);
+
+  Moment time() override;
+  void posted(const Request& request) override;
+  void executed(const Request& request, Moment began, Status status) override;
+  void completed(ProcessId process, const Completion& completion) override;
+  void woken(ProcessId process) override;
+
+  // write() writes the events that are not in the file yet. settle() does so unless a write was
+  // done a moment ago.
+  void write();
+  void settle();
+
+ private:
+  TraceFile(Fd file, std::uint64_t max_bytes) : file_(std::move(file)), max_bytes_(max_bytes) {}
+
+  struct Track {
+    pid_t pid = 0;
+    std::uint32_t qpn = 0;
+  };
+  Track track(ProcessId process, std::uint32_t qpn, std::string_view kind);
+  void name_process(pid_t pid, std::string_view name);
+  void instant(std::string_view name, Track track, std::string_view arguments);
+  bool is_full();  // counts the events that are left out
+  void add(std::string_view event);
+
+  Fd file_;
+  std::uint64_t max_bytes_;
+  std::uint64_t written_ = 0;  // bytes, without the closing lines
+  std::string buffer_;
+  std::uint64_t left_out_ = 0;
+  Moment last_write_ = 0;
+  std::unordered_map<ProcessId, pid_t> pids_;
+  std::unordered_map<std::uint64_t, Moment> ends_;  // the end of each track's last span
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,136 @@
+// The connections to the engines of a job's other nodes: one TCP connection to each node that is
+// used, made when it is first needed. The server owns the fabric, and the engine's one thread calls
+// it.
+//
+// The functions for the interpreter (node_of, ready, send) call nothing back. take() and attend(),
+// which the loop calls, tell the interpreter what happens on connections.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "hca/core/model/engine.h"
+#include "hca/core/wire/address.h"
+#include "hca/engine/io/poller.h"
+#include "hca/engine/net/directory.h"
+#include "hca/engine/net/fabric_record.h"
+#include "hca/engine/net/peer.h"
+
+namespace scela::hca {
+
+class Fabric {
+ public:
+  // Above this many bytes, no other frame is taken for a node; the interpreter is told at half of
+  // it.
+  static constexpr std::size_t kFull = 1u << 20;
+  // Answers are always taken. More bytes of them than this is more than an engine can have asked
+  // for.
+  static constexpr std::size_t kTooMuch = 64u << 20;
+
+  // Listens, and returns an error if that fails. `directory` answers what the record leaves open;
+  // it may be absent.
+  static Result<Fabric> listen(const FabricRecord& record, Directory directory = {});
+  // Returns whether the record says the same about the job and this node; its addresses may differ.
+  bool is_of(const FabricRecord& record) const;
+  // Returns whether it wishes that traffic between nodes is encrypted.
+  bool encrypts() const { return identity_.encrypts; }
+  // Wishes so from now on. Returns false if it did not wish so before and has connections already.
+  bool encrypt();
+  // Returns the settings of this node for the interpreter.
+  Settings settings() const;
+  // Begins to accept connections, and tells the directory. `poller` and `engine` must outlive this
+  // object. Returns false on failure.
+  bool join(Poller& poller, Engine& engine);
+
+  // These are for the interpreter's machine. Its node numbers are one more than those of the
+  // fabric.
+  std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid);
+  std::vector<std::uint32_t> known_nodes() const;
+  bool ready(std::uint32_t node);
+  bool send(std::uint32_t node, std::span<const std::byte> header,
+            std::span<const std::byte> payload, Moment now);
+
+  // Handles an event on the connection with this number (0: the listening socket).
+  void take(std::uint32_t id, std::uint32_t events, Moment now);
+  // Handles a message of the directory. Returns false at its end.
+  bool hear(Moment now);
+  // Sends what waits, and does what is due. Returns true if the interpreter may have more to do.
+  bool attend(Moment now);
+  std::optional<Moment> deadline() const;
+  bool connected() const { return links_.size() > strangers_.size(); }
+  // Sends what is left, for a short time, since this engine ends. It may block for up to a second.
+  void finish();
+
+  // Returns pairs of a name and a value for --status.
+  std::vector<std::pair<std::string, std::string>> status() const;
+
+ private:
+  enum class Timer : std::uint8_t { greeting, retry, listening };
+  struct Counts {
+    std::uint64_t frames_out = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t frames_in = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t changed = 0;
+  };
+
+  Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
+
+  OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
+  bool knows_key_to(const OtherNode& peer) const;
+  // Returns the key of connections that this node makes to the other, or an empty string if it must
+  // be asked for.
+  std::string key_to(std::uint32_t node, const OtherNode& peer) const;
+  void accept_all(Moment now);
+  bool make_room(Moment now);
+  std::uint32_t add(PeerLink link, std::uint32_t events);
+  bool connect(std::uint32_t node, OtherNode& peer, Moment now);
+  bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
+  bool ask(std::uint32_t node, OtherNode& peer, Moment now);
+  void answered(const Directory::Answer& answer, Moment now);
+  void greet(std::uint32_t id, PeerLink& link, Moment now);
+  void greeted(std::uint32_t id, PeerLink& link, Moment now);
+  bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
+  void asked(std::uint32_t id, PeerLink& link, Moment now);
+  void stand(std::uint32_t id, PeerLink& link, std::uint32_t node);
+  void fail_greeting(std::uint32_t id, const std::string& why, Moment now);
+  void read(std::uint32_t id, PeerLink& link, Moment now);
+  void flush(OtherNode& peer);
+  void watch(std::uint32_t id, PeerLink& link, const OtherNode& peer);
+  void drop(std::uint32_t id);
+  // Handles the end of an established connection.
+  void end(std::uint32_t id, const std::string& why, Moment now);
+  // Gives up the frames that wait for the node.
+  void lose(std::uint32_t node, OtherNode& peer, Moment now);
+  void run_timer(Timer timer, std::uint32_t id, Moment now);
+  void retry(std::uint32_t node, Moment now);
+  void complain(const std::string& text, Moment now);
+
+  FabricRecord record_;  // its key is the job's, or empty
+  Identity identity_;
+  std::uint32_t tag_ = 0;
+  Directory directory_;
+  Fd listening_;
+  Poller* poller_ = nullptr;
+  Engine* engine_ = nullptr;
+  std::map<std::uint32_t, OtherNode> peers_;  // by node
+  std::map<std::uint32_t, PeerLink> links_;
+  std::set<std::uint32_t> strangers_;  // accepted, and not proved yet
+  std::map<std::uint32_t, Moment> born_;
+  std::uint32_t next_link_ = 1;
+  std::set<std::tuple<Moment, Timer, std::uint32_t>> timers_;
+  std::vector<std::uint32_t> dirty_;   // nodes
+  std::vector<std::uint32_t> broken_;  // links that could not be written to
+  std::vector<std::byte> room_;
+  bool woke_ = false;  // the interpreter was told something
+  Moment quiet_until_ = 0;
+  std::uint64_t unsaid_ = 0;
+  Counts counts_;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,57 @@
+// The record that tells an engine about its job, so that it can connect to the engines of other
+// nodes.
+//
+// It consists of lines of text, read to the end from the descriptor of --fabric-fd. The key is
+// never an argument, in the environment or in a file.
+//
+//   job NAME                  up to 255 characters without spaces
+//   node 3                    this node's number in the job, from 0
+//   nodes 8                   how many there are; without it as many as have LIDs
+//   key HEX                   64 digits, the same on all nodes; or
+//   node-key HEX              64 digits, this node's own (common/crypto/engine_keys.h): the engine
+//                             asks for the keys of connections that it makes
+//   listen 192.0.2.4:0        or [2001:db8::4]:0; port 0: any
+//   address 192.0.2.4         what others reach it at, if that is not what it listens at
+//   encrypt yes               encrypts traffic between nodes; also if only the other node says so
+//   peer 0 192.0.2.1:7000     where another node's engine listens: so LIDs lead there without a
+//   ...                       GID, and nodes without an IPv4 address are found
+//   asks                      the last: the descriptor is a socket of datagrams, which stays open,
+//                             and on which the engine asks for the others (directory.h)
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "common/crypto/engine_keys.h"
+#include "common/crypto/hmac.h"
+#include "hca/core/wire/address.h"
+#include "hca/engine/net/endpoint.h"
+
+namespace scela::hca {
+
+struct FabricRecord {
+  ~FabricRecord() { wipe(key); }
+
+  std::string job;
+  std::uint32_t node = 0;
+  std::uint32_t nodes = kMaxNodes;
+  std::string key;        // kEngineKeyBytes
+  bool is_nodes = false;  // the key is this node's own
+  Endpoint listen;
+  Endpoint reached;  // its port is that of `listen`
+  bool encrypt = false;
+  std::map<std::uint32_t, Endpoint> directory;
+  bool asks = false;
+};
+
+// Converts hexadecimal digits to kEngineKeyBytes. Returns false if the text is anything else.
+bool parse_key(std::string_view hex, std::string& key);
+// Returns an error of kind usage that says which line is wrong, without the key.
+Result<FabricRecord> parse_fabric_record(std::string_view text);
+// Reads to the end, or to "asks", which must come soon. The text is wiped from memory.
+Result<FabricRecord> read_fabric_record(int descriptor);
+
+}  // namespace scela::hca

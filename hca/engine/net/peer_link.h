@@ -1,0 +1,132 @@
+// One TCP connection to another node's engine: it moves bytes, encrypted if so agreed
+// (peer_greeting.h), and cuts them into frames. Fabric uses it, in the engine's one thread.
+//
+// It never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader and a payload.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/crypto/tls_session.h"
+#include "common/os/fd.h"
+#include "hca/core/wire/wire.h"
+#include "hca/engine/net/endpoint.h"
+#include "hca/engine/net/peer_greeting.h"
+
+namespace scela::hca {
+
+inline constexpr std::size_t kLengthBytes = 4;
+inline constexpr std::size_t kLongestFrame = sizeof(FrameHeader) + kMaxPayload;
+
+// Bytes that wait to be sent.
+class Outbox {
+ public:
+  std::size_t size() const { return bytes_.size() - taken_; }
+  bool empty() const { return size() == 0; }
+  std::span<const std::byte> waiting() const { return std::span(bytes_).subspan(taken_); }
+  void add(std::span<const std::byte> bytes);
+  void sent(std::size_t count);
+  void clear();
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t taken_ = 0;
+};
+
+// The bytes of a frame before its payload, in one piece.
+struct FrameHead {
+  FrameHead(std::span<const std::byte> header, std::size_t payload);
+  std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+
+ private:
+  std::byte bytes_[kLengthBytes + sizeof(FrameHeader)];
+  std::size_t size_;
+};
+
+// Cuts incoming bytes into frames. `take(frame)` returns false if the frame is invalid. This
+// function returns false then, and if a length is out of range.
+template <class Take>
+bool cut_frames(std::span<const std::byte>& bytes, Take&& take) {
+  while (bytes.size() >= kLengthBytes) {
+    std::uint32_t length = 0;
+    for (std::size_t i = kLengthBytes; i > 0; --i)
+      length = length << 8 | std::to_integer<std::uint32_t>(bytes[i - 1]);
+    if (length < sizeof(FrameHeader) || length > kLongestFrame) return false;
+    if (bytes.size() - kLengthBytes < length) return true;
+    if (!take(bytes.subspan(kLengthBytes, length))) return false;
+    bytes = bytes.subspan(kLengthBytes + length);
+  }
+  return true;
+}
+
+class PeerLink {
+ public:
+  // Begins to connect. Returns an error if it cannot even be tried.
+  static Result<PeerLink> connect(const Endpoint& to, Greeting greeting);
+  static PeerLink accepted(Fd socket, Greeting greeting);
+
+  int descriptor() const { return socket_.get(); }
+  // Returns nothing once the connection is established.
+  std::optional<Greeting>& greeting() { return greeting_; }
+  // Establishes the connection after a greeting that is over. read() must follow, since it returns
+  // what has come behind the greeting already.
+  void stand(std::uint32_t node);
+  bool stands() const { return !greeting_; }
+  bool encrypts() const { return session_.has_value(); }
+  std::uint32_t node() const { return node_; }  // at the other end, once it stands
+
+  // Continues the greeting. Returns false if it has failed; its why() or failure() says why.
+  bool greet();
+  // Sends what it can of the outbox, then of the two pieces, and adds the rest of these to the
+  // outbox. Returns false if the connection has ended.
+  bool send(Outbox& outbox, std::span<const std::byte> head, std::span<const std::byte> payload);
+  // Returns whether all that was given to send() has left, and nothing waits in the outbox.
+  bool has_sent_all(const Outbox& outbox) const {
+    return outbox.empty() && (!session_ || session_->output().empty());
+  }
+  // Reads once, into `room` behind what was left the last time; `bytes` is empty if nothing came.
+  // Returns false if the connection has ended, or if the bytes are not those that were sent
+  // (failure() is EBADMSG). `room` takes kReadAtOnce bytes beside an incomplete frame, and is twice
+  // as long if the connection is encrypted (Fabric::read).
+  bool read(std::span<std::byte> room, std::span<const std::byte>& bytes);
+  // Returns whether the next read() returns false although nothing more may come on the socket.
+  bool has_ended() const { return session_ && session_->state() != TlsSession::State::open; }
+  // Keeps the bytes that are no whole frame yet.
+  void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
+
+  bool connecting() const { return connecting_; }
+  int failure() const { return failure_; }  // errno; 0: the other end closed it
+  const std::string& name() const { return name_; }
+  bool waits_to_write() const { return waits_to_write_; }
+  void waits_to_write(bool waits) { waits_to_write_ = waits; }
+  // Tells the other end that nothing more is sent.
+  void shut() const;
+
+ private:
+  PeerLink(Fd socket, Greeting greeting);
+  bool connected();
+  // Returns how many bytes of the pieces were sent.
+  std::optional<std::size_t> write(std::span<const std::span<const std::byte>> pieces);
+  std::optional<std::size_t> encrypt(std::span<const std::span<const std::byte>> pieces);
+  bool send_encrypted();
+  // Reads into `room`; returns 0 if nothing came.
+  std::optional<std::size_t> take(std::span<std::byte> room);
+  std::optional<std::size_t> decrypt(std::span<std::byte> room, bool looks);
+
+  Fd socket_;
+  std::optional<Greeting> greeting_;
+  std::optional<TlsSession> session_;  // if it is encrypted
+  bool is_new_ = false;                // established, and not read since
+  std::uint32_t node_ = 0;
+  bool connecting_ = false;
+  bool waits_to_write_ = false;
+  int failure_ = 0;
+  std::vector<std::byte> rest_;
+  std::string name_;
+};
+
+}  // namespace scela::hca

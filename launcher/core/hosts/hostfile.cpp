@@ -1,0 +1,279 @@
+#include "launcher/core/hosts/hostfile.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/core/nodeset.h"
+#include "common/core/text.h"
+#include "launcher/core/values/text_values.h"
+
+namespace scela {
+namespace {
+
+constexpr std::string_view kBetweenWords = " \t\r";
+constexpr std::string_view kHostfileSyntax = "write host, host:slots or node[1-4]:slots";
+
+// Returns true for a name of the name service: letters, digits, '.', '-' and '_'. It can never be
+// read as an option of another program.
+bool is_host_name(std::string_view name) {
+  constexpr std::size_t kLongestHostName = 255;  // RFC 1035 section 2.3.4
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongestHostName && name.front() != '-' &&
+         name.front() != '.' && std::all_of(name.begin(), name.end(), is_part);
+}
+
+// Accepts fe80::1%eth0, ::1 and 2001:db8::10.0.0.1. A literal differs from "host:slots" by "::" or
+// by eight groups. The resolver refuses other errors.
+bool is_ipv6_literal(std::string_view text) {
+  const std::string_view address = text.substr(0, text.find('%'));
+  if (address.find("::") == std::string_view::npos &&
+      std::count(address.begin(), address.end(), ':') != 7) {
+    return false;
+  }
+  if (address.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos) return false;
+  return address.size() == text.size() || is_host_name(text.substr(address.size() + 1));
+}
+
+// The hosts in order of first mention. A second mention adds its slots to the first.
+class HostList {
+ public:
+  explicit HostList(std::size_t most = NodeSet::kMaxNodes) : max_(most) {}
+
+  // Adds a node set. Each of its nodes gets `slots`.
+  Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots) {
+    auto names = expand_ordered(nodes, max_);
+    if (!names) return fail(std::move(names.error()));
+    for (std::string& name : *names) {
+      if (!is_host_name(name)) {
+        return fail(value_error(cat("'", name, "' cannot be the name of a host"),
+                                "a name is made of letters, digits, '.', '-' and '_'"));
+      }
+      if (auto added = add_one(std::move(name), slots); !added) return added;
+    }
+    return {};
+  }
+
+  Result<void> add_one(std::string name, std::optional<std::uint32_t> slots) {
+    const auto [known, is_new] = index_.try_emplace(name, entries_.size());
+    if (is_new) {
+      if (entries_.size() == max_) {
+        return fail(value_error(cat("more than ", max_, " hosts are named"), ""));
+      }
+      entries_.push_back({std::move(name), slots});
+      return {};
+    }
+    HostEntry& entry = entries_[known->second];
+    if (!slots) return {};
+    entry.slots = entry.slots.value_or(0) + *slots;
+    if (*entry.slots > kMaxSlots) {
+      return fail(value_error(cat("host ", entry.name, " would have ", *entry.slots, " slots"),
+                              cat("at most ", kMaxSlots, " are possible")));
+    }
+    return {};
+  }
+
+  std::vector<HostEntry> take() { return std::move(entries_); }
+  bool empty() const { return entries_.empty(); }
+
+ private:
+  std::vector<HostEntry> entries_;
+  std::map<std::string, std::size_t> index_;
+  std::size_t max_;
+};
+
+// Tells whether a character of a text is outside brackets.
+class BracketDepth {
+ public:
+  bool is_outside(char c) {
+    if (c == '[') ++depth_;
+    const bool outside = depth_ == 0;
+    if (c == ']' && depth_ > 0) --depth_;
+    return outside;
+  }
+
+ private:
+  int depth_ = 0;
+};
+
+std::size_t find_outside(std::string_view text, std::string_view characters) {
+  BracketDepth depth;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (depth.is_outside(text[i]) && characters.find(text[i]) != std::string_view::npos) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Adds one element such as "node[1-4]:8", "fe80::1" or "[fe80::1]:8". It has no blanks or commas
+// outside brackets.
+Result<void> add_element(HostList& hosts, std::string_view element) {
+  if (is_ipv6_literal(element)) return hosts.add_one(std::string(element), std::nullopt);
+  auto colon = find_outside(element, ":");
+  std::string_view nodes = element.substr(0, colon);
+  const bool address = nodes.size() > 2 && nodes.front() == '[' && nodes.back() == ']' &&
+                       is_ipv6_literal(nodes.substr(1, nodes.size() - 2));
+  if (!address && (nodes.find(':') != std::string_view::npos ||
+                   (colon != std::string_view::npos &&
+                    element.find(':', colon + 1) != std::string_view::npos))) {
+    return fail(value_error("there is more than one ':' in it",
+                            "write an IPv6 address with slots as [ADDRESS]:SLOTS"));
+  }
+  if (nodes.empty())
+    return fail(value_error("no host stands before ':'", std::string(kHostfileSyntax)));
+  std::optional<std::uint32_t> slots;
+  if (colon != std::string_view::npos) {
+    auto number = parse_number(element.substr(colon + 1), 1, kMaxSlots);
+    if (!number) {
+      return fail(value_error(cat("the slots after ':' are wrong: ", number.error().why),
+                              number.error().hint));
+    }
+    slots = *number;
+  }
+  if (address) return hosts.add_one(std::string(nodes.substr(1, nodes.size() - 2)), slots);
+  return hosts.add(nodes, slots);
+}
+
+// Adds a whole SPEC. Operators of node sets extend over commas if no slots are given.
+Result<void> add_spec(HostList& hosts, std::string_view spec) {
+  if (spec.find(':') == std::string_view::npos) return hosts.add(spec, std::nullopt);
+  while (!spec.empty()) {
+    const auto end = find_outside(spec, ", \t\r\n");
+    const std::string_view element = spec.substr(0, end);
+    spec.remove_prefix(end == std::string_view::npos ? spec.size() : end + 1);
+    if (element.empty()) continue;
+    if (auto added = add_element(hosts, element); !added) return added;
+  }
+  return {};
+}
+
+Error in_spec(Error inner, std::string_view what, std::string_view text, std::string_view where) {
+  constexpr std::size_t kShown = 80;
+  const std::string shown =
+      text.size() > kShown ? cat(text.substr(0, kShown), "...") : std::string(text);
+  return Error{ErrorKind::usage, cat(what, " '", shown, "'"), std::string(where),
+               std::move(inner.why),
+               inner.hint.empty() ? std::string(kHostfileSyntax) : inner.hint};
+}
+
+struct LineWords {
+  std::string_view spec;  // up to the first key
+  std::optional<std::uint32_t> slots;
+};
+
+// Returns the number of "slots=4". Blanks around "=" are allowed.
+Result<std::uint32_t> key_value(std::string_view key, std::string_view value) {
+  auto number = parse_number(value, 1, kMaxSlots);
+  if (number) return number;
+  return fail(value_error(cat(key, ": ", number.error().why), number.error().hint));
+}
+
+// Splits "SPEC slots=n max_slots=m".
+Result<LineWords> split_line(std::string_view line) {
+  LineWords words;
+  std::optional<std::uint32_t> most;
+  const auto first_equals = line.find('=');
+  if (first_equals == std::string_view::npos) {
+    words.spec = line;
+    return words;
+  }
+  // The first key is the word that ends before the first "=".
+  const auto key_end = line.find_last_not_of(" \t", first_equals == 0 ? 0 : first_equals - 1);
+  const auto before_key = key_end == std::string_view::npos ? std::string_view::npos
+                                                            : line.find_last_of(" \t", key_end);
+  if (before_key == std::string_view::npos) {
+    return fail(value_error("no host stands before the first key", "write host slots=4"));
+  }
+  words.spec = trim(line.substr(0, before_key));
+  std::string_view rest = trim(line.substr(before_key));
+  while (!rest.empty()) {
+    const auto equals = rest.find('=');
+    const std::string_view key = trim(rest.substr(0, equals));
+    const std::string_view tail =
+        equals == std::string_view::npos ? std::string_view{} : trim(rest.substr(equals + 1));
+    const std::string_view value = tail.substr(0, tail.find_first_of(" \t"));
+    rest = trim(tail.substr(value.size()));
+    const bool is_most = key == "max_slots" || key == "max-slots";
+    if (key != "slots" && !is_most) {
+      return fail(
+          value_error(cat("'", key, "' is not a known key"), "the keys are slots and max_slots"));
+    }
+    auto number = key_value(key, value);
+    if (!number) return fail(std::move(number.error()));
+    (is_most ? most : words.slots) = *number;
+  }
+  if (most && words.slots.value_or(1) > *most) {
+    return fail(value_error("slots is more than max_slots", "raise max_slots or drop it"));
+  }
+  return words;
+}
+
+Result<void> add_line(HostList& hosts, std::string_view line) {
+  auto words = split_line(line);
+  if (!words) return fail(std::move(words.error()));
+  if (const auto blank = find_outside(words->spec, kBetweenWords);
+      blank != std::string_view::npos) {
+    return fail(value_error(cat("'", trim(words->spec.substr(blank)), "' follows the host"),
+                            "write one host or node set a line, slots as host:4 or host slots=4"));
+  }
+  if (!words->slots) return add_spec(hosts, words->spec);
+  if (words->spec.find(':') != std::string_view::npos) {
+    return fail(value_error("slots are given twice", "write host:4 or host slots=4"));
+  }
+  return hosts.add(words->spec, words->slots);
+}
+
+}  // namespace
+
+Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_view where,
+                                           std::size_t most) {
+  HostList hosts(most);
+  if (auto added = add_spec(hosts, spec); !added) {
+    return fail(in_spec(std::move(added.error()), "read host list", spec, where));
+  }
+  if (hosts.empty()) {
+    return fail(in_spec(value_error("it names no host"), "read host list", spec, where));
+  }
+  return hosts.take();
+}
+
+Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  HostList hosts;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    line = trim(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    if (auto added = add_line(hosts, line); !added) {
+      return fail(
+          in_spec(std::move(added.error()), "read host line", line, cat(file_name, ':', number)));
+    }
+  }
+  if (hosts.empty()) {
+    return fail(Error{ErrorKind::usage, cat("read host file '", file_name, "'"), "",
+                      "it names no host", "write one host a line"});
+  }
+  return hosts.take();
+}
+
+Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec) {
+  auto excluded = NodeSet::parse(spec);
+  if (!excluded) {
+    Error error = in_spec(std::move(excluded.error()), "read host list", spec, "--exclude");
+    if (error.hint == kHostfileSyntax) error.hint = "write host,node[1-4]";
+    return fail(std::move(error));
+  }
+  std::erase_if(hosts, [&](const HostEntry& host) { return excluded->contains(host.name); });
+  if (hosts.empty()) {
+    return fail(in_spec(value_error("no host is left", "exclude fewer hosts"), "leave out hosts",
+                        spec, "--exclude"));
+  }
+  return hosts;
+}
+
+}  // namespace scela

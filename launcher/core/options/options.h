@@ -1,0 +1,203 @@
+// The options of scela-run as values, and the parser that makes them. The command, the session,
+// plan.cpp, job_hosts.cpp and reach.cpp use them.
+//
+// The parser has three sources, each passed in as text: the command line, SCELA_* variables and a
+// configuration file. An earlier source in this order wins over a later one. If no source sets an
+// option, the defaults in this header apply. Programs are separated by ":" (MPMD).
+//
+// The functions are pure: the caller reads files, environment and terminal. They never throw; every
+// error has kind usage and names the option and the source. Durations are std::chrono types.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/core/rank_set.h"
+#include "common/core/result.h"
+#include "launcher/core/map/rankfile.h"
+#include "launcher/core/options/placement_options.h"
+
+namespace scela {
+
+inline constexpr std::uint32_t kMaxSimNodes = 1u << 16;          // agents on one machine
+inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // beyond any descriptor limit
+inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
+inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
+inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
+// The time that agents below a lost host go on without a parent.
+inline constexpr std::chrono::milliseconds kDefaultAdoptTimeout{10000};
+inline constexpr std::uint32_t kDefaultFanout = 128;  // length of sshd's listen queue
+inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
+inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
+
+enum class LaunchMethod { automatic, local, ssh, program };
+enum class LinkKind { automatic, ssh, tcp };
+enum class HostKeys { strict, accept_new };
+enum class OnFailure { kill, wait };
+enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
+enum class PmiKind { fd, port, pmgr, pmgr_mvapich1, pmix, none, automatic };
+enum class StatsFormat { none, text, json };
+enum class NodesetOperation { fold, expand, count };
+
+// Says which ranks read scela-run's standard input. The others read /dev/null.
+struct StdinTarget {
+  enum class Kind { none, all, rank };
+  Kind kind = Kind::rank;
+  Rank rank = 0;  // for Kind::rank only
+  friend bool operator==(const StdinTarget&, const StdinTarget&) = default;
+};
+
+// Says which variables of scela-run's own environment the ranks inherit.
+struct EnvPass {
+  enum class Kind { all, none, names };
+  Kind kind = Kind::all;
+  std::vector<std::string> names;  // for Kind::names
+  friend bool operator==(const EnvPass&, const EnvPass&) = default;
+};
+
+struct EnvVariable {
+  std::string name;
+  std::string value;
+  friend bool operator==(const EnvVariable&, const EnvVariable&) = default;
+};
+
+// One program of the job: the part of the command line between two ":" words.
+struct App {
+  std::optional<std::uint32_t> np;   // ranks, >= 1; absent: by the mapping
+  std::optional<std::uint32_t> ppn;  // ranks per node, >= 1
+  // Set only if a later program names its own hosts. Otherwise the job's hosts apply.
+  std::optional<std::string> hosts;
+  // The variables of --genv first, then those of --env. Each name is there once, with the last
+  // value.
+  std::vector<EnvVariable> env;
+  std::optional<std::string> wdir;  // absent: scela-run's own directory
+  std::optional<std::string> path;  // directories searched before $PATH
+  std::vector<std::string> argv;    // never empty in a job
+};
+
+// The universe size that ranks get.
+struct UniverseSize {
+  enum class Kind { system, infinite, number };  // system: the slots of all hosts
+  Kind kind = Kind::system;
+  std::uint32_t number = 0;  // >= 1 for Kind::number
+  friend bool operator==(const UniverseSize&, const UniverseSize&) = default;
+};
+
+struct NodesetRequest {
+  NodesetOperation operation = NodesetOperation::fold;
+  std::string spec;
+};
+
+struct Options {
+  // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
+  // names hosts, the job runs on this machine.
+  std::optional<std::string> hosts;     // text of -w, see hostfile.h
+  std::optional<std::string> hostfile;  // a path, not yet read
+  std::optional<std::string> exclude;   // text of -x
+  LaunchMethod launch = LaunchMethod::automatic;
+  std::string launch_program;              // LaunchMethod::program: "ssh -x", "rsh"
+  std::optional<std::uint32_t> sim_nodes;  // >= 1: agents on this machine
+  bool oversubscribe = false;
+  // If absent, the universe is the slots of all hosts. If set, hosts without a rank get an agent
+  // too, for spawned ranks.
+  std::optional<UniverseSize> usize;
+  bool no_spawn = false;
+  PlacementOptions placement;
+  std::optional<std::string> rankfile;  // a path; its reader sets rank_places
+  std::vector<RankPlace> rank_places;   // by rank; empty: no rankfile
+  PmiKind pmi = PmiKind::automatic;     // PMI of the ranks and its transport
+
+  // The tree of agents.
+  std::optional<std::uint32_t> degree;  // >= 1; absent: from the two below
+  std::uint32_t max_depth = kDefaultMaxDepth;
+  std::uint32_t max_conn = kDefaultMaxConn;
+
+  bool flat = false;                       // scela-run starts every agent itself
+  std::uint32_t fanout = kDefaultFanout;   // sessions a process opens at once, >= 1
+  std::uint32_t spares = 0;                // this many last hosts replace dead ones
+  std::optional<std::uint32_t> min_nodes;  // >= 1: agents needed; absent: all
+
+  // How the hosts are reached.
+  std::optional<std::string> agent;  // path of scela-nla, here and on hosts
+  bool forward_agent = false;
+  std::optional<std::string> ssh_config;  // a file, or none
+  HostKeys host_keys = HostKeys::strict;
+  std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
+  LinkKind link = LinkKind::automatic;                      // the connections between agents
+  std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
+
+  // The ranks. If `env_pass` is absent, they inherit all variables. If the program runs once per
+  // host on other machines, they inherit none.
+  std::optional<EnvPass> env_pass;
+  // If absent, rank 0 reads standard input. If the program runs once per host, all ranks read it
+  // unless it is a terminal; with --pty, only rank 0 does.
+  std::optional<StdinTarget> stdin_to;
+  std::vector<App> apps;  // not empty in a job
+
+  std::optional<CachePolicy> cache;  // absent: hcmab, hcmab-lru with a limit
+  std::string cache_where;           // source of cache; "": command line
+  std::uint64_t cache_limit = 0;     // bytes per agent; 0: as policy needs
+
+  // Output of the ranks.
+  std::optional<bool> label;  // absent: yes if once per host
+  bool gather = false;        // equal output is shown once, at the end
+  bool timestamp = false;     // every line begins with the time
+  std::optional<std::string> output_dir;
+  // The rank that reads standard input gets a terminal. This excludes gather, output_dir and
+  // several readers.
+  bool pty = false;
+
+  // The end of the job.
+  std::optional<std::chrono::milliseconds> timeout;
+  std::chrono::milliseconds grace = kDefaultGrace;
+  std::optional<OnFailure> on_failure;  // absent: kill, or wait if once per host
+  // The time that agents below a lost host go on without a new parent (not with kill). 0 means that
+  // they end at once.
+  std::chrono::milliseconds adopt_timeout = kDefaultAdoptTimeout;
+  std::optional<std::chrono::milliseconds> host_timeout;  // for the program on one host
+
+  // Inspection of the job.
+  bool dry_run = false;
+  bool show_map = false;
+  StatsFormat stats = StatsFormat::none;
+  std::optional<std::string> trace;   // file, Chrome trace format
+  std::optional<std::string> record;  // file, core events for the simulator
+  bool verbose = false;
+  std::vector<std::string> verbose_subsystems;  // empty: all of them
+
+  std::vector<std::string> warnings;  // for the user, about unused settings
+
+  // Requests that replace a job.
+  bool version = false;
+  bool help = false;
+  std::optional<NodesetRequest> nodeset;
+};
+
+struct OptionSources {
+  std::vector<std::string> words;                                // argv[1..]
+  std::vector<std::pair<std::string, std::string>> environment;  // all of it; SCELA_* are used
+  std::string config_name;                 // for errors; unused without a text
+  std::optional<std::string> config_text;  // absent: no configuration file
+};
+
+Result<Options> parse_options(const OptionSources& sources);
+
+// The configuration file that the caller must read before parse_options(). If --config or
+// SCELA_CONFIG names one, it must exist. Otherwise it is the user's default file, which may be
+// missing: $XDG_CONFIG_HOME/scela/scela-run.conf, or $HOME/.config/scela/scela-run.conf. An empty
+// path means that there is none.
+struct ConfigChoice {
+  std::string path;
+  bool must_exist = false;
+};
+ConfigChoice config_choice(const OptionSources& sources);
+
+// Returns the text of --help: every option, in groups, at most 100 columns wide.
+std::string help_text();
+
+}  // namespace scela

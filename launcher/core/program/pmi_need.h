@@ -1,0 +1,21 @@
+// Guesses which PMI a program's ranks use, from the libraries that the program is linked to.
+// launcher/plan/pmi_choice.cpp reads the files and uses it. The function is pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scela {
+
+enum class PmiNeed { unknown, pmi, pmix };
+
+struct PmiGuess {
+  PmiNeed need = PmiNeed::unknown;
+  std::string by;  // the library that shows it
+};
+
+// Returns the need that the first known library shows. It is unknown if no library shows one.
+PmiGuess pmi_need(const std::vector<std::string>& libraries);
+
+}  // namespace scela

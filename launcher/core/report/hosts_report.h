@@ -1,0 +1,24 @@
+// Formats the final report of a program that ran once on each host. It counts the hosts that ended
+// in each way and names each host once. report.cpp uses it.
+//
+//   scela-run:   node[11-12] unreachable (connect): Connection refused
+//   scela-run: ok 37 (node[001-006,008]) · exit 1: 1 (node007) · unreachable 2 (node[11-12])
+//
+// All functions are pure.
+#pragma once
+
+#include <string>
+
+#include "launcher/core/report/report.h"
+
+namespace scela {
+
+// Returns the largest status of any host. It is the exit code, 128 plus the signal, or the status
+// in the table for unreachable hosts, timeouts and so on.
+int largest_status(const JobOutcome& job);
+// Returns the causes that need words, then the summary, and last the reason why the whole job
+// ended, if there is one. Returns an empty string if every host succeeded and JobOutcome::tell_all
+// is not set.
+std::string hosts_verdict_text(const JobOutcome& job);
+
+}  // namespace scela

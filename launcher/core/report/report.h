@@ -1,0 +1,160 @@
+// Formats the text that the user reads about a job: the plan before it (--show-map), the verdict
+// after it, and the exit status. The command and the session use it.
+//
+// All functions are pure. The exit table here is the only one: the manual page prints it, and
+// exit_status() returns its codes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/error.h"
+#include "common/core/rank_map.h"
+#include "common/core/rank_set.h"
+#include "launcher/core/map/mapping.h"
+
+namespace scela {
+
+// Exit statuses of scela-run itself. The exit code of a failed rank is passed through.
+enum ExitStatus : int {
+  kExitSuccess = 0,
+  // A rank ended without finalizing, or broke the PMI protocol.
+  kExitUnclean = 1,
+  kExitUsage = 64,  // as sysexits.h, if it has the number
+  kExitUnreachable = 68,
+  kExitInternal = 70,
+  kExitLaunch = 71,
+  kExitOutput = 74,
+  kExitTimeout = 124,        // as timeout(1)
+  kExitNotExecutable = 126,  // as the shells
+  kExitNotFound = 127,
+  kExitSignal = 128,  // plus the number of the signal
+};
+
+struct ExitRow {
+  std::string_view code;  // "64", "128+N"
+  std::string_view meaning;
+};
+std::span<const ExitRow> exit_table();
+// Returns the status for an error that ended scela-run before, or instead of, a verdict.
+int exit_status(ErrorKind kind);
+
+// Says how one rank ended.
+struct RankOutcome {
+  enum class Kind : std::uint8_t {
+    exited,    // code
+    signaled,  // signal, core_dumped
+    // The rank joined the job (PMI init), and then exited with 0 without finalizing.
+    unfinalized,
+    // The rank asked to end the job (PMI abort): code, message.
+    aborted,
+    // The rank sent PMI that the grammar does not allow: message.
+    broke_protocol,
+    // The program does not exist on the node: message.
+    not_found,
+    // The file has no execute permission, or is not a program: message.
+    not_executable,
+    // Another error came before the program ran: message.
+    not_started,
+    lost,       // its node or agent is gone: message
+    timed_out,  // reached the limit of --host-timeout
+    // The rank was ended because the job ended. It is never the cause of that.
+    killed_by_us,
+  };
+  Kind kind = Kind::exited;
+  int code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  std::string message;
+
+  bool failed() const { return kind == Kind::exited ? code != 0 : kind != Kind::killed_by_us; }
+  // Returns the outcome of a program that could not be executed with this errno.
+  static RankOutcome exec_failed(int error_number);
+  friend bool operator==(const RankOutcome&, const RankOutcome&) = default;
+};
+
+// A host that had no agent when the job began, or that lost it.
+struct MissingHost {
+  std::string host;
+  std::string phase;  // phase of its start
+  std::string why;
+  // Says what to do about it. Hosts with the same phase and reason share the first host's hint.
+  std::string hint = {};
+  friend bool operator==(const MissingHost&, const MissingHost&) = default;
+};
+
+// The result of a job. The caller fills it with add() and then sets the other fields.
+struct JobOutcome {
+  struct Group {
+    // The outcome is equal for all ranks of the group. The message is that of the lowest rank.
+    RankOutcome outcome;
+    RankSet ranks;
+  };
+  struct FirstFailure {
+    Rank rank = 0;
+    std::string host;
+    std::string program;
+    RankOutcome outcome;
+  };
+  std::vector<Group> groups;
+  std::optional<FirstFailure> first;                   // first in time, not the lowest rank
+  std::optional<std::chrono::milliseconds> timed_out;  // the limit that was reached
+  std::optional<int> interrupted;                      // signal that scela-run received
+  std::optional<Error> error;                          // kind of the error sets the status
+  std::vector<std::string> failed_nodes;               // names, in the order they failed
+  std::vector<MissingHost> missing;                    // hosts left out, or that were needed
+
+  // If the program ran once on each host, the verdict is about hosts (hosts_report.h).
+  bool once_per_host = false;
+  // The hosts by rank. Hosts that missed the tree may be in `missing` only.
+  std::vector<std::string> hosts;
+  // The hosts that lost their agent, whatever the outcome of the rank is.
+  RankSet lost;
+  bool tell_all = false;  // summary even if every host did well
+
+  void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
+  void add(const RankSet& ranks, const RankOutcome& outcome);
+};
+
+int exit_status(const RankOutcome& outcome);
+int exit_status(const JobOutcome& job);
+// Returns the verdict for standard error: a short summary, and last the line with the cause, so
+// that it stays visible. Every line ends with a newline. Returns an empty string if every rank
+// exited with 0 and no host is missing.
+std::string verdict_text(const JobOutcome& job);
+// Returns, for example, "killed by signal 11 (SIGSEGV, Segmentation fault), core dumped" or "exited
+// with code 3".
+std::string cause_text(const RankOutcome& outcome);
+std::string signal_text(int signal);  // "SIGSEGV, Segmentation fault"
+
+// The plan of a job. It has references, so the caller's values must outlive the call.
+struct MapReport {
+  const RankMap& map;
+  const std::vector<std::string>& node_names;
+  // The index of each node's parent; -1 is scela-run.
+  const std::vector<std::int64_t>& parents;
+  const std::vector<SegmentRanks>& segments;
+  const std::vector<std::vector<std::string>>& commands;  // argv per segment
+};
+// Returns the tree with names and ranks, and then one line per program. In large trees, similar
+// leaves of one parent share a line.
+std::string map_text(const MapReport& report);
+// The places to which the ranks of a node will be bound.
+struct NodeBindings {
+  std::string node;
+  std::string has;                                  // its processors, or why unknown
+  std::vector<std::pair<Rank, std::string>> ranks;  // each rank and its place
+  std::optional<Error> refused = {};                // set if the node will refuse to start
+};
+// Returns a heading, and then a line for each node and one for each place on it. Similar nodes
+// share their lines. Returns an empty string if there are no nodes.
+std::string bindings_text(const std::vector<NodeBindings>& nodes);
+// Returns argv as a shell needs it: words are quoted if necessary.
+std::string command_text(const std::vector<std::string>& argv);
+
+}  // namespace scela

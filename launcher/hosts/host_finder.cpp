@@ -1,0 +1,76 @@
+#include "launcher/hosts/host_finder.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/fd.h"
+
+namespace scela {
+
+struct HostFinder::Answers {
+  std::mutex mutex;
+  std::vector<FoundHost> found;
+  Fd bell{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+};
+
+HostFinder::HostFinder(boost::asio::io_context& io, Find find, Found found)
+    : io_(io), find_(std::move(find)), found_(std::move(found)) {}
+HostFinder::~HostFinder() = default;
+
+void HostFinder::find(const std::vector<std::string>& hosts) {
+  const auto refused = [&](const std::string& why) {
+    std::vector<FoundHost> none;
+    for (const std::string& host : hosts)
+      none.push_back({host, {}, cat(host, ": look it up: ", why)});
+    found_(none);
+  };
+  if (!bell_) {
+    answers_ = std::make_shared<Answers>();
+    bell_ = std::make_unique<Watched>(io_, answers_->bell.get());
+    if (!answers_->bell || !bell_->open()) {
+      bell_.reset();
+      return refused("there are no descriptors left");
+    }
+    listen();
+  }
+  try {
+    std::thread([hosts, find = find_, answers = answers_] {
+      std::vector<FoundHost> found = find(hosts);
+      {
+        const std::lock_guard lock(answers->mutex);
+        for (FoundHost& host : found)
+          answers->found.push_back(std::move(host));
+      }
+      const std::uint64_t one = 1;
+      static_cast<void>(::write(answers->bell.get(), &one, sizeof one));
+    }).detach();
+  } catch (const std::system_error& error) {
+    refused(error.what());
+  }
+}
+
+void HostFinder::listen() {
+  bell_->wait_readable([this] {
+    std::uint64_t rung = 0;
+    static_cast<void>(::read(answers_->bell.get(), &rung, sizeof rung));
+    std::vector<FoundHost> found;
+    {
+      const std::lock_guard lock(answers_->mutex);
+      found.swap(answers_->found);
+    }
+    listen();
+    found_(found);
+  });
+}
+
+void HostFinder::close() {
+  if (bell_) bell_->close();
+}
+
+}  // namespace scela

@@ -1,0 +1,44 @@
+// Looks up hosts in separate threads, so that a slow name service (it may take seconds) never
+// blocks the event loop. Spawning (spawning.h) uses it.
+//
+// Each question gets a thread of its own. If the session ends first, the thread is left behind; it
+// holds no reference to the session. All calls are made, and `found` is called, in the loop's
+// thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/io/watched.h"
+#include "launcher/plan/plan.h"
+
+namespace scela {
+
+class HostFinder {
+ public:
+  using Find = std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)>;
+  using Found = std::function<void(const std::vector<FoundHost>& hosts)>;
+
+  HostFinder(boost::asio::io_context& io, Find find, Found found);
+  ~HostFinder();
+  HostFinder(const HostFinder&) = delete;
+  HostFinder& operator=(const HostFinder&) = delete;
+
+  void find(const std::vector<std::string>& hosts);
+  void close();  // no answer is delivered afterwards
+
+ private:
+  struct Answers;
+  void listen();
+
+  boost::asio::io_context& io_;
+  const Find find_;
+  const Found found_;
+  std::shared_ptr<Answers> answers_;
+  std::unique_ptr<Watched> bell_;
+};
+
+}  // namespace scela

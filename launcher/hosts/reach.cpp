@@ -1,0 +1,167 @@
+#include "launcher/hosts/reach.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "common/core/text.h"
+#include "launcher/core/report/report_text.h"
+#include "launcher/hosts/key_hash.h"
+#include "launcher/hosts/ssh_files.h"
+#include "launcher/hosts/ssh_hosts.h"
+
+namespace scela {
+
+namespace {
+
+// The data that scela-run keeps to itself. A host may be added while the hooks read others.
+struct HostsByName {
+  std::mutex mutex;
+  std::map<std::string, SshHost> hosts;
+};
+
+MissingHost missing(const SshHost& host) {
+  const Error& error = host.failure->error;
+  return {host.contact.name, std::string(name_of(host.failure->phase)), error.why, error.hint};
+}
+
+// Returns one error for all hosts that failed before anything was started. It names each of them.
+Result<void> check(const std::vector<SshHost>& hosts) {
+  std::vector<std::string> others;
+  const HostFailure* first = nullptr;
+  for (const SshHost& host : hosts) {
+    if (!host.failure) continue;
+    if (first == nullptr)
+      first = &*host.failure;
+    else
+      others.push_back(host.contact.name);
+  }
+  if (first == nullptr) return {};
+  Error error = first->error;
+  if (others.size() == 1) error.why += cat("; another host has failed too: ", others.front());
+  if (others.size() > 1)
+    error.why += cat("; ", others.size(), " more hosts have failed too: ", folded(others));
+  return fail(std::move(error));
+}
+
+nla::SshAccess access_to(const SshHost& host) {
+  return {host.identities, host.certificates, host.identities_only, host.identity_agent,
+          host.proxy_command};
+}
+
+// Records the key "TYPE BASE64" of a host for which only revoked keys were known. Returns false if
+// the key is revoked.
+bool remember(const SshHost& host, const std::string& key) {
+  const std::size_t space = key.find(' ');
+  const KnownKey known{key.substr(0, space), key.substr(space + 1)};
+  const nla::HostKey shown{known.type, key_digest(known.blob)};
+  if (std::ranges::find(host.revoked, shown) != host.revoked.end()) return false;
+  if (host.known_hosts_file.empty()) return true;
+  // If the key cannot be recorded, the user sees the question again the next time.
+  static_cast<void>(append_known_host(host.known_hosts_file, host.known_hosts_name,
+                                      host.known_hosts_port, known));
+  return true;
+}
+
+// Another program finds the hosts by itself, by its own configuration. Only this machine is
+// recognised here.
+std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
+                                          const SshUser& user) {
+  std::vector<std::string> out;
+  for (const std::string& name : hosts) {
+    nla::Contact contact;
+    contact.name = name;
+    contact.root_only =
+        name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
+    if (!contact.root_only) {
+      contact.address = name;
+      contact.user = user.name;
+      contact.any_key = true;
+    }
+    out.push_back(nla::format(contact));
+  }
+  return out;
+}
+
+// Pairs hosts with contacts that need no lookup.
+std::vector<FoundHost> paired(const std::vector<std::string>& hosts,
+                              const std::vector<std::string>& contacts) {
+  std::vector<FoundHost> out;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    out.push_back({hosts[i], contacts[i], {}});
+  return out;
+}
+
+std::vector<FoundHost> find_by_ssh(const std::vector<std::string>& names,
+                                   const SshHostsOptions& wanted, HostsByName& known) {
+  Result<SshHosts> found = find_ssh_hosts(names, wanted, this_ssh_user());
+  std::vector<FoundHost> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    FoundHost& one = out.emplace_back();
+    one.name = names[i];
+    if (!found) {
+      one.why = found.error().text();
+    } else if (SshHost& host = found->hosts[i]; host.failure) {
+      one.why = host.failure->error.text();
+    } else {
+      one.contact = nla::format(host.contact);
+      const std::lock_guard lock(known.mutex);
+      known.hosts.insert_or_assign(names[i], std::move(host));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Reach> find_reach(const Options& options, const Plan& plan) {
+  Reach out;
+  if (!plan.remote) {
+    out.contacts = plan.hosts;
+    out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
+    return out;
+  }
+  if (options.launch == LaunchMethod::program) {
+    out.contacts = contacts_by_name(plan.hosts, this_ssh_user());
+    out.find_later = [](const std::vector<std::string>& hosts) {
+      return paired(hosts, contacts_by_name(hosts, this_ssh_user()));
+    };
+    return out;
+  }
+  SshHostsOptions wanted;
+  wanted.config_file = options.ssh_config;
+  wanted.host_keys =
+      options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict;
+  Result<SshHosts> found = find_ssh_hosts(plan.hosts, wanted, this_ssh_user());
+  if (!found) return fail(found.error());
+  const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
+  if (auto good = check(found->hosts); needs_all && !good) return fail(good.error());
+  const auto hosts = std::make_shared<HostsByName>();
+  for (SshHost& host : found->hosts) {
+    if (host.failure) {
+      out.missing.push_back(missing(host));
+      continue;
+    }
+    out.contacts.push_back(nla::format(host.contact));
+    const std::string name = host.contact.name;
+    hosts->hosts.emplace(name, std::move(host));
+  }
+  out.notes = std::move(found->notes);
+  out.spawn.access_of = [hosts](const std::string& node) {
+    const std::lock_guard lock(hosts->mutex);
+    const auto at = hosts->hosts.find(node);
+    return at == hosts->hosts.end() ? nla::SshAccess() : access_to(at->second);
+  };
+  out.spawn.met_host_key = [hosts](const nla::Contact& contact, const std::string& key) {
+    const std::lock_guard lock(hosts->mutex);
+    const auto at = hosts->hosts.find(contact.name);
+    return at == hosts->hosts.end() || remember(at->second, key);
+  };
+  out.find_later = [hosts, wanted](const std::vector<std::string>& names) {
+    return find_by_ssh(names, wanted, *hosts);
+  };
+  return out;
+}
+
+}  // namespace scela

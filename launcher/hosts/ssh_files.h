@@ -1,0 +1,41 @@
+// Reads an ssh user's configuration and known_hosts files, and appends to known_hosts.
+// ssh_hosts.cpp and reach.cpp use it.
+//
+// Files are read whole, up to kLargestSshFile bytes. The functions block on the file system and
+// share no state between calls.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/core/ssh/known_hosts.h"
+#include "launcher/core/ssh/ssh_config.h"
+
+namespace scela {
+
+// Maximum size in bytes. It suffices for the keys of 100,000 hosts.
+inline constexpr std::size_t kLargestSshFile = std::size_t{16} << 20;
+
+// Returns std::nullopt if there is no such file. Returns an error (kind usage) if the file cannot
+// be read or is too large.
+Result<std::optional<std::string>> read_ssh_file(const std::string& path);
+
+// Returns the configurations that apply, in order of precedence. If `named` is set (as ssh -F),
+// only that file is read, and "none" means no file. Otherwise these are config in `home`/.ssh and
+// ssh_config in `system` (/etc/ssh).
+//
+// Returns an error (kind usage) if a file is malformed or not readable, or if the named file is
+// missing. As ssh does, it also refuses a user's file that others own or may write to.
+Result<std::vector<SshConfig>> read_ssh_config(const std::optional<std::string>& named,
+                                               const std::string& home, const std::string& system);
+
+// Appends an accepted key of a host with one write, so that several commands at once do not mix
+// their lines. It creates the file (mode 0600) and its directory (0700) if they are missing.
+// Returns an error of kind io, or of kind protocol if the name or the key does not fit into one
+// line of the file.
+Result<void> append_known_host(const std::string& path, const std::string& name, std::uint16_t port,
+                               const KnownKey& key);
+
+}  // namespace scela

@@ -1,0 +1,190 @@
+#include "launcher/io/gatherer.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "common/core/text.h"
+#include "common/os/private_dir.h"
+#include "common/os/syscall.h"
+#include "launcher/core/report/report_text.h"
+
+namespace scela {
+
+namespace {
+
+constexpr std::string_view kRule = "---------------\n";  // as clush -b and dshbak -c
+
+struct FreeDigest {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+using Digest = std::array<unsigned char, 32>;
+
+// Stands before each piece in the file. Positions count from one, and 0 means that there is no
+// piece.
+struct PieceHead {
+  std::uint64_t next = 0;
+  std::uint64_t size = 0;
+};
+
+Error file_error(std::string_view what) {
+  return Error{ErrorKind::io, cat(what, " the file for what --gather keeps"), temporary_base(),
+               errno_text(errno),
+               errno == ENOSPC ? "free some space, or set TMPDIR to a larger place" : ""};
+}
+
+// Opens a file that no other process can find by name and that vanishes when this process ends.
+Fd unnamed_file() {
+  const std::string folder = temporary_base();
+  Fd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file) return file;
+  std::string path = folder + "/scela-gather.XXXXXX";
+  file = Fd(::mkostemp(path.data(), O_CLOEXEC));
+  if (file) ::unlink(path.c_str());
+  return file;
+}
+
+bool write_at(int fd, const void* bytes, std::size_t size, std::uint64_t at) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t wrote = retry([&] { return ::pwrite(fd, from, size, static_cast<off_t>(at)); });
+    if (wrote < 0) return false;
+    from += wrote;
+    size -= static_cast<std::size_t>(wrote);
+    at += static_cast<std::uint64_t>(wrote);
+  }
+  return true;
+}
+
+bool read_at(int fd, void* bytes, std::size_t size, std::uint64_t at) {
+  char* to = static_cast<char*>(bytes);
+  while (size > 0) {
+    const ssize_t got = retry([&] { return ::pread(fd, to, size, static_cast<off_t>(at)); });
+    if (got == 0) errno = EIO;
+    if (got <= 0) return false;
+    to += got;
+    size -= static_cast<std::size_t>(got);
+    at += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+// The output of one rank: the digest of all its bytes, its pieces in the file, and the bytes in
+// memory.
+struct Gatherer::Kept {
+  std::string waiting;
+  std::uint64_t first = 0;  // position, as in PieceHead
+  std::uint64_t last = 0;
+  bool ends_line = true;
+  std::unique_ptr<EVP_MD_CTX, FreeDigest> digest{EVP_MD_CTX_new()};
+};
+
+Gatherer::Gatherer(std::vector<std::string> names, std::size_t memory)
+    : names_(std::move(names)), memory_(memory) {}
+Gatherer::~Gatherer() = default;
+
+Result<void> Gatherer::add(Rank rank, std::string_view bytes) {
+  if (bytes.empty()) return {};
+  std::unique_ptr<Kept>& kept = kept_[rank];
+  if (!kept) {
+    kept = std::make_unique<Kept>();
+    if (!kept->digest || EVP_DigestInit_ex(kept->digest.get(), EVP_sha256(), nullptr) != 1) {
+      std::abort();  // out of memory, or no SHA-256
+    }
+  }
+  EVP_DigestUpdate(kept->digest.get(), bytes.data(), bytes.size());
+  kept->ends_line = bytes.back() == '\n';
+  kept->waiting += bytes;
+  waiting_ += bytes.size();
+  return waiting_ > memory_ ? spill() : Result<void>();
+}
+
+Result<void> Gatherer::spill() {
+  if (!file_) file_ = unnamed_file();
+  if (!file_) return fail(file_error("make"));
+  for (auto& [rank, kept] : kept_) {
+    if (kept->waiting.empty()) continue;
+    if (auto done = append(*kept); !done) return done;
+  }
+  waiting_ = 0;
+  return {};
+}
+
+// Writes the piece first and then the link to it, so the list is valid at every moment.
+Result<void> Gatherer::append(Kept& kept) {
+  const PieceHead head{0, kept.waiting.size()};
+  const std::uint64_t position = end_ + 1;
+  if (!write_at(file_.get(), &head, sizeof head, end_) ||
+      !write_at(file_.get(), kept.waiting.data(), kept.waiting.size(), end_ + sizeof head)) {
+    return fail(file_error("write"));
+  }
+  if (kept.last != 0 && !write_at(file_.get(), &position, sizeof position, kept.last - 1)) {
+    return fail(file_error("write"));
+  }
+  if (kept.first == 0) kept.first = position;
+  kept.last = position;
+  end_ += sizeof head + kept.waiting.size();
+  std::string().swap(kept.waiting);  // an assignment would keep the memory
+  return {};
+}
+
+void Gatherer::group() {
+  std::map<Digest, std::size_t> known;
+  for (auto& [rank, kept] : kept_) {
+    if (!kept->ends_line) EVP_DigestUpdate(kept->digest.get(), "\n", 1);
+    Digest digest{};
+    EVP_DigestFinal_ex(kept->digest.get(), digest.data(), nullptr);
+    const auto [at, fresh] = known.emplace(digest, groups_.size());
+    if (fresh) groups_.push_back({{}, kept.get()});
+    groups_[at->second].ranks.add(rank);
+  }
+}
+
+std::string Gatherer::heading(const RankSet& ranks) const {
+  std::string members;
+  if (names_.empty()) {
+    members = ranks.text();
+  } else {
+    std::vector<std::string> names;
+    ranks.for_each([&](Rank rank) { names.push_back(names_[rank]); });
+    members = folded(names);
+  }
+  const std::string count = ranks.size() > 1 ? cat(" (", ranks.size(), ")") : "";
+  return cat(kRule, members, count, "\n", kRule);
+}
+
+Result<std::string> Gatherer::next() {
+  if (!std::exchange(grouped_, true)) group();
+  if (shown_ == groups_.size()) return std::string();
+  const Group& group = groups_[shown_];
+  if (!std::exchange(in_group_, true)) {
+    at_ = group.kept->first;
+    return heading(group.ranks);
+  }
+  std::string text;
+  if (at_ != 0) {
+    PieceHead head;
+    if (!read_at(file_.get(), &head, sizeof head, at_ - 1)) return fail(file_error("read"));
+    text.resize(static_cast<std::size_t>(head.size));
+    if (!read_at(file_.get(), text.data(), text.size(), at_ - 1 + sizeof head)) {
+      return fail(file_error("read"));
+    }
+    at_ = head.next;
+    if (at_ != 0 || !group.kept->waiting.empty()) return text;
+  } else {
+    text = group.kept->waiting;
+  }
+  if (!group.kept->ends_line) text += '\n';
+  ++shown_;
+  in_group_ = false;
+  return text;
+}
+
+}  // namespace scela

@@ -1,0 +1,94 @@
+// Writes what the ranks print to standard output, to standard error, or to one file per rank and
+// stream. The session uses it, in its one thread.
+//
+// It never blocks, except on files and in finish(), and never changes the flags of the descriptors,
+// which are shared with the user's shell. It writes only if poll() reports the descriptor writable,
+// keeps the rest, and asks to be called again. Credit for a rank's bytes is returned after they
+// have been written, so a slow terminal slows the ranks instead of filling memory (decision D8).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/core/error.h"
+#include "common/os/fd.h"
+#include "launcher/core/report/presentation.h"
+#include "launcher/io/gatherer.h"
+
+namespace scela {
+
+class OutputWriter {
+ public:
+  struct Hooks {
+    // The credit of this many bytes of the ranks is free again: they were written or dropped.
+    std::function<void(std::uint64_t)> written;
+    // The owner calls resume() if this descriptor becomes writable.
+    std::function<void(int)> wait_writable;
+    // Called once, for the first error. A standard stream that failed gets no more output.
+    std::function<void(const Error&)> failed;
+  };
+
+  // `directory` is the directory of the output files, which must exist. It is empty without
+  // --output-dir. `gatherer` keeps standard output until the end; it is null without --gather.
+  OutputWriter(PresentationSettings settings, std::string directory,
+               std::unique_ptr<Gatherer> gatherer, Hooks hooks);
+
+  void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
+  // Says that the terminal is in raw mode, as the rank with a terminal expects. Lines of all other
+  // ranks then end with a carriage return too.
+  void set_raw(bool on);
+  // Must be called at regular moments while awaits_moments() is true.
+  void moment_passed();
+  void more_ranks() { presentation_.more_ranks(); }
+  void input_over();  // no rank gets more input
+  bool awaits_moments() const { return presentation_.awaits_moments(); }
+  void resume();
+  bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
+  // Returns true if a standard stream has no reader any more (EPIPE).
+  bool reader_gone() const { return reader_gone_; }
+  // Writes the rest at the end of the job and blocks until the reader takes it. If `until` is set,
+  // it stops waiting at that time and drops the rest.
+  void finish(std::optional<std::chrono::steady_clock::time_point> until);
+  // Drops all pending and later output for the standard streams, and returns its credit.
+  void discard();
+
+ private:
+  struct Piece {
+    std::string bytes;
+    std::size_t done = 0;
+    std::uint64_t credit = 0;
+  };
+
+  using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+  void take(std::vector<PresentedWrite> writes);
+  bool drain(int which, const Deadline& until);
+  void show_gathered(Deadline until);
+  void pump(int which);
+  void write_file(const PresentedWrite& write);
+  void fail(const std::string& what, int error);
+  void fail(const Error& error);
+
+  std::optional<Rank> terminal_;  // PresentationSettings::terminal
+  Presentation presentation_;
+  std::string directory_;
+  std::unique_ptr<Gatherer> gatherer_;
+  Hooks hooks_;
+  std::deque<Piece> queues_[2];  // standard output, standard error
+  bool broken_[2] = {false, false};
+  bool is_file_[2] = {false, false};
+  bool raw_[2] = {false, false};
+  bool reader_gone_ = false;
+  bool failed_ = false;
+  std::map<std::string, Fd> files_;  // open files
+  std::deque<std::string> open_order_;
+  std::set<std::string> begun_;  // files this job has truncated
+};
+
+}  // namespace scela

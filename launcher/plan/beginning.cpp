@@ -1,0 +1,70 @@
+#include "launcher/plan/beginning.h"
+
+#include <fstream>
+#include <utility>
+
+#include "launcher/plan/machines.h"
+#include "nla/core/wire/contact.h"
+#include "nla/io/address.h"
+#include "nla/io/settings.h"
+
+namespace scela {
+
+namespace {
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+// Returns the address by which agents on other machines reach this machine. Returns an empty string
+// if there are none, or if no route to any of them is known.
+std::string own_address(const std::vector<std::string>& contacts) {
+  for (const std::string& line : contacts) {
+    const auto contact = nla::parse_contact(line);
+    if (!contact || contact->here()) continue;
+    const auto there = nla::parse_address(contact->address, contact->port);
+    if (const auto own = there ? nla::address_towards(*there) : std::nullopt) return *own;
+  }
+  return {};
+}
+
+}  // namespace
+
+nla::event::Begin beginning(const Options& options, const Plan& plan, const std::string& agent,
+                            std::vector<std::string> contacts, std::int64_t now_ns) {
+  nla::Settings settings;
+  settings.record = options.record.value_or("");
+  settings.shares = plan.node_shares;
+  settings.measure = options.stats != StatsFormat::none;
+  settings.trace = options.trace.has_value();
+  settings.topology = needs_topologies(plan, options);
+  settings.boot_id = boot_id();
+  settings.address = own_address(contacts);
+  settings.fanout = options.fanout;
+  settings.forward_agent = options.forward_agent;
+  settings.connect_ms = static_cast<std::uint32_t>(options.connect_timeout.count());
+  settings.link = options.link == LinkKind::ssh   ? nla::kLinkSsh
+                  : options.link == LinkKind::tcp ? nla::kLinkTcp
+                                                  : nla::kLinkAuto;
+  settings.heartbeat_ms = static_cast<std::uint32_t>(options.heartbeat.count());
+  settings.node_env = plan.remote;
+  settings.pmi_guessed = plan.pmi_choice.guessed;
+  if (options.launch == LaunchMethod::program) settings.launch = options.launch_program;
+  if (plan.remote) settings.agent = options.agent.value_or(agent);
+  nla::event::Begin begin;
+  begin.job_id = plan.job.id;
+  begin.hosts = std::move(contacts);
+  begin.degree = plan.degree;
+  begin.grace_ms = static_cast<std::uint32_t>(options.grace.count());
+  begin.settings = format(settings);
+  if (plan.job.on_failure == nla::OnFailure::wait) {
+    begin.adopt_ms = static_cast<std::uint32_t>(options.adopt_timeout.count());
+  }
+  begin.clock_ns = static_cast<std::uint64_t>(now_ns);
+  return begin;
+}
+
+}  // namespace scela

@@ -1,0 +1,36 @@
+// Uses what the job's hosts report about their processors. If all hosts are this machine, its own
+// topology is used. The report says how many ranks a host without stated slots has room for, and to
+// which processors each rank is bound.
+//
+// The command, the session and plan.cpp use it. All functions compute values from values, by the
+// rules that the agents bind by.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "launcher/core/options/placement_options.h"
+#include "launcher/core/report/report.h"
+#include "launcher/plan/plan.h"
+#include "nla/core/wire/topologies.h"
+
+namespace scela {
+
+// Returns true if the hosts must report their processors. The processors then are their slots, or
+// the bindings are shown.
+bool needs_topologies(const Plan& plan, const Options& options);
+
+// Keeps the topologies that the hosts reported. If Plan::counts_room is set, it also sets the slots
+// of each host that has no stated slots. A malformed report counts as no report.
+void use_topologies(Plan& plan, const nla::TopologyList& told);
+
+// Returns the host that has the most units for one rank. A unit is a core, or a hardware thread if
+// ranks are bound to those; all units must be in one object of the kind that ranks are mapped by.
+// Returns std::nullopt if none of these nodes has reported its processors.
+std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes);
+
+// Returns the bindings of the ranks of each node, in node order. Nodes without ranks and the nodes
+// in `failed` are left out.
+std::vector<NodeBindings> bindings_of(const Plan& plan, const RankSet& failed = {});
+
+}  // namespace scela

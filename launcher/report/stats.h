@@ -1,0 +1,63 @@
+// Formats the output of --stats and writes the file of --trace: phases, counters and spans of a
+// finished job. The session uses it, in its one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "launcher/plan/plan.h"
+#include "launcher/report/rank_accounts.h"
+#include "launcher/report/report_lines.h"
+#include "nla/core/wire/messages.h"
+
+namespace scela {
+
+// Times on the launcher's monotonic clock, in nanoseconds. 0 means that the phase was not reached.
+struct Phases {
+  std::int64_t begin = 0;     // scela-run began
+  std::int64_t tree = 0;      // the start of the agents was requested
+  std::int64_t ready = 0;     // the agents were ready
+  std::int64_t launched = 0;  // all ranks were started
+  std::int64_t ended = 0;     // all ranks ended, all nodes clean
+  std::int64_t gone = 0;      // the last agent had left
+};
+
+struct JobNumbers {
+  std::uint32_t nodes = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t degree = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t launcher_messages = 0;
+};
+// `unspawned` has the ranks that could not be spawned; they are not counted.
+JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
+
+// Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
+// counters of the ranks.
+std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts);
+std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts);
+
+// Collects the JSON lines that agents send and writes them as one Chrome trace: an array of events
+// for a trace viewer. Each node is one process of the trace, and the launcher is process 0.
+class TraceFile {
+ public:
+  // Creates the file. It must be called before the job runs, so that an unwritable path does not
+  // waste a run. Returns an error (kind io) if the file cannot be written.
+  Result<void> open(const std::string& path);
+  void add(std::uint32_t node, std::string_view piece);  // takes the spans of a report's piece
+  void add_launcher(const Phases& phases);
+  Result<void> write();  // error: kind io
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+  ReportLines lines_;
+};
+
+}  // namespace scela

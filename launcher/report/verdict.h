@@ -1,0 +1,12 @@
+// Translates the outcomes of ranks from the agents' form to that of report.h. The session uses it.
+// The function computes a value from a value and may be called from any thread.
+#pragma once
+
+#include "launcher/core/report/report.h"
+#include "nla/core/wire/outcome.h"
+
+namespace scela {
+
+RankOutcome to_rank_outcome(const nla::Outcome& outcome);
+
+}  // namespace scela

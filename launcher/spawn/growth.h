@@ -1,0 +1,70 @@
+// Starts agents for ranks that are spawned on hosts without an agent, and keeps track of which
+// spawn waits for which host. Spawning (spawning.h) uses it, in the session's one thread.
+//
+// The class does bookkeeping only; three hooks do the work. The first finds out how hosts are
+// reached, the second has the root agent start their agents, and the third gets the result. The
+// spawn is planned again when all its agents run. If the agent of a host cannot be started, all
+// spawns that wait for this host fail, and no other part of the job does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/plan/plan.h"
+#include "launcher/spawn/spawn_plan.h"
+#include "nla/core/tree/actions.h"
+
+namespace scela {
+
+class Growth {
+ public:
+  struct Hooks {
+    // Finds out how these hosts are reached. The owner calls found() later.
+    std::function<void(const std::vector<std::string>& hosts)> find;
+    // Starts agents on these hosts, as the next nodes of the tree. The owner calls added() later.
+    std::function<void(const std::vector<std::string>& contacts)> start;
+    // Gets the result of a spawn: the planned world if all of its hosts have an agent, or an error.
+    std::function<void(const nla::action::Spawn& asked, Result<nla::World> planned)> planned;
+  };
+
+  // `failed` has the numbers of the nodes that no longer have an agent. `plan` and `failed` must
+  // outlive this object. `most` is the largest number of children that the root may get in this
+  // way.
+  Growth(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
+      : plan_(plan), failed_(failed), max_(most), hooks_(std::move(hooks)) {}
+
+  void ask(const nla::action::Spawn& asked);
+  void found(const std::vector<FoundHost>& hosts);
+  // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
+  // then.
+  bool failed(const nla::msg::NodeFailed& failure);
+  void added(const Slice& nodes);
+
+ private:
+  struct Waiting {
+    nla::action::Spawn asked;
+    std::set<std::string> hosts;
+  };
+  // Maps each host that is no longer waited for to the reason why its agent could not be started.
+  // The reason is empty if the agent runs.
+  using Settled = std::map<std::string, std::string>;
+  void settle(const Settled& hosts);
+  std::set<std::string> hosts_of(const SpawnPlan& made) const;
+
+  Plan& plan_;
+  const RankSet& failed_;
+  const std::uint32_t max_;
+  const Hooks hooks_;
+  std::vector<Waiting> waiting_;
+  std::set<std::string> under_way_;           // all hosts that are waited for
+  std::map<std::uint32_t, std::string> why_;  // failures of nodes in starting_
+  RankSet starting_;                          // nodes that are getting an agent
+  std::uint32_t children_ = 0;                // children of the root for spawns
+};
+
+}  // namespace scela

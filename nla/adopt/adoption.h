@@ -1,0 +1,86 @@
+// How an agent that has lost its parent gets another one. The orphaned agent opens a door, a
+// listening socket. The adopter starts scela-nla --attach on the node, and this process connects to
+// the socket.
+//
+//   adopter ══ stream ══ scela-nla --attach ── socket in the node's private directory ── orphan
+//
+// Both ends prove to each other that they know the node's key, by challenge and response with
+// HMAC-SHA256. Each side's proof includes a word of its own, so that no answer serves as the other
+// side's. Only the orphan and the agents that may adopt it have this key (nla/link/node_keys.h). Then
+// the descriptors of the stream are passed to the orphan, which uses them as its link from then on.
+//
+// The attached process stays for as long as the orphan's guardian, and is given the guardian's
+// leash to watch. Its end is the promise that nothing is left on the node. The key reaches it as
+// the first frame of the stream (LinkFrame::introduce); it is never an argument, in the environment
+// or in a file.
+//
+// The door serves one connection at a time. It drops a connection that is too slow or that belongs
+// to another user, and closes once an adopter has been accepted. The door runs on the shell's event
+// loop, in one thread. run_attached() is a process of its own and blocks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace scela::nla {
+
+inline constexpr std::uint32_t kAnswerMs = 3000;  // limit for one record of the peer
+
+struct AdoptionFacts {
+  std::string directory;  // private directory of the node
+  std::string key;        // the node's key
+  std::string job_id;
+  std::uint32_t linger_ms = 0;          // how long an agent may outlive its parent
+  std::uint32_t answer_ms = kAnswerMs;  // limit for one record of a visitor
+};
+
+struct Adopter {
+  Fd in;
+  Fd out;   // invalid: `in` goes both ways
+  Fd line;  // closed when the agent changes parents
+  bool remote = false;
+  bool root = false;  // the adopter is scela-run itself
+  std::string ssh;    // its value of SSH_CONNECTION
+};
+
+class AdoptionDoor {
+ public:
+  virtual ~AdoptionDoor() = default;
+};
+// `leash` is borrowed. `adopted` is called at most once, from the event loop, and may destroy the
+// door. Error (launch): the socket cannot be created in the directory.
+Result<std::unique_ptr<AdoptionDoor>> open_adoption_door(boost::asio::io_context& io,
+                                                         AdoptionFacts facts, const Fd& leash,
+                                                         std::function<void(Adopter)> adopted);
+
+struct Attachment {
+  std::string job_id;
+  std::string directory;  // private directory of the node
+  std::uint32_t wait_ms = 0;
+  int in = -1;
+  int out = -1;  // -1: `in` goes both ways
+  bool remote = false;
+  char* mark_room = nullptr;  // in its command line (agent_mark.h)
+};
+// Returns the arguments that make scela-nla an attached process. They follow the arguments that say
+// how it is linked.
+std::vector<std::string> attach_words(const std::string& job_id, const std::string& base,
+                                      std::uint32_t wait_ms);
+// Runs scela-nla --attach from start to end. Returns its exit status. Blocks.
+int run_attached(const Attachment& request);
+
+// Returns the path of the directory of one node of a job. If `base` is empty, it is below TMPDIR or
+// /tmp.
+std::string node_directory(const std::string& base, std::string_view job_id, std::string_view node);
+
+}  // namespace scela::nla

@@ -1,0 +1,154 @@
+// Standard output, error and input across the tree, under credit (decision D8): nothing is lost and
+// nothing queues without bound. A slow reader at the root slows the writers at the leaves. The
+// agent's core uses this part, and one thread at a time calls it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+
+namespace scela::nla {
+
+// Carries output upwards. The credit that the parent gave limits what may be sent to it. The credit
+// that this agent gave limits what may come from children and local ranks; it is given again when
+// their bytes have left here.
+//
+// If a lost parent is replaced (Context::adopts), every byte still arrives once, whichever agent is
+// lost on the way. The agent keeps what it has sent until the root has it (Credit::past), and sends
+// again what the adopter has not seen. It keeps at most the windows from here to the root.
+class OutputFlow {
+ public:
+  explicit OutputFlow(Context& context) : context_(context) {}
+
+  // Sets the credit of this agent's parent, in bytes. At the root: the credit of the presenter.
+  void open(std::uint64_t window) { credit_ = window; }
+  // Ranks of this node are about to run. Asks the shell to read them.
+  void start_reading();
+
+  void local(const event::RankOutput& output);
+  void local_end(Rank rank, Stream stream);
+  // Returns false if the child sent more than its credit allows, or something after the end of a
+  // stream.
+  bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
+  void credit(std::uint64_t bytes, std::uint64_t past);
+  // The child will send no more. What it sent is passed on, and it gets no credit for that.
+  void child_ended(LinkId child) { from_children_[child].ended = true; }
+  // The parent is gone. All that would be sent is dropped, so that ranks can still be drained.
+  void drop_all();
+  // The parent is lost. Nothing is sent until another parent has said what it has seen.
+  void hold() { credit_ = 0; }
+  void forget();  // drops what is kept: no parent follows
+  void go_on(std::uint64_t window, const std::vector<msg::Seen>& seen);
+  // Returns what came from these ranks' streams.
+  std::vector<msg::Seen> seen(const RankSet& ranks) const;
+
+  bool empty() const { return queue_.empty(); }
+  std::uint64_t held_bytes() const { return held_ + kept_bytes_; }
+  std::uint64_t read_bytes() const { return read_bytes_; }
+
+ private:
+  struct Waiting {
+    LinkId from = kParentLink;
+    msg::Output output;
+    std::uint64_t offset = 0;  // offset in its stream
+  };
+  void pump();
+  void forwarded(LinkId from, std::uint64_t bytes);
+  bool keeps() const { return context_.adopts() && context_.parent != kRootNode; }
+  std::uint64_t count(Rank rank, Stream stream, std::uint64_t bytes);
+  void sent(const Waiting& waiting, const msg::Output& output);
+  void send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& seen,
+                  std::deque<Waiting>& again);
+
+  Context& context_;
+  std::uint64_t credit_ = 0;
+  std::deque<Waiting> queue_;
+  std::uint64_t held_ = 0;
+  std::uint64_t read_bytes_ = 0;
+  struct FromChild {
+    std::uint64_t in_use = 0;  // sent by the child, not credited yet
+    std::uint64_t owed = 0;    // forwarded, not credited yet
+    std::uint32_t window = 0;
+    std::uint64_t past = 0;  // bytes of it that reached the root
+    bool ended = false;
+  };
+  std::map<LinkId, FromChild> from_children_;
+  // The ranks below with a stream that has ended, by Stream.
+  RankSet ended_[2];
+  std::uint64_t owed_local_ = 0;
+
+  // State for another parent, or for the role of one.
+  struct Kept {
+    msg::Output output;
+    std::uint64_t offset = 0;
+    std::uint64_t end = 0;  // position behind it on the parent's link
+  };
+  struct OnItsWay {
+    LinkId from = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t end = 0;
+  };
+  std::map<Rank, std::array<std::uint64_t, 2>> counts_;  // bytes by Stream that came here
+  std::deque<Kept> kept_;                                // sent, may not have reached the root
+  std::uint64_t kept_bytes_ = 0;
+  std::deque<OnItsWay> on_their_way_;  // of children, may not be at the root
+  std::uint64_t sent_ = 0;             // bytes sent on this parent's link
+  std::uint64_t taken_ = 0;            // bytes that this parent has credited
+  RankSet ends_sent_[2];
+  bool dropping_ = false;
+};
+
+// Carries input downwards, to the ranks of Job::stdin_ranks. Every agent reports how much all
+// targets below it have taken, and the root reads only so far ahead of the slowest. A child with no
+// target left that takes input is sent nothing more. If no target is left at all, the root stops
+// reading, and the rest of the input stays unread.
+class InputFlow {
+ public:
+  InputFlow(Context& context, Children& children) : context_(context), children_(children) {}
+
+  void start();                              // at the root: the ranks run
+  void read(const event::StdinRead& input);  // at the root
+  void receive(const msg::Stdin& message);
+  void receive(LinkId child, const msg::StdinTaken& message);
+  void local_taken(std::uint64_t bytes);
+  void ranks_closed(const RankSet& ranks);  // ended, or want no more input
+  void child_ended();                       // a child does not serve any more
+
+  // A child of a lost child is to be adopted. It takes over the progress of the lost child.
+  void adopt(const Child& lost, const Child& orphan);
+  // The orphan is adopted. Sends it the input that it lacks.
+  void resume(const Child& orphan, const msg::Orphan& state);
+  void describe(msg::Orphan& self) const;
+
+ private:
+  void pass_on(const Chunk& bytes, bool end);
+  void report();
+  bool takes(const Child& child) const;
+  bool local_takes() const;
+  bool keeps() const;
+  void forget(std::uint64_t before);
+
+  Context& context_;
+  Children& children_;
+  RankSet closed_;
+  std::uint64_t received_ = 0;
+  std::uint64_t reported_ = 0;
+  std::uint64_t local_ = 0;
+  bool last_told_ = false;
+  bool ended_ = false;
+  // For orphans: the input that the slowest target has not taken, up to received_.
+  std::deque<Chunk> kept_;
+  std::uint64_t kept_from_ = 0;
+  struct FromChild {
+    std::uint64_t taken = 0;
+    bool last = false;
+  };
+  std::map<LinkId, FromChild> from_children_;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,161 @@
+// Collective operations over the tree: barrier, fence, gather, broadcast, allgather, scatter,
+// alltoall. The agent's core uses this part, and one thread at a time calls it.
+//
+// One engine carries out all of them (decision D5, thesis section 2.2.3). Contributions travel up
+// as records and turn round at the root of the tree; results travel down. A record is
+// self-contained and at most a piece long. So an agent forwards what has arrived before it holds
+// the rest (cut through), merges children by appending, and holds at most one piece for each
+// operation on the way up:
+//
+//   record := source:varint destination+1:varint (0: every member) total:varint offset:varint
+//   bytes:text
+//
+// A fence carries the cache's pairs instead of records. They are packed if that saves bytes. A
+// piece is packed where it begins its way, up or down, and the agents that forward it do not pack
+// it again. Operations synchronise: the last piece goes down only after every member has entered.
+// So a set has one operation in flight and memory is bounded. A member that ends without entering
+// is "missing": the operation completes with an error for the others instead of hanging. A subtree
+// with ended members only never hears of an operation by itself. So a child that has reported
+// ended ranks is sent an empty piece (a probe) when an operation begins. Every operation carries
+// its set and its number in that set.
+//
+// An agent that loses its parent may be adopted (docs/protocol.md). From then on it turns the
+// operations of its own subtree round itself. Operations with a member outside fail, and so do
+// those that were in flight above. To the new parent, the subtree's members are missing in every
+// operation.
+//
+// A fence carries what the node has put since the last fence of the whole job that succeeded. A
+// fence that fails, or that not every rank takes part in, must not make pairs invisible to the next
+// one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/policy.h"
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+#include "nla/core/wire/request.h"
+
+namespace scela::nla {
+
+class Bulletin;
+
+class Collectives {
+ public:
+  // `policy` takes part in fences, and `bulletin` brings pairs to their owners. use() keeps both
+  // pointers, and the caller owns them.
+  Collectives(Context& context, Children& children) : context_(context), children_(children) {}
+  void use(cache::Policy* policy, Bulletin* bulletin) {
+    policy_ = policy;
+    bulletin_ = bulletin;
+  }
+
+  void ask(Rank rank, RequestId id, const ask::Collective& call);
+  void ranks_ended(const RankSet& ranks);
+  // No rank of the child's subtree will enter anything any more. Contributions that it sent before
+  // count.
+  void child_ended(const Child& child);
+  // The caller has set Child::some_ended of a child. Probes the children that have ended ranks.
+  void child_has_ended_ranks();
+  // The parent was lost, and with it the way to the ranks outside the subtree.
+  void cut_off();
+
+  // Return false if the message breaks the protocol; the link must end then.
+  bool receive_up(Child& child, const msg::CollectiveUp& message);
+  bool receive_down(const msg::CollectiveDown& message);
+
+  // Returns true if a fence was committed since the last call; waiting gets may be answerable then.
+  bool take_committed() { return std::exchange(committed_, false); }
+  std::uint64_t held_bytes() const;
+
+ private:
+  struct Assembly {  // one source's payload to one destination
+    std::uint64_t total = 0;
+    std::uint64_t have = 0;
+    Chunk whole;          // if it came in one piece
+    std::string partial;  // if it came in several pieces
+  };
+  struct Piece {
+    Chunk bytes;
+    bool packed = false;  // only of a fence (packing.h)
+  };
+  struct Operation {
+    CollectiveKind kind = CollectiveKind::barrier;
+    Rank root = 0;
+    bool known = false;  // some member has said kind and root
+    RankSet waiting_for;
+    // The children with members that have not sent their last piece.
+    std::vector<LinkId> open_children;
+    std::vector<LinkId> member_children;
+    RankSet missing;
+    std::string mismatch;
+    std::string pending;
+    bool sent_last = false;
+    bool went_up = false;  // some piece was sent up
+    std::vector<LinkId> probed;
+    // The operation counts against this child's bound; kParentLink: against none.
+    LinkId begun_by = kParentLink;
+    std::map<LinkId, std::uint64_t> contributed;  // bytes by child
+    // If a fence: cache::Policy::taken() of the pairs that it took along.
+    std::uint64_t carried = 0;
+    // If a fence: the latest clock of the members that have contributed.
+    cache::Stamp clock = 0;
+    std::vector<std::pair<Rank, RequestId>> callers;
+    std::vector<Piece> pieces;  // parts of the result for this node
+  };
+  using Operations = std::map<CollectiveId, Operation>;
+
+  // An operation takes about this many bytes at an agent beside its set.
+  static constexpr std::uint64_t kBegunCost = 1536;
+  // Returns about how many bytes an operation's set takes.
+  static std::uint64_t bytes_of(const CollectiveId& id) {
+    return 256 + id.set.ranges().size() * sizeof(RankSet::Range);
+  }
+  bool may_number(const ask::Collective& call);
+  bool may_begin(Child& child, const CollectiveId& id);
+  bool may_contribute(Operation& op, Child& child, std::size_t bytes) const;
+  Operations::iterator open(const CollectiveId& id);
+  bool turns_here() const { return context_.is_root() || cut_off_; }
+  void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
+  void leave_outside(const CollectiveId& id, Operation& op);
+  void enter(Operations::iterator at, const RankSet& ranks);
+  void probe(const CollectiveId& id, Operation& op);
+  void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
+  void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
+                  const Chunk& payload);
+  void take_stage(Operation& op, const CollectiveId& id);
+  void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
+  void flush(Operation& op, const CollectiveId& id);
+  void advance(Operations::iterator at);
+  bool goes_down(const Operation& op) const;
+  static cache::Stamp clock_of(const Operation& op) {
+    return op.kind == CollectiveKind::fence ? op.clock : 0;
+  }
+  static Piece packed(const Operation& op, Chunk records);
+  void piece_up(Operation& op, const CollectiveId& id, Piece piece, bool last);
+  bool piece_down(Operations::iterator at, const Piece& piece, bool last);
+  bool split_down(Operation& op, const CollectiveId& id, const Chunk& records);
+  void forward_down(Operation& op, const CollectiveId& id, const Piece& piece, bool last);
+  void commit(Operation& op, const CollectiveId& id);
+  void complete(Operations::iterator at);
+  void answer(const CollectiveId& id, Operation& op);
+
+  Context& context_;
+  Children& children_;
+  cache::Policy* policy_ = nullptr;
+  Bulletin* bulletin_ = nullptr;
+  Operations operations_;
+  RankSet ended_ranks_;  // on this node
+  // The next numbers, by set and tag, then by rank.
+  std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;
+  std::uint64_t numbered_bytes_ = 0;  // about the bytes of next_seq_
+  bool committed_ = false;
+  bool cut_off_ = false;
+  bool probing_ = false;  // some child has ended ranks
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,106 @@
+// Copies of what ranks write, for tools that a PMIx server serves (PMIx_IOF_pull). A tool asks the
+// server of its node, and that node's agent asks the agents of the other nodes.
+//
+// The output itself never waits for copies. Each node gives each other node a window of bytes.
+// Output that does not fit into the window is left out, and the next copy of that stream says how
+// many bytes that was. When a server says what it has passed on, the window opens again
+// (docs/pmix.md). The reading node counts too, and takes no more than the window from a node that
+// does not keep to it.
+//
+// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nla/core/wire/job.h"
+#include "pmix/core/messages.h"
+
+namespace scela::nla {
+
+// A server may be told this many bytes of all nodes together before it has passed them on, and at
+// least the second number of each node. If they were smaller, a burst would be cut although the
+// tool could keep up. If they were larger, the server would need more memory.
+inline constexpr std::uint64_t kCopiesWindow = std::uint64_t{4} * 1024 * 1024;
+inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
+
+class PmixCopies {
+ public:
+  struct Sides {
+    std::function<void(pmix::Message)> tell;  // tells the server
+    // Sends to the agent that serves `to` on its node.
+    std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
+  };
+  PmixCopies(const Job& job, const RankSet& own, Sides sides);
+
+  // Return false if no server of this kind says that here.
+  bool receive(pmix::msg::Pull& message);
+  bool receive(pmix::msg::PullNoMore& message);
+  bool receive(pmix::msg::Taken& message);
+  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
+
+  // A rank of this node has written these bytes.
+  void output(Rank rank, bool error, std::string_view bytes);
+  bool wanted() const { return !readers_.empty(); }
+  // Ranks of any node failed.
+  void peers_failed(const RankSet& ranks);
+  // The events of PmixDesk with these names.
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
+
+ private:
+  struct Wanted {
+    RankSet out;
+    RankSet err;
+    bool empty() const { return out.empty() && err.empty(); }
+    RankSet all() const;
+  };
+  using Source = std::pair<Rank, bool>;             // rank; true: standard error
+  using LeftOut = std::map<Source, std::uint64_t>;  // bytes since the last copy
+  struct Reader {                                   // a node that reads
+    Rank to = 0;
+    Wanted wanted;
+    std::uint64_t generation = 0;  // generation of its question
+    std::uint64_t room = 0;
+    LeftOut left_out;
+  };
+  struct Asked {  // a node that was asked
+    Rank rank = 0;
+    // The generation of the question, a new one after a way was lost. Bytes of older ones that are
+    // still in flight count at neither end.
+    std::uint64_t generation = 0;
+    std::uint64_t window = 0;
+    // The bytes that the server was told of and has not passed on.
+    std::uint64_t held = 0;
+    LeftOut left_out;  // left out here, beyond the window
+  };
+
+  std::uint64_t window() const;
+  std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
+  Reader* want(std::uint32_t node, Rank to, Wanted wanted);
+  void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
+                  std::uint64_t room);
+  void ask(Asked& asked);
+  void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
+  void passed(Asked& asked, std::uint64_t bytes);
+  void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
+  void taken(std::uint32_t node, std::uint64_t bytes);
+  void tell_others();
+
+  const Job& job_;
+  const RankSet& own_;
+  Sides sides_;
+  std::map<std::uint32_t, Reader> readers_;  // by node, including this one
+  Wanted pulled_;                            // wanted by this node's server
+  std::map<std::uint32_t, Asked> asked_;     // by node, without this one
+  std::uint64_t generation_ = 0;
+  RankSet failed_;
+  RankSet lost_;  // node numbers
+};
+
+}  // namespace scela::nla

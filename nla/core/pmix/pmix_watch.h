@@ -1,0 +1,90 @@
+// The questions of a node's PMIx server about ranks of any node, and its actions on them: the table
+// of processes, events between servers, signals to ranks, and text among their output.
+//
+// Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
+// that have a rank left, by a message to one rank of each (kServiceTags, request.h). It is answered
+// when each agent has answered or was lost; the server limits how long it waits. If an agent is
+// lost with a question or an answer on its way, the question is asked again. Events and signals go
+// in the same way to the nodes that they concern, and are never sent again.
+//
+// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nla/core/wire/job.h"
+#include "pmix/core/messages.h"
+#include "pmix/core/process.h"
+
+namespace scela::nla {
+
+// The most bytes of an event with what belongs to it, and of a text for a rank's output.
+inline constexpr std::size_t kMaxEvent = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxLog = std::size_t{16} * 1024;
+// The most tables that a server may wait for at once.
+inline constexpr std::size_t kMaxTables = 64;
+
+class PmixWatch {
+ public:
+  struct Sides {
+    std::function<void(pmix::Message)> tell;  // tells the server
+    // Sends to the agent that serves `to` on its node.
+    std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
+    std::function<pmix::Process(Rank)> look;       // a rank of this node that has not ended
+    std::function<void(Rank, std::int32_t)> kill;  // signals a rank of this node, if it runs
+    // Returns false if that stream takes no more.
+    std::function<bool(Rank, bool error, std::string)> write;
+  };
+  PmixWatch(const Job& job, const RankSet& own, Sides sides);
+
+  // Return false if no server of this kind says that here.
+  bool receive(pmix::msg::TableWanted& message);
+  bool receive(pmix::msg::Notify& message);
+  bool receive(pmix::msg::Control& message);
+  bool receive(pmix::msg::Log& message);
+  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
+
+  // A rank of this node has ended. The first report of a rank stays.
+  void ended(const pmix::Process& process);
+  // Ranks of any node failed.
+  void peers_failed(const RankSet& ranks);
+  // The events of PmixDesk with these names.
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
+
+ private:
+  struct Table {
+    pmix::Id id = 0;
+    std::set<std::uint32_t> awaited;  // node numbers
+    std::vector<pmix::Process> processes;
+  };
+  using Nodes = std::map<std::uint32_t, Rank>;  // a rank to send to, by node
+
+  Nodes others(const RankSet& ranks) const;
+  void ask(std::uint64_t number, Rank rank);
+  void finish_complete();
+  std::vector<pmix::Process> here() const;
+  void signal(const RankSet& ranks, std::int32_t signo);
+  void table_heard(Rank from, std::string_view bytes);
+  void finish(Table& table);
+  void answer(pmix::Id id, pmix::Status status, std::string blob = {});
+
+  const Job& job_;
+  const RankSet& own_;
+  Sides sides_;
+  std::map<Rank, pmix::Process> ended_;
+  RankSet failed_;
+  RankSet lost_;                           // node numbers
+  RankSet ended_well_;                     // ranks of those nodes
+  std::map<std::uint64_t, Table> tables_;  // by the number that other nodes use
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,137 @@
+#include "nla/core/tree/remote_shell.h"
+
+#include <algorithm>
+
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr std::string_view kGreeting = "SCELA-NLA ";
+
+// Returns true if the character means itself between double quotes in any shell.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("/._-+@%,:= ").find(c) != std::string_view::npos;
+}
+
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
+}
+
+// This script is for /bin/sh. It looks for a place, asks for the agent and executes it. An empty
+// file that may be executed is run by the shell itself and succeeds; on a noexec mount it fails.
+// The file is filled once before the agent is asked for, so that a quota is met before any byte was
+// sent that would then be lost. A file that was cut off on its way is not executed: it could not
+// remove itself.
+constexpr std::string_view kShip =
+    "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
+    "R=; "
+    "for d in ${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
+    "f=\"$d/@NAME@@TOKEN@\"; w=\"not writable\"; "
+    "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
+    "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && w=full && "
+    "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
+    "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
+    "read -r D && head -c @SIZE@ > \"$f\" && test \"$(wc -c < \"$f\")\" -ge @SIZE@ && "
+    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --digest \"$D\" --unlink \"$f\"; "
+    "exit 1; fi; "
+    "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
+    "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes:"
+    "${R#,} - make room, or install scela-nla and name it with --agent\"";
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node) {
+  std::vector<std::string_view> texts = {agent.path, node};
+  texts.insert(texts.end(), agent.words.begin(), agent.words.end());
+  std::string more;
+  for (const std::string& word : agent.words)
+    more += cat(" \"", word, "\"");
+  for (const std::string_view text : texts) {
+    if (is_plain(text)) continue;
+    return fail(Error{ErrorKind::usage, "start an agent through a remote shell", std::string(node),
+                      cat("'", text, "' has characters that shells do not agree about"),
+                      "use letters, digits and /._-+@ only"});
+  }
+  std::string installed;
+  if (!agent.path.empty()) {
+    // The word is quoted, so that it is no alias. csh too expands aliases here.
+    installed = cat("\"test\" -x \"", agent.path, "\" && exec \"", agent.path,
+                    "\" --stdio --name \"", node, "\" --id ", agent.build, more, "; ");
+  }
+  std::string script(kShip);
+  replace(script, "@NAME@", kShippedName);
+  replace(script, "@TOKEN@", agent.token);
+  replace(script, "@SIZE@", cat(agent.size));
+  replace(script, "@NODE@", node);
+  replace(script, "@BUILD@", agent.build);
+  replace(script, "@MORE@", more);
+  return cat(installed, "exec /bin/sh -c '", script, "'");
+}
+
+// Each line begins with a newline, because noise may have left an unfinished line.
+std::string ready_line(std::string_view build) {
+  return cat("\n", kGreeting, "ready 1 ", build, "\n");
+}
+std::string other_line(std::string_view version, std::string_view build) {
+  return cat("\n", kGreeting, "other ", version, " ", build, "\n");
+}
+std::string refused_line(std::string_view why) {
+  return cat("\n", kGreeting, "refused ", why, "\n");
+}
+
+Result<std::optional<RemoteAnswer>> AnswerScanner::feed(std::string_view& bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    skipped_ += piece.size() + 1;
+    if (line_.size() + piece.size() > kMaxLine) overlong_ = true;
+    line_ += piece.substr(0, kMaxLine - line_.size());
+    if (end != std::string_view::npos) {
+      if (auto answer = end_line()) {
+        skipped_ = 0;
+        return answer;
+      }
+    }
+    if (skipped_ > kMaxNoise) {
+      return fail(Error{
+          ErrorKind::protocol,
+          "wait for the agent's first word",
+          {},
+          cat("the login shell printed more than ", kMaxNoise >> 20, " MiB, last '", noise_, "'"),
+          "let its start-up files print nothing when there is no terminal"});
+    }
+  }
+  return std::optional<RemoteAnswer>();
+}
+
+std::optional<RemoteAnswer> AnswerScanner::end_line() {
+  std::string line = std::exchange(line_, {});
+  if (line.ends_with('\r')) line.pop_back();
+  const bool whole = !std::exchange(overlong_, false);
+  std::string_view rest = line;
+  if (whole && rest.starts_with(kGreeting)) {
+    rest.remove_prefix(kGreeting.size());
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    const std::string text(rest.substr(std::min(rest.size(), word.size() + 1)));
+    using Kind = RemoteAnswer::Kind;
+    if (word == "ready" && text.starts_with("1 ")) return RemoteAnswer{Kind::ready, text.substr(2)};
+    if (word == "other") return RemoteAnswer{Kind::other, text};
+    if (word == "ship") return RemoteAnswer{Kind::ship, text};
+    if (word == "refused") return RemoteAnswer{Kind::refused, text};
+  }
+  constexpr std::size_t kShown = 200;
+  if (!line.empty()) noise_ = line.substr(0, kShown);
+  return std::nullopt;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,36 @@
+// Properties of the kinds of collective operations. Both files that carry operations out, up and
+// down the tree, use them (collectives.h). Pure functions, for any thread.
+#pragma once
+
+#include "nla/core/wire/messages.h"
+
+namespace scela::nla {
+
+inline constexpr char kCutOff[] = "the agent that led to some of its ranks was lost";
+
+inline bool carries_records(CollectiveKind kind) {
+  return kind != CollectiveKind::barrier && kind != CollectiveKind::fence;
+}
+
+inline bool is_personal(CollectiveKind kind) {
+  return kind == CollectiveKind::scatter || kind == CollectiveKind::alltoall;
+}
+
+inline bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::gather || kind == CollectiveKind::broadcast ||
+         kind == CollectiveKind::scatter;
+}
+
+// The most bytes of the text that says how members disagree: it names a host and two operations.
+inline constexpr std::size_t kMaxMismatch = 1024;
+
+// Returns false if the mismatch is too long, or if the message has what only a fence has: packed
+// pairs, and a clock, which the last piece brings.
+template <class M>
+bool may_say(const M& message) {
+  const bool fence = message.kind == CollectiveKind::fence;
+  if (message.mismatch.size() > kMaxMismatch) return false;
+  return (fence || !message.packed) && ((fence && message.last) || message.clock == 0);
+}
+
+}  // namespace scela::nla

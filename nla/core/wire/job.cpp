@@ -1,0 +1,309 @@
+#include "nla/core/wire/job.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "common/core/bytes.h"
+#include "common/core/text.h"
+#include "nla/core/wire/fields.h"
+
+namespace scela {
+auto fields(nla::Is<RankMap::Block> auto& block) {
+  return std::tie(block.first_node, block.nodes, block.ranks_per_node);
+}
+auto fields(nla::Is<TerminalModes> auto& modes) {
+  return std::tie(modes.echo, modes.utf8, modes.keys);
+}
+auto fields(nla::Is<PlacementPolicy> auto& placement) {
+  return std::tie(placement.map_by, placement.bind_to, placement.order, placement.cpus_per_rank,
+                  placement.overload, placement.report);
+}
+auto fields(nla::Is<CoreChoice> auto& choice) {
+  return std::tie(choice.socket, choice.cores);
+}
+constexpr MapBy last_value(MapBy) {
+  return MapBy::socket;
+}
+constexpr BindTo last_value(BindTo) {
+  return BindTo::socket;
+}
+constexpr PlaceOrder last_value(PlaceOrder) {
+  return PlaceOrder::socket;
+}
+}  // namespace scela
+
+namespace scela::nla {
+
+constexpr OnFailure last_value(OnFailure) {
+  return OnFailure::wait;
+}
+constexpr PmiKind last_value(PmiKind) {
+  return PmiKind::none;
+}
+constexpr Label last_value(Label) {
+  return Label::host;
+}
+
+auto fields(Is<App> auto& app) {
+  return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks);
+}
+auto fields(Is<World> auto& world) {
+  return std::tie(world.first, world.parent, world.apps, world.preput, world.first_host,
+                  world.hosts);
+}
+
+namespace {
+
+// A job has at most this many ranks, which is more than any machine has. So numbers of ranks stay
+// well below 2^32.
+constexpr std::uint64_t kMaxRanks = std::uint64_t{1} << 31;
+// A name of this length is a file name on every system, with room for what directories and segments
+// add to it.
+constexpr std::size_t kLongestId = 128;
+
+// The map's blocks stand between the two parts.
+auto head_of(Is<Job> auto& job) {
+  return std::tie(job.id, job.apps);
+}
+auto tail_of(Is<Job> auto& job) {
+  return std::tie(job.env, job.wdir, job.hosts, job.stdin_ranks, job.on_failure, job.placement,
+                  job.chosen_cores, job.pmi, job.universe, job.grace_ms, job.cache_policy,
+                  job.cache_limit, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
+                  job.timestamps, job.plain_output, job.ahead_s, job.terminal_ranks, job.window,
+                  job.modes);
+}
+
+using Fault = std::optional<std::string>;
+
+bool has_nul(const std::string& text) {
+  return text.find('\0') != std::string::npos;
+}
+
+// The identifier becomes part of file names on every node, so it must not lead out of a directory.
+Fault fault_of_id(const std::string& id) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  if (!id.empty() && id.size() <= kLongestId && id.front() != '.' &&
+      std::all_of(id.begin(), id.end(), fits)) {
+    return std::nullopt;
+  }
+  return cat("its identifier '", id, "' is not 1 to ", kLongestId,
+             " letters, digits, '-', '_' and '.'");
+}
+
+Fault fault_of_map(const std::vector<RankMap::Block>& blocks) {
+  std::uint64_t ranks = 0;
+  for (const RankMap::Block& block : blocks) {
+    if (block.nodes == 0 || block.ranks_per_node == 0) return "its rank map has an empty block";
+    if (std::uint64_t{block.first_node} + block.nodes > UINT32_MAX) {
+      return cat("its rank map has node ", block.first_node, " + ", block.nodes);
+    }
+    ranks += std::uint64_t{block.nodes} * block.ranks_per_node;  // at most 2^64 - 2^33 + 1, once
+    if (ranks > kMaxRanks) return cat("its rank map has more than ", kMaxRanks, " ranks");
+  }
+  if (ranks == 0) return "it has no ranks";
+  return std::nullopt;
+}
+
+Fault fault_of_app(const App& app) {
+  if (app.argv.empty() || app.argv.front().empty()) return "an application has no program";
+  if (app.ranks.empty()) return "an application has no ranks";
+  for (const auto* list : {&app.argv, &app.env}) {
+    if (std::any_of(list->begin(), list->end(), has_nul)) {
+      return "an argument or variable has a NUL byte in it";
+    }
+  }
+  if (has_nul(app.wdir) || has_nul(app.path)) return "a directory has a NUL byte in it";
+  return std::nullopt;
+}
+
+Fault fault_of_apps(const std::vector<App>& apps, const RankSet& all) {
+  if (apps.empty()) return "it has no application";
+  RankSet seen;
+  for (const App& app : apps) {
+    if (Fault fault = fault_of_app(app)) return fault;
+    if (seen.intersects(app.ranks)) return "two applications share a rank";
+    seen.add(app.ranks);
+  }
+  if (seen == all) return std::nullopt;
+  return cat("its applications have the ranks ", seen.text(), ", its map has ", all.text());
+}
+
+Fault fault_of(const Job& job) {
+  if (Fault fault = fault_of_id(job.id)) return fault;
+  const RankSet all = RankSet::run(0, job.map.size());
+  if (Fault fault = fault_of_apps(job.apps, all)) return fault;
+  if (std::any_of(job.env.begin(), job.env.end(), has_nul) || has_nul(job.wdir)) {
+    return "a variable or directory has a NUL byte in it";
+  }
+  if (!all.contains_all(job.stdin_ranks)) {
+    return cat("standard input goes to the ranks ", job.stdin_ranks.text(), ", it has ",
+               all.text());
+  }
+  if (job.terminal_ranks.size() > 1 || !all.contains_all(job.terminal_ranks)) {
+    return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
+               " may");
+  }
+  if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
+    return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
+  }
+  if (job.cache_policy == cache::PolicyKind::dht && job.on_failure == OnFailure::wait) {
+    return "it goes on without agents that are lost, and each holds pairs of others";
+  }
+  return std::nullopt;
+}
+
+RankSet nodes_in(const RankMap& map) {
+  RankSet nodes;
+  for (const RankMap::Block& block : map.blocks())
+    nodes.add(RankSet::run(block.first_node, block.nodes));
+  return nodes;
+}
+
+}  // namespace
+
+std::size_t Job::app_of(Rank rank) const {
+  std::size_t at = 0;
+  while (at < apps.size() && !apps[at].ranks.contains(rank))
+    ++at;
+  return at;
+}
+
+std::size_t Job::world_of(Rank rank) const {
+  const auto at =
+      std::upper_bound(worlds.begin(), worlds.end(), rank,
+                       [](Rank wanted, const World& world) { return wanted < world.first; });
+  return static_cast<std::size_t>(at - worlds.begin());
+}
+
+RankSet Job::ranks_of_world(std::size_t world) const {
+  if (world > 0) return worlds[world - 1].ranks();
+  return RankSet::run(0, worlds.empty() ? map.size() : worlds.front().first);
+}
+
+std::int64_t Job::universe_size() const {
+  if (universe < 0) return -1;
+  return std::max<std::int64_t>(universe, map_of_world(0).size());
+}
+
+const RankMap& Job::map_of_world(std::size_t world) const {
+  if (world > 0) return worlds[world - 1].map;
+  return worlds.empty() ? map : first_map_;
+}
+
+std::size_t Job::first_app_of_world(std::size_t world) const {
+  return world == 0 ? 0 : first_apps_[world - 1];
+}
+
+std::string Job::name_of_world(std::size_t world) const {
+  return world == 0 ? id : cat(id, ".", world);
+}
+
+std::string Job::key_prefix(std::size_t world) {
+  return world == 0 ? std::string() : cat('\0', world, '\0');
+}
+
+Job Job::as_it_began() const {
+  Job first = *this;
+  if (worlds.empty()) return first;
+  first.map = first_map_;
+  first.apps.resize(first_apps_.front());
+  first.worlds.clear();
+  first.first_map_ = RankMap();
+  first.first_apps_.clear();
+  first.nodes_ = RankSet();
+  first.nodes_of_worlds_.clear();
+  return first;
+}
+
+bool Job::is_everywhere(const RankSet& ranks) const {
+  if (worlds.empty()) return ranks.size() == map.size();
+  const std::size_t world = ranks.empty() ? 0 : world_of(ranks.front());
+  return ranks == ranks_of_world(world) && nodes_of_worlds_[world] == nodes_;
+}
+
+Result<void> Job::add(World world) {
+  const auto broken = [](std::string why) {
+    return fail(Error{ErrorKind::protocol, "add ranks to the job", "", std::move(why), ""});
+  };
+  if (world.first != map.size() || world.map.size() == 0 ||
+      std::uint64_t{world.first} + world.map.size() > kMaxRanks) {
+    return broken(cat("ranks from ", world.first, " on cannot follow ", map.size()));
+  }
+  if (Fault fault = fault_of_apps(world.apps, world.ranks())) return broken(*std::move(fault));
+  if (worlds.empty()) {
+    first_map_ = map;
+    nodes_ = nodes_in(map);
+    nodes_of_worlds_ = {nodes_};
+  }
+  // The blocks stay as they are, because what a world is told of its own blocks must not change.
+  std::vector<RankMap::Block> blocks = map.blocks();
+  blocks.insert(blocks.end(), world.map.blocks().begin(), world.map.blocks().end());
+  map = RankMap::from_blocks(std::move(blocks));
+  nodes_of_worlds_.push_back(nodes_in(world.map));
+  nodes_.add(nodes_of_worlds_.back());
+  // An agent that knows these hosts already may be told again.
+  for (std::size_t i = 0; i < world.hosts.size(); ++i) {
+    if (world.first_host + i == hosts.size()) hosts.push_back(world.hosts[i]);
+  }
+  first_apps_.push_back(apps.size());
+  apps.insert(apps.end(), world.apps.begin(), world.apps.end());
+  worlds.push_back(std::move(world));
+  return {};
+}
+
+std::string encode(const Job& job) {
+  ByteWriter out;
+  FieldWriter writer(out);
+  writer.each(head_of(job));
+  writer.put(job.map.blocks());
+  writer.each(tail_of(job));
+  return out.take();
+}
+
+Result<Job> decode_job(std::string_view bytes) {
+  const auto broken = [](std::string why) {
+    return fail(Error{ErrorKind::protocol, "read the job", "", std::move(why), ""});
+  };
+  ByteReader in(bytes);
+  FieldReader reader(in);
+  Job job;
+  std::vector<RankMap::Block> blocks;
+  reader.each(head_of(job));
+  reader.get(blocks);
+  reader.each(tail_of(job));
+  if (!in.ok()) return broken(cat("its ", bytes.size(), " bytes are too few or malformed"));
+  if (!in.done()) return broken(cat(in.rest().size(), " bytes follow its last field"));
+  if (Fault fault = fault_of_map(blocks)) return broken(*std::move(fault));
+  job.map = RankMap::from_blocks(std::move(blocks));
+  if (Fault fault = fault_of(job)) return broken(*std::move(fault));
+  return job;
+}
+
+std::string encode(const World& world) {
+  ByteWriter out;
+  FieldWriter writer(out);
+  writer.all(world);
+  writer.put(world.map.blocks());
+  return out.take();
+}
+
+Result<World> decode_world(std::string_view bytes) {
+  const auto broken = [](std::string why) {
+    return fail(Error{ErrorKind::protocol, "read ranks to add", "", std::move(why), ""});
+  };
+  ByteReader in(bytes);
+  FieldReader reader(in);
+  World world;
+  std::vector<RankMap::Block> blocks;
+  reader.all(world);
+  reader.get(blocks);
+  if (!in.ok() || !in.done()) return broken(cat("its ", bytes.size(), " bytes are malformed"));
+  if (Fault fault = fault_of_map(blocks)) return broken(*std::move(fault));
+  world.map = RankMap::from_blocks(std::move(blocks));
+  return world;
+}
+
+}  // namespace scela::nla

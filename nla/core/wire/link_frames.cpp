@@ -1,0 +1,79 @@
+#include "nla/core/wire/link_frames.h"
+
+#include "common/core/bytes.h"
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+namespace {
+
+std::string framed(LinkFrame kind, const std::string& payload) {
+  return frame_header(static_cast<std::uint8_t>(kind), payload.size()) + payload;
+}
+
+tl::unexpected<Error> malformed(const char* what) {
+  return fail(Error{ErrorKind::protocol, cat("read ", what, " of a link"), {}, "malformed", {}});
+}
+
+}  // namespace
+
+std::string link_frame(LinkFrame kind) {
+  return framed(kind, {});
+}
+
+std::string encode(const Introduction& introduction) {
+  ByteWriter out;
+  out.flag(introduction.root);
+  out.u32(introduction.parent);
+  out.u32(introduction.child);
+  out.text(introduction.job_id);
+  out.text(introduction.keys);
+  out.raw(introduction.common);
+  return framed(LinkFrame::introduce, out.bytes());
+}
+
+std::string encode_offer(std::uint16_t port) {
+  ByteWriter out;
+  out.u16(port);
+  return framed(LinkFrame::offer, out.bytes());
+}
+
+Result<Introduction> decode_introduction(const Frame& frame) {
+  ByteReader in(frame.payload);
+  Introduction out;
+  const std::uint8_t root = in.u8();
+  out.root = root == 1;
+  out.parent = in.u32();
+  out.child = in.u32();
+  out.job_id = in.text();
+  out.keys = in.text();
+  out.common = in.raw(kCommonKeyBytes);
+  if (!in.done() || root > 1) return malformed("the introduction");
+  return out;
+}
+
+Result<std::uint16_t> decode_offer(const Frame& frame) {
+  ByteReader in(frame.payload);
+  const std::uint16_t port = in.u16();
+  if (!in.done()) return malformed("the offer");
+  return port;
+}
+
+Result<void> check_link_frame(const Frame& frame) {
+  switch (static_cast<LinkFrame>(frame.kind)) {
+    case LinkFrame::introduce:
+      if (auto read = decode_introduction(frame); !read) return fail(read.error());
+      return {};
+    case LinkFrame::offer:
+      if (auto read = decode_offer(frame); !read) return fail(read.error());
+      return {};
+    case LinkFrame::beat:
+    case LinkFrame::ask:
+    case LinkFrame::change:
+      if (!frame.payload.empty()) return malformed("a frame");
+      return {};
+  }
+  return malformed("a frame of an unknown kind");
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,58 @@
+// The guardian: the small process that outlives an agent until nothing of the job is left on the
+// node (decision D7).
+//
+//   scela-nla (guardian) ── forks ──► agent ── starts ──► ranks, further agents
+//
+// Both are child subreapers: orphans of ranks become children of the agent or, if the agent is
+// dead, of the guardian. Both lead sessions and show marks, so that other agents tell them from
+// processes that ranks leave behind (agent_mark.h). This holds also if the guardian dies and its
+// agent becomes a child of the parent agent.
+//
+// The two are joined by a leash (a socket pair). Over it the agent tells the grace and the node's
+// directories, and either side sees at once that the other is gone. The guardian also holds the
+// link, so that a closed link tells the parent that the node is clean.
+//
+// If the agent ends (exit, signal, stop), the guardian first ends the link's outgoing side. Then it
+// ends every descendant: SIGTERM, the grace, then SIGKILL until none is left. Agents of other nodes
+// are spared, since they end by their own links. At last the guardian removes the directories and
+// exits.
+//
+// SIGTERM to the guardian ends the job on the node, and so does the end of the parent. An agent
+// that does not act on it, busy or stuck, is killed after the grace, kAgentSlackMs, and the time in
+// which another parent may adopt it (nla/adopt/adoption.h).
+//
+// scela-nla and the shell use it. One thread; it uses no event loop and hardly any memory, since it
+// forks before the agent has any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/guard/agent_mark.h"
+
+namespace scela::nla {
+
+// Forks. In the agent it returns the leash. In the guardian it does not return: it waits, cleans
+// up, and ends the process with status 0 if the agent ended with 0, else 1. Error (launch): the
+// system refuses; no process was forked. `mark_room` points into the command line; agent and
+// guardian each write their mark there (agent_mark.h).
+Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
+
+// The agent's records over the leash. They have no effect if there is no leash or the guardian is
+// gone. None of these functions blocks.
+void tell_grace(const Fd& leash, std::uint32_t grace_ms);
+// From then on the guardian shows its own mark and recognizes the agents of other nodes.
+void tell_marks(const Fd& leash, const AgentMarks& marks);
+void tell_directory(const Fd& leash, const std::string& path);  // one of several
+// If the parent is lost, the agent may wait this long for another one.
+void tell_adoptable(const Fd& leash, std::uint32_t adopt_ms);
+// The agent has another parent, the end of which the guardian does not see.
+void tell_adopted(const Fd& leash);
+
+// Records from the guardian to the agent.
+enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
+LeashNews read_leash(const Fd& leash);
+
+}  // namespace scela::nla

@@ -1,0 +1,114 @@
+#include "nla/io/address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <array>
+#include <charconv>
+#include <memory>
+
+#include "common/os/fd.h"
+
+namespace scela::nla {
+
+namespace {
+
+in_port_t& port_field(const Address& address) {
+  auto& storage = const_cast<sockaddr_storage&>(address.storage);
+  return address.family() == AF_INET ? reinterpret_cast<sockaddr_in&>(storage).sin_port
+                                     : reinterpret_cast<sockaddr_in6&>(storage).sin6_port;
+}
+
+}  // namespace
+
+std::uint16_t Address::port() const {
+  return ntohs(port_field(*this));
+}
+void Address::set_port(std::uint16_t port) {
+  port_field(*this) = htons(port);
+}
+
+std::optional<Address> parse_address(const std::string& text, std::uint16_t port) {
+  Address out;
+  auto& four = reinterpret_cast<sockaddr_in&>(out.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    out.size = sizeof four;
+    return out;
+  }
+  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage);
+  const std::size_t percent = text.find('%');
+  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return {};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (percent != std::string::npos) {
+    six.sin6_scope_id = ::if_nametoindex(text.substr(percent + 1).c_str());
+  }
+  out.size = sizeof six;
+  return out;
+}
+
+namespace {
+
+std::optional<std::string> text_of(const sockaddr_storage& storage) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes =
+      storage.ss_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(storage).sin_addr)
+          : &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+  if (::inet_ntop(storage.ss_family, bytes, text, sizeof text) == nullptr) return {};
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> address_towards(const Address& other) {
+  const Fd socket(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (!socket || ::connect(socket.get(), other.get(), other.size) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+    return {};
+  }
+  return text_of(own);
+}
+
+std::optional<std::string> address_of_this_machine() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, ::freeifaddrs);
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    sockaddr_storage storage{};
+    reinterpret_cast<sockaddr_in&>(storage) = *reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
+    return text_of(storage);
+  }
+  return {};
+}
+
+std::optional<SshConnection> parse_ssh_connection(const std::string& text) {
+  std::array<std::string, 4> fields;  // address and port of client, then server
+  std::size_t at = 0;
+  for (std::string& field : fields) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end <= at) return {};
+    field = text.substr(at, end - at);
+    at = std::min(end + 1, text.size());
+  }
+  SshConnection out{fields[0], 0, fields[2], 0};
+  const auto is_port = [](const std::string& field, std::uint16_t& port) {
+    const auto end = field.data() + field.size();
+    return std::from_chars(field.data(), end, port).ptr == end;
+  };
+  if (at != text.size() || !is_port(fields[1], out.client_port) ||
+      !is_port(fields[3], out.server_port) || !parse_address(out.client, out.client_port) ||
+      !parse_address(out.server, 0)) {
+    return {};
+  }
+  return out;
+}
+
+}  // namespace scela::nla

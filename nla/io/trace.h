@@ -1,0 +1,45 @@
+// Spans of time that this process spent on its tasks, for `scela-run --trace`. They are kept in
+// memory and become Chrome trace events at the end. The shell and the ranks use it, in one thread.
+//
+// Times are on the root's clock. At most kMaxSpans are kept; the text says how many were not. Each
+// event is one line, so pieces of several agents can be joined between any two lines:
+//   {"name":"fence","ph":"X","pid":NODE+1,"tid":RANK+1,"ts":US,"dur":US}
+// pid 0 is the launcher, tid 0 the agent itself. Lines of metadata name processes and threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/rank_set.h"
+#include "nla/io/pieces.h"
+
+namespace scela::nla {
+
+class Tracer {
+ public:
+  static constexpr std::uint32_t kOwnThread = UINT32_MAX;
+
+  void enable() { enabled_ = true; }
+  bool enabled() const { return enabled_; }
+  // `name` must live as long as the tracer: a literal.
+  void span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns,
+            std::uint32_t rank = kOwnThread);
+
+  void add_lines(Pieces& out, std::uint32_t process, std::string_view process_name,
+                 const RankSet& ranks) const;
+
+ private:
+  struct Span {
+    const char* name;
+    std::uint64_t start_ns;
+    std::uint64_t end_ns;
+    std::uint32_t rank;
+  };
+  bool enabled_ = false;
+  std::vector<Span> spans_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,82 @@
+// The shell around an agent's core. Descriptors, timers, child processes and signals become events,
+// and actions become effects. Used by scela-nla (Role::agent) and by scela-run (Role::root,
+// decision D1).
+//
+// One thread. The shell owns the core, the links, the ranks and the agents it started. Asio stays
+// in shell*.cpp. Nothing here blocks except starting a process (about 0.3 ms each). Held bytes: at
+// most kHighWater and one turn's worth per link, besides what the core holds. From the construction
+// on, SIGCHLD is blocked and SIGPIPE is ignored. The process becomes a child subreaper, and the
+// shell reaps every child of the process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/core/tree/actions.h"
+#include "nla/core/tree/agent.h"
+#include "nla/core/tree/events.h"
+#include "nla/spawn/factory.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace scela::nla {
+
+struct ShellOptions {
+  Role role = Role::agent;
+  std::string agent;   // path of scela-nla, to start children
+  SpawnContext spawn;  // `agent` and `root` are filled in
+  // For the root.
+  std::function<void(const Action&)> on_action;  // actions marked "root only", in order
+  std::string record;                            // file for the core's events; may be empty
+  // For an agent.
+  std::string node;           // name of this node
+  Fd parent;                  // the link to the parent, or its input
+  Fd parent_out;              // invalid: `parent` goes both ways
+  Fd leash;                   // to the guardian; may be invalid
+  bool remote = false;        // the parent is on another machine
+  char* mark_room = nullptr;  // nullptr: it shows none (agent_mark.h)
+};
+
+class Shell {
+ public:
+  // Error (io): the record file cannot be written. Error (internal): the system refuses the
+  // essentials.
+  static Result<std::unique_ptr<Shell>> create(ShellOptions options);
+  ~Shell();
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+  // Gives the core an event of the root's own (Begin, Launch, Stop, StdinRead, ...). May be called
+  // from within on_action; the event is handled after the current one. Does not block.
+  void post(Event event);
+
+  // Runs the loop until action::Finish was given and all messages to the parent have left. Returns
+  // the exit status of an agent. Blocks.
+  int run();
+
+  // Returns true if the streams of the children have taken all that was sent to them.
+  bool all_sent() const;
+
+  // For the root's own descriptors and timers, which use the same loop and thread.
+  boost::asio::io_context& context();
+  // Nanoseconds on the root's clock. For the root this is its own monotonic clock.
+  std::uint64_t root_clock_ns() const;
+  // Why this process' part of the record (ShellOptions::record) ends before the job, or
+  // std::nullopt.
+  const std::optional<Error>& record_error() const;
+  // Returns the agent's own state in one line, for -v.
+  std::string describe() const;
+
+ private:
+  struct State;
+  explicit Shell(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,107 @@
+// The agent's view of this node's adapter engine. The engine is a program of its own (scela-hca).
+// The agent starts it when the first program of the job connects to the engine's socket, and again
+// for later programs once it has ended.
+//
+// The socket belongs to the agent and lies in the node's directory; ranks find it by
+// SCELA_HCA_SOCKET. While no engine runs, the agent watches the socket and accepts no connection.
+// The engine inherits the socket and serves the waiting connections. So no program can find an
+// engine that is about to end, and a job that never asks pays only for a socket. If no engine can
+// be started, the agent closes the waiting connections and tells the user why.
+//
+// The engine is told of its job, including the key, over a socket pair. Over this pair it then asks
+// where the engines of other nodes are (engine_desk.h); the end of the pair is the end of the
+// engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting a process as
+// start_child() does.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/core/pmix/engine_desk.h"
+#include "nla/io/poller.h"
+#include "nla/ranks/rank_starter.h"
+#include "nla/ranks/ranks.h"
+
+namespace scela::nla {
+
+class EngineHelper {
+ public:
+  struct Place {
+    std::string node;  // its name
+    std::uint32_t index = 0;
+    std::string directory;   // the node's own directory
+    std::string companions;  // of programs agents start; may be empty
+  };
+  // Returns the environment variables of the ranks of this node.
+  using Environment = std::function<std::vector<std::string>()>;
+
+  // `host`, `job`, `own` and `poller` are borrowed.
+  EngineHelper(const RanksHost& host, const Job& job, const RankSet& own, Place place,
+               EngineFacts facts, Poller& poller, Environment environment);
+  EngineHelper(const EngineHelper&) = delete;
+  EngineHelper& operator=(const EngineHelper&) = delete;
+
+  // Begins to listen. If this fails, the user is told. Programs here that ask for an engine then
+  // have one of this node alone, which the library starts.
+  void listen();
+  // The path of the socket, for the ranks; empty if there is none.
+  const std::string& socket() const { return socket_; }
+  // Returns false if the reply is not about engines.
+  bool heard(const action::Reply& reply) { return desk_.heard(reply); }
+  // The job is over and the engine may end. Its end is not reported.
+  void let_go();
+  // Returns false if the process is not the engine.
+  bool reaped(pid_t pid, int status);
+
+ private:
+  // The watcher of one of several descriptors.
+  struct Part final : Poller::Watcher {
+    explicit Part(std::function<void()> what) : came(std::move(what)) {}
+    void ready(bool, bool) override { came(); }
+    std::function<void()> came;
+  };
+
+  EngineDesk::Sides sides();
+  std::string choose_socket();
+  void knocked();
+  Result<void> start();
+  Result<std::string> find(const std::vector<std::string>& environment) const;
+  std::string record() const;
+  void tell(std::string_view text);
+  void take_words();
+  void take_complaints();
+  void send_away(const Error& why);
+  void say(LogLevel level, std::string text);
+  void watch(bool on);
+
+  const RanksHost& host_;
+  const Job& job_;
+  const RankSet& own_;
+  Place place_;
+  EngineFacts facts_;
+  Poller& poller_;
+  Environment environment_;
+  EngineDesk desk_;
+  std::string socket_;
+  std::string other_directory_;  // of the socket, if the first is too long
+  Fd other_hold_;
+  Fd listening_;
+  Fd link_;
+  Fd errors_;  // the engine's standard error
+  Part knocks_, words_, complaints_;
+  pid_t pid_ = 0;
+  bool watched_ = false;  // the socket is watched
+  bool let_go_ = false;
+  std::string program_;     // what was started last
+  std::string unfinished_;  // incomplete line of its standard error
+  std::string last_line_;
+  std::string said_;  // the last reason of a failed start
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,132 @@
+// The agent's view of this node's PMIx server. The server is a program of its own (scela-pmix),
+// started for jobs with ranks that speak PMIx. So libpmix's threads, memory and crashes stay out of
+// the agent.
+//
+// It is a thin shell around PmixDesk: it starts the server, carries bytes, and reports why the
+// server ended. The server ends with its link or its agent, and has nothing outside of the node's
+// directory. Stand-ins for ranks that have ended (pmix_desk.h) run one after the other, and end
+// with the agent. Used by Ranks; runs on the shell's loop. Never blocks, except for starting
+// processes as start_child() does.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/core/pmix/pmix_desk.h"
+#include "nla/io/poller.h"
+#include "nla/ranks/rank_starter.h"
+#include "nla/ranks/ranks.h"
+
+namespace scela::nla {
+
+// Set in the numbers of requests of PMIx. Ranks that also use PMI have the same numbers without
+// this bit.
+inline constexpr RequestId kPmixRequest = RequestId{1} << 62;
+
+class PmixHelper final : Poller::Watcher {
+ public:
+  // `why` is empty if the server serves one more world. Otherwise it says why the server does not,
+  // or no longer, serve; that call is the last.
+  using News = std::function<void(std::string why)>;
+
+  // Access to the ranks of this node.
+  struct Reach {
+    std::function<pid_t(Rank)> process;  // of a running rank, else 0
+    std::function<void(Rank, int signo)> signal;
+    std::function<bool(Rank, Stream, std::string)> write;  // false: that stream has ended
+  };
+
+  // All references are borrowed.
+  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, std::uint32_t node,
+             Poller& poller, Reach reach, News news);
+  PmixHelper(const PmixHelper&) = delete;
+  PmixHelper& operator=(const PmixHelper&) = delete;
+
+  // Returns the path of the server's program on this node. Error (launch): it is not found.
+  static Result<std::string> find(const NodeFacts& node);
+  // Error (launch): there is no such program, or it cannot be started. Blocks as start_child()
+  // does.
+  Result<void> start(const NodeFacts& node);
+  // Returns variables for the ranks of this node that the user's settings override. `ranks` is the
+  // number of ranks that run here.
+  std::vector<std::string> defaults(std::uint64_t ranks);
+
+  // Tells the server that the job has more worlds.
+  void tell_worlds() { desk_.tell_worlds(); }
+  bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
+  std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
+  // Returns false if the reply does not answer a request of PMIx.
+  bool reply(const action::Reply& reply);
+  void output(Rank rank, Stream stream, std::string_view bytes) {
+    desk_.output(rank, stream == Stream::err, bytes);
+  }
+  void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
+  void nodes_lost(const RankSet& nodes) { desk_.nodes_lost(nodes); }
+  void reconnected(const RankSet& ranks) { desk_.reconnected(ranks); }
+  void set_reading(bool on);
+  // Returns true if the server is ending. Ranks may notice this, and act on it, before the server
+  // is reaped.
+  bool ending();
+  // The rank's process is gone; the server's earlier messages about it are processed first. Returns
+  // true if the rank has not finalized what it had initialized.
+  bool rank_ended(Rank rank);
+  // Records how the rank ended, or that it was not started, for processes that ask.
+  void note_end(Rank rank, const Outcome& outcome);
+  // The job is over and the server may end. Its end is not reported.
+  void let_go();
+  // Returns false if the process is neither the server nor a stand-in.
+  bool reaped(pid_t pid, int status);
+
+ private:
+  void ready(bool readable, bool writable) override;
+  void tell(const pmix::Message& message);
+  void write();
+  bool read();  // false: there is no more now
+  void give_up(std::string why);
+  void watch();
+  std::string last_words() const;
+  PmixDesk::Sides sides(Reach reach);
+  void make_shared_directory(const std::string& node);
+  void drop_defaults(SpawnRequest& request) const;
+  void start_stand_in();
+  void end_stand_ins();
+
+  const RanksHost& host_;
+  const Job& job_;
+  const RankSet& own_;
+  Poller& poller_;
+  News news_;
+  PmixDesk desk_;
+  pmix::Decoder decoder_;
+  Fd link_;
+  Fd errors_;           // the server's standard error
+  std::string shared_;  // directory in memory; may be empty
+  Fd shared_hold_;
+  std::string fallback_;  // used if there is no `shared_`
+  std::uint32_t processors_ = 1;
+  std::vector<std::string> defaults_;  // all that were ever given
+  std::string program_;                // path of the server's program
+  std::string directory_;              // the server's working directory
+  pid_t pid_ = 0;
+  std::deque<Rank> stand_ins_;  // still to be started
+  pid_t stand_in_ = 0;
+  std::string output_;
+  std::size_t written_ = 0;
+  std::string why_;         // reason, once it is being ended
+  std::size_t served_ = 0;  // number of worlds
+  bool let_go_ = false;
+  bool may_read_ = true;
+  bool watched_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+};
+
+}  // namespace scela::nla

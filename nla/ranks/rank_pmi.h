@@ -1,0 +1,137 @@
+// The PMI connections of this node's ranks. These are inherited sockets, memory in their place
+// (rank_pmi_ring.cpp), or connections that the ranks make to the node's port. Requests become
+// events, and the replies are written to the ranks.
+//
+// Used by Ranks; runs on the shell's loop. pmi/server implements the protocol, and the core decides
+// the answers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/io/poller.h"
+#include "nla/ranks/rank_end.h"
+#include "nla/ranks/ranks.h"
+#include "pmi/server/rank_server.h"
+
+namespace scela::nla {
+
+// Number of questions whether a rank has left, and of the answer that it has. There is no answer
+// that it has not, and neither message needs a reply of its own.
+inline constexpr RequestId kLeftRequest = UINT64_MAX - 1;
+
+class RankPmi final : pmi::JobServices, EndListener {
+ public:
+  // All references are borrowed. `poller` must have a value when the first rank is opened.
+  RankPmi(const RanksHost& host, const Job& job, const RankSet& own, std::optional<Poller>& poller);
+  ~RankPmi() override;
+  RankPmi(const RankPmi&) = delete;
+  RankPmi& operator=(const RankPmi&) = delete;
+
+  // Opens the port to which ranks connect by themselves, if the job's protocol needs one. Returns
+  // the port, or 0 if ranks inherit connections. `process` returns the process of a rank, or 0
+  // while it does not run. To be called once, before a rank runs. Error (launch): no port is
+  // available.
+  Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
+  // Adds ranks. They must be the last ones of `own`.
+  void add(const RankSet& more);
+  // `connection` is the agent's end of the connection that a rank, the process `process`, has
+  // inherited.
+  void open(Rank rank, Fd connection, pid_t process);
+  void reply(const action::Reply& reply);
+  // Off: no requests are read.
+  void set_reading(bool on);
+  // The rank has ended. Reads its remaining requests first.
+  void close(Rank rank);
+  // Returns true if the rank has initialized PMI and has not finalized it.
+  bool unfinished(Rank rank) const;
+  // The rank has ended with a failure. An abort in its name that could not be verified is now
+  // believed.
+  void ended_badly(Rank rank);
+  // Returns false if this reply is not about ranks that have left.
+  bool heard(const action::Reply& reply);
+
+ private:
+  struct Connection;
+  struct Port;
+  struct Bell;
+
+  Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
+  void on_ready(Rank rank, int which, bool readable, bool writable) override;
+  void watch(Connection& one);
+  void read(Connection& one);
+  bool may_read(const Connection& one) const;
+  void take_rest(Connection& one);
+  void flush(Connection& one);
+  void write(Connection& one);
+  void answer(const action::Reply& reply);
+
+  // Connections through memory.
+  bool lend_ring(Connection& one);
+  bool hang_bell();
+  void rung();
+  void leave_socket(Connection& one);
+  void serve_ring(Connection& one);
+  void write_ring(Connection& one);
+  void spoilt(Connection& one);
+  void end_ring(Connection& one);
+  void drop_ring(Connection& one);
+
+  // Connections through the port.
+  std::unique_ptr<pmi::RankServer> make_server(Rank rank);
+  bool speaks_pmgr() const {
+    return job_.pmi == PmiKind::pmgr || job_.pmi == PmiKind::pmgr_mvapich1;
+  }
+  void check_in(Rank rank, Fd connection, const std::string& rest);
+  void settle();
+  bool believe_claim(Rank rank);
+  void doubt(Rank rank, std::function<void()> verdict);
+  void left_early(Connection& one);
+  static void acknowledge(Connection& one);
+
+  // The functions of pmi::JobServices.
+  pmi::JobFacts facts(Rank rank) const override;
+  void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
+  void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
+  void fence(Rank rank, pmi::RequestId id) override;
+  void group_fence(Rank rank, pmi::RequestId id, RankSet group, std::uint32_t tag) override;
+  void exchange(Rank rank, pmi::RequestId id, std::string bytes) override;
+  void put_node(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
+  void get_node(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
+  void publish(Rank rank, pmi::RequestId id, std::string name, std::string port) override;
+  void lookup(Rank rank, pmi::RequestId id, std::string name) override;
+  void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
+  void spawn(Rank rank, pmi::RequestId id, pmi::ask::Spawn request) override;
+  void failed(Rank rank, pmi::RequestId id) override;
+  void left(Rank rank, pmi::RequestId id, Rank about) override;
+  void segment(Rank rank, pmi::RequestId id) override;
+  void ring(Rank rank, pmi::RequestId id) override;
+  void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
+  void abort(Rank rank, std::int32_t code, std::string message) override;
+  void violation(Rank rank, std::string why) override;
+  void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
+  // Returns the key as it is called outside of the rank's world.
+  std::string global(Rank rank, std::string_view key) const;
+  RankSet world_of(Rank rank) const;
+
+  const RanksHost& host_;
+  const Job& job_;
+  const RankSet& own_;
+  std::optional<Poller>& poller_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
+  std::unique_ptr<Bell> own_bell_;                        // rung by the agent only
+  std::unique_ptr<Bell> bell_;                            // once a rank has asked for memory
+  std::vector<Connection*> ringed_;                       // connections that have memory
+  RankSet ended_;                                         // ranks of this node
+  RankSet left_;                                          // ranks known to have left, of others
+  bool reading_ = true;
+  std::unique_ptr<Port> port_;  // none: ranks inherit
+};
+
+}  // namespace scela::nla

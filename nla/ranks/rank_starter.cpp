@@ -1,0 +1,336 @@
+#include "nla/ranks/rank_starter.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "common/core/text.h"
+#include "common/os/child.h"
+#include "common/os/syscall.h"
+#include "common/os/terminal.h"
+#include "nla/ranks/accounts.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr int kPmiDescriptor = 3;
+
+// Variables that the agent sets, or that a launcher around this one has left. A rank that used the
+// latter would speak to the wrong server.
+constexpr std::string_view kOwnVariables[] = {
+    "SCELA_RANK",      "SCELA_SIZE",      "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
+    "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
+    "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MPIRUN_HOST",      "MPIRUN_PORT",
+    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kAccountsVariable};
+constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
+constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
+
+std::string_view name_in(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+bool is_own(std::string_view name) {
+  if (name.starts_with("PMIX_MCA_")) return false;  // for libpmix itself, names no server
+  return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
+         std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+// Returns true if the launcher around this one has set the variable. It may also come from the node
+// of a rank that has spawned this one and passed its environment on.
+bool is_of_another_agent(std::string_view variable) {
+  return name_in(variable) == kEngineVariable && variable.ends_with(cat("/", kEngineSocket));
+}
+
+// Later variables replace earlier ones of the same name.
+std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists) {
+  std::vector<std::string> out;
+  std::map<std::string_view, std::size_t> position;
+  for (const auto* list : lists) {
+    for (const std::string& variable : *list) {
+      if (is_own(name_in(variable)) || is_of_another_agent(variable)) continue;
+      const auto [at, is_new] = position.emplace(name_in(variable), out.size());
+      if (is_new) {
+        out.push_back(variable);
+      } else {
+        out[at->second] = variable;
+      }
+    }
+  }
+  return out;
+}
+
+std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
+  for (const std::string& variable : environment) {
+    if (name_in(variable) == name && variable.size() > name.size()) {
+      return std::string_view(variable).substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+RankFailure failure(int error, const std::string& what) {
+  return {error, cat(what, ": ", errno_text(error))};
+}
+
+// The cause comes first, since a PATH may have thousands of characters, of which only the first are
+// shown.
+RankFailure not_found(int error, const std::string& name, std::string_view directory,
+                      std::string_view search) {
+  constexpr std::size_t kShown = 80;
+  const std::size_t end = search.size() <= kShown ? search.size() : search.rfind(':', kShown);
+  const bool is_cut = end < search.size();
+  const std::string here = directory.empty() ? "" : cat("the working directory ", directory, ", ");
+  return {error, cat("find '", name, "': ", errno_text(error), " (searched: ", here,
+                     "PATH=", search.substr(0, end), is_cut ? ":..." : "", ")")};
+}
+
+// Its errno would be taken for the program's: a missing directory is no missing program.
+RankFailure directory_failure(int error, const std::string& directory) {
+  return {EIO, cat("enter the working directory '", directory, "': ", errno_text(error))};
+}
+
+tl::unexpected<RankFailure> refused(const Error& error) {
+  return tl::unexpected(RankFailure{EMFILE, error.text()});
+}
+
+// MPIRUN_ID is a number of the job, positive and the same at all ranks: FNV-1a of its name.
+std::uint32_t number_of(std::string_view job_id) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : job_id)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return std::max(hash & 0x7fffffffU, 1U);
+}
+
+}  // namespace
+
+RankStarter::RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null)
+    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)), window_(job.window) {}
+
+Result<RankStarter> RankStarter::create(const Job& job, const RankSet& own, NodeFacts node) {
+  Result<Fd> null = open_file("/dev/null", O_RDONLY);
+  if (!null) return fail(null.error());
+  return RankStarter(job, own, std::move(node), std::move(*null));
+}
+
+RankStarter::Program RankStarter::prepare(const App& app) const {
+  Program program;
+  program.words = app.argv;
+  program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
+  program.environment = merged({&node_.environment, &defaults_, &job_->env, &app.env});
+  struct stat facts {};
+  if (job_->once_per_host && app.wdir.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+    program.directory = value_of(program.environment, "HOME");
+    if (program.directory.empty()) program.directory = "/";
+  }
+  if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+    program.failure = directory_failure(errno, program.directory);
+    return program;
+  }
+  std::string_view path = value_of(program.environment, "PATH");
+  if (path.empty()) path = kUsualPath;
+  const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
+  const std::string name = app.argv.empty() ? std::string() : app.argv.front();
+  auto found = find_program(name, search, program.directory);
+  // mpirun does so, though no shell does. Commands that run once on each host are found by PATH
+  // only.
+  const bool looks_here = !job_->once_per_host && !program.directory.empty();
+  if (!found && looks_here) {
+    if (auto here = find_program(name, ".", program.directory)) found = std::move(*here);
+  }
+  if (found) {
+    program.path = std::move(*found);
+  } else if (name.find('/') != std::string::npos) {
+    program.failure = failure(found.error(), cat("execute '", name, "'"));
+  } else {
+    program.failure = not_found(found.error(), name,
+                                looks_here ? std::string_view(program.directory) : "", search);
+  }
+  return program;
+}
+
+RankStarter::Program& RankStarter::program_of(Rank rank) {
+  const std::size_t index = job_->app_of(rank);
+  const auto at = programs_.find(index);
+  if (at != programs_.end()) return at->second;
+  // Ranks start in the order of their programs; a job that spawns may have very many.
+  constexpr std::size_t kRemembered = 64;
+  if (programs_.size() >= kRemembered) programs_.erase(programs_.begin());
+  return programs_.emplace(index, prepare(job_->apps[index])).first->second;
+}
+
+bool RankStarter::inherits_connection() const {
+  return node_.pmi == PmiKind::fd || (node_.pmi == PmiKind::pmix && node_.pmi_guessed);
+}
+
+// Returns the connection of a rank that inherits one, else an empty pair.
+Result<SocketPair> RankStarter::connection() const {
+  if (!inherits_connection()) return SocketPair{};
+  return make_socket_pair(SOCK_STREAM);
+}
+
+void RankStarter::bind(const std::map<Rank, CpuSet>& places) {
+  for (const auto& [rank, cpus] : places)
+    places_[rank] = CpuMask(cpus);
+}
+
+tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
+  Program& program = program_of(rank);
+  if (program.failure.error != 0) return tl::unexpected(program.failure);
+  if (job_->terminal_ranks.contains(rank)) return start_on_terminal(program, rank);
+  Result<Pipe> output = make_pipe();
+  if (!output) return refused(output.error());
+  Result<Pipe> error = make_pipe();
+  if (!error) return refused(error.error());
+  Result<SocketPair> pmi = connection();
+  if (!pmi) return refused(pmi.error());
+  Pipe input;
+  if (job_->stdin_ranks.contains(rank)) {
+    Result<Pipe> made = make_pipe();
+    if (!made) return refused(made.error());
+    input = std::move(*made);
+  }
+  const int descriptors[] = {input.read ? input.read.get() : null_.get(), output->write.get(),
+                             error->write.get(), pmi->theirs.get()};
+  const auto pid = execute(program, rank, descriptors);
+  if (!pid) return tl::unexpected(pid.error());
+  return StartedRank{*pid,
+                     std::move(input.write),
+                     std::move(output->read),
+                     std::move(error->read),
+                     std::move(pmi->ours),
+                     Fd()};
+}
+
+tl::expected<StartedRank, RankFailure> RankStarter::start_on_terminal(Program& program, Rank rank) {
+  Result<PseudoTerminal> terminal = open_pseudo_terminal();
+  if (!terminal) return refused(terminal.error());
+  Result<SocketPair> pmi = connection();
+  if (!pmi) return refused(pmi.error());
+  const int theirs = terminal->theirs.get();
+  set_terminal_modes(theirs, job_->modes);
+  set_window_size(theirs, window_);
+  const int descriptors[] = {theirs, theirs, theirs, pmi->theirs.get()};
+  const auto pid = execute(program, rank, descriptors, ChildGroup::own_terminal);
+  if (!pid) return tl::unexpected(pid.error());
+  return StartedRank{*pid,
+                     Fd(),
+                     std::move(terminal->ours),
+                     Fd(),
+                     std::move(pmi->ours),
+                     std::move(terminal->theirs)};
+}
+
+std::vector<std::string> RankStarter::variables(Rank number) const {
+  const std::size_t world = job_->world_of(number);
+  const RankSet ranks = job_->ranks_of_world(world);
+  const RankSet here = own_.intersection(ranks);
+  const std::uint64_t local = here.index_of(number);
+  const Rank rank = number - ranks.front();
+  const std::uint64_t size = ranks.size();
+  std::vector<std::string> out = {
+      cat("SCELA_RANK=", rank),        cat("SCELA_SIZE=", size),
+      cat("SCELA_LOCAL_RANK=", local), cat("SCELA_LOCAL_SIZE=", here.size()),
+      cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
+      cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
+      cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
+  if (node_.accounts)
+    out.push_back(cat(kAccountsVariable, "=", accounts_file(node_.directory, number)));
+  const bool speaks_pmi = node_.pmi != PmiKind::pmix || node_.pmi_guessed;
+  if (world > 0 && speaks_pmi) out.emplace_back("PMI_SPAWNED=1");
+  const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
+  switch (node_.pmi) {
+    case PmiKind::fd:
+      break;
+    case PmiKind::port:
+      add({cat("PMI_PORT=127.0.0.1:", node_.port), cat("PMI_ID=", number)});
+      break;
+    case PmiKind::pmgr_mvapich1:
+      add({"MPIRUN_MPD=0", "NOT_USE_TOTALVIEW=1"});
+      [[fallthrough]];
+    case PmiKind::pmgr:
+      add({"MPIRUN_HOST=127.0.0.1", cat("MPIRUN_PORT=", node_.port), cat("MPIRUN_RANK=", rank),
+           cat("MPIRUN_NPROCS=", size), cat("MPIRUN_ID=", number_of(job_->id))});
+      break;
+    case PmiKind::pmix:
+      for (std::string& variable : node_.of_rank(number))
+        out.push_back(std::move(variable));
+      break;
+    case PmiKind::none:
+      break;
+  }
+  if (inherits_connection())
+    add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
+  return out;
+}
+
+tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
+                                                      const int (&descriptors)[4],
+                                                      ChildGroup group) {
+  std::vector<std::string> own = variables(rank);
+  const auto is_set = [&](std::string_view name) {
+    return std::ranges::any_of(program.environment,
+                               [&](const auto& one) { return name_in(one) == name; });
+  };
+  // The segment is only offered: a user sets it to 0 so that ranks use their sockets only.
+  const bool first = job_->world_of(rank) == 0;
+  if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
+    own.emplace_back("SCELA_SEGMENT=1");
+  }
+  // If both are there, an MPICH that speaks both ends, unless it is told which to take. libscela
+  // takes PMIx, by which a process may join its job again.
+  if (node_.pmi == PmiKind::pmix && node_.pmi_guessed) {
+    if (!is_set("MPIR_CVAR_PMI_VERSION")) own.emplace_back("MPIR_CVAR_PMI_VERSION=1");
+    if (!is_set("SCELA_BOOTSTRAP")) own.emplace_back("SCELA_BOOTSTRAP=pmix");
+  }
+  // Open MPI's processes that find no PMIx would each be a world of one. With this they end
+  // instead.
+  constexpr std::string_view kOpenMpisStart = "OMPI_MCA_ess";
+  if (node_.lacks_pmix && !is_set(kOpenMpisStart))
+    own.push_back(cat(kOpenMpisStart, "=^singleton"));
+  if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
+    own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
+  }
+  std::vector<char*> envp = pointers_to(program.environment);
+  envp.pop_back();
+  const std::vector<char*> more = pointers_to(own);
+  envp.insert(envp.end(), more.begin(), more.end());
+  std::vector<char*> argv = pointers_to(program.words);
+
+  ChildSpec spec;
+  spec.program = program.path.c_str();
+  spec.argv = argv.data();
+  spec.envp = envp.data();
+  spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
+  spec.descriptors = std::span(descriptors).first(inherits_connection() ? 4 : 3);
+  spec.group = group;
+  // If this agent and its guardian are killed at once, no other process on the node ends the rank.
+  spec.dies_with_parent = true;
+  if (const auto place = places_.find(rank); place != places_.end()) spec.cpus = &place->second;
+  auto pid = start_child(spec);
+  if (!pid && pid.error().step == ChildStep::execute && pid.error().error == ENOEXEC) {
+    // A script without "#!", which execvp gives to the shell.
+    std::string shell = "/bin/sh";
+    argv.front() = program.path.data();
+    argv.insert(argv.begin(), shell.data());
+    spec.program = shell.c_str();
+    spec.argv = argv.data();
+    pid = start_child(spec);
+  }
+  if (pid) return *pid;
+  const auto [step, error] = pid.error();
+  if (step == ChildStep::directory) {
+    return tl::unexpected(directory_failure(error, program.directory));
+  }
+  RankFailure told{error, text_of(pid.error(), program.path)};
+  if (step == ChildStep::execute && error == ENOENT) told.why += " (its interpreter is missing)";
+  return tl::unexpected(std::move(told));
+}
+
+}  // namespace scela::nla

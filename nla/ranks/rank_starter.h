@@ -1,0 +1,128 @@
+// Starts the ranks of one node: environment, standard streams, PMI connection, binding. Ranks uses
+// it on the shell's loop.
+//
+// Descriptors of a rank: 0 is standard input (a pipe for Job::stdin_ranks, else /dev/null), 1 and 2
+// are pipes to the agent. 3 is the PMI connection, unless ranks connect to the agent's port. There
+// are no others. The rank of Job::terminal_ranks has a pseudo-terminal as 0, 1 and 2, and leads a
+// session that it controls.
+//
+// The environment is Job::env, App::env, then
+//   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
+//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), SCELA_ACCOUNTS
+//   (accounts.h; where they are asked for), PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID
+//   MPI_LOCALNRANKS
+// (the last two as Hydra sets them). Spawned ranks have the numbers and sizes of their own world,
+// and PMI_SPAWNED=1. PMI_RANK, PMI_SIZE and PMI_FD are replaced if ranks use another protocol.
+// Ranks that connect to the agent's port have PMI_PORT PMI_ID, or MPIRUN_HOST MPIRUN_PORT
+// MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and NOT_USE_TOTALVIEW too). Ranks
+// of PMIx have the variables that their node's server has chosen. Ranks without a protocol have
+// none. Variables of a server around this job are removed.
+//
+// Starting blocks as start_child() does.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/core/topology.h"
+#include "common/os/affinity.h"
+#include "common/os/child.h"
+#include "common/os/fd.h"
+#include "common/os/syscall.h"
+#include "nla/core/wire/job.h"
+
+namespace scela::nla {
+
+// File name of the socket by which ranks find their node's adapter. A user's socket would not be
+// called so.
+inline constexpr std::string_view kEngineSocket = "scela-hca.agent";
+
+struct NodeFacts {
+  std::string name;
+  std::uint32_t index = 0;
+  std::string directory;
+  std::vector<std::string> environment;  // below the job's
+  PmiKind pmi = PmiKind::fd;             // the ranks' protocol
+  bool pmi_guessed = false;              // with pmix: PMI-1, PMI-2 too (Settings)
+  bool lacks_pmix = false;               // pmix was wanted; this node has none
+  std::uint16_t port = 0;                // on 127.0.0.1; 0: ranks inherit
+  std::string companions;                // of programs agents start; may be empty
+  std::uint32_t processors = 1;          // of this node; 0: less than one
+  std::string engine_socket = {};        // of the node's adapter; may be empty
+  bool accounts = false;                 // ranks count their use (accounts.h)
+  // Returns more variables of a rank, which its PMIx server has chosen.
+  std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
+};
+
+struct StartedRank {
+  pid_t pid = 0;  // also its process group
+  Fd input;       // invalid: /dev/null or the terminal
+  Fd output;      // with a terminal: the agent's end of it
+  Fd error;       // invalid: it has a terminal
+  Fd pmi;         // invalid: the rank connects by itself
+  Fd terminal;    // rank's end; keeps `output` from ending
+};
+
+struct RankFailure {
+  int error = 0;    // errno; EIO: the program is not at fault
+  std::string why;  // for a person, with the errno's text
+};
+
+class RankStarter {
+ public:
+  // `job` is borrowed; `own` is copied. Opens /dev/null. Error (io): it cannot be opened.
+  static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
+
+  tl::expected<StartedRank, RankFailure> start(Rank rank);
+  // Adds ranks of this node. The job must have them already.
+  void add(const RankSet& more) { own_.add(more); }
+  // Returns the environment of a rank's program, without the rank's own variables. set_defaults()
+  // sets variables of programs that are started from now on, below the job's.
+  std::vector<std::string> environment(Rank rank) { return program_of(rank).environment; }
+  void set_defaults(std::vector<std::string> variables) { defaults_ = std::move(variables); }
+  // Sets the processors of ranks. Other ranks run where this process may.
+  void bind(const std::map<Rank, CpuSet>& places);
+  // Sets the window size of the terminal of a rank that is started later.
+  void set_window(const WindowSize& size) { window_ = size; }
+
+ private:
+  // The properties that all ranks of one program on this node share.
+  struct Program {
+    std::string path;       // executable file
+    RankFailure failure;    // error != 0: it cannot be started
+    std::string directory;  // working directory
+    std::vector<std::string> words;
+    std::vector<std::string> environment;
+  };
+  RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
+  Program& program_of(Rank rank);
+  Program prepare(const App& app) const;
+  std::vector<std::string> variables(Rank number) const;
+  // Returns true if ranks inherit a connection to this agent (PMI_FD).
+  bool inherits_connection() const;
+  Result<SocketPair> connection() const;
+  tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
+  // A rank leads a session, as under Hydra: the kernel gives each session an equal share of a
+  // processor (sched_autogroup_enabled). Ranks that shared a session would together get one share
+  // beside other work.
+  tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],
+                                           ChildGroup group = ChildGroup::own_session);
+
+  const Job* job_;
+  RankSet own_;
+  NodeFacts node_;
+  Fd null_;
+  WindowSize window_;
+  std::vector<std::string> defaults_;
+  std::map<std::size_t, Program> programs_;
+  std::map<Rank, CpuMask> places_;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,311 @@
+#include "nla/ranks/rank_streams.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "common/core/line_marks.h"
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+#include "nla/ranks/rank_end.h"
+
+namespace scela::nla {
+
+namespace {
+
+// A label of at most this length is no reason to read less at once.
+constexpr std::size_t kUsualMark = 32;
+// Bytes of inserted text that are kept on each stream.
+constexpr std::size_t kMaxInserted = std::size_t{64} * 1024;
+
+// One of a rank's output pipes.
+struct OutputPipe {
+  RankEnd end;
+  Stream stream;
+  bool starved = false;       // waits for credit
+  bool at_line_start = true;  // of the bytes read
+  bool marked = false;        // lines begin with label or time
+  std::string inserted = {};  // waits for credit
+};
+
+// The pipe to a rank's standard input.
+struct InputPipe {
+  RankEnd end;
+  std::deque<Chunk> queue;
+  std::size_t offset = 0;   // written bytes of the queue's front
+  std::uint64_t taken = 0;  // bytes, in all
+  bool wanted = false;      // the rank is one of Job::stdin_ranks
+  bool last = false;        // close when the queue is empty
+  bool closed = false;      // input counts as taken from now on
+};
+
+struct OneRank {
+  OneRank(EndListener& listener, Rank number)
+      : rank(number),
+        out{{listener, number, 1}, Stream::out},
+        err{{listener, number, 2}, Stream::err},
+        in{{listener, number, 0}, {}} {}
+  Rank rank;
+  OutputPipe out;
+  OutputPipe err;
+  InputPipe in;
+  RankTerminal* terminal = nullptr;  // while it runs; `out` and `in` lead to it
+};
+
+}  // namespace
+
+struct RankStreams::State final : EndListener {
+  State(const RanksHost& lent, const Job& work, const RankSet& ranks, std::string name,
+        std::optional<Poller>& set)
+      : host(lent), job(work), own(ranks), node_name(std::move(name)), poller(set) {
+    states.reserve(own.size());
+    add(own);
+  }
+
+  void add(const RankSet& more) {
+    more.for_each([&](Rank rank) {
+      states.push_back(std::make_unique<OneRank>(*this, rank));
+      states.back()->in.wanted = job.stdin_ranks.contains(rank);
+      // Output to a terminal is not marked by lines.
+      const bool marks =
+          (job.label != Label::none || job.timestamps) && !job.terminal_ranks.contains(rank);
+      states.back()->out.marked = marks && !job.plain_output;
+      states.back()->err.marked = marks;
+    });
+  }
+
+  OneRank& of(Rank rank) const { return *states[own.index_of(rank)]; }
+
+  void on_ready(Rank number, int which, bool readable, bool writable) override;
+  std::string mark_of(Rank rank) const;
+  void read_output(OneRank& rank, OutputPipe& pipe);
+  void emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark, std::string text);
+  void emit_inserted(OneRank& rank, OutputPipe& pipe);
+  void end_output(OneRank& rank, OutputPipe& pipe);
+  void flush_input(OneRank& rank);
+  void close_input(OneRank& rank);
+  void report_taken();
+
+  const RanksHost& host;
+  const Job& job;
+  const RankSet& own;
+  const std::string node_name;
+  std::optional<Poller>& poller;
+  Onlooker onlooker;                             // may be absent
+  std::vector<std::unique_ptr<OneRank>> states;  // by position in own
+  // Bytes of output that may be emitted. The marks before the lines may take it below zero.
+  std::int64_t credit = 0;
+  std::uint64_t stdin_received = 0;
+  std::uint64_t stdin_reported = 0;
+};
+
+void RankStreams::State::on_ready(Rank number, int which, bool readable, bool writable) {
+  OneRank& rank = of(number);
+  if (which == 1 && readable) read_output(rank, rank.out);
+  if (which == 2 && readable) read_output(rank, rank.err);
+  if (which == 0 && writable) {
+    flush_input(rank);
+    report_taken();
+  }
+}
+
+// Standard output and error.
+
+// Returns the text that stands before a line that is read now.
+std::string RankStreams::State::mark_of(Rank rank) const {
+  std::string mark;
+  if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map_of_world(0).size()), ": ");
+  if (job.label == Label::host) mark = cat(node_name, ": ");
+  if (job.timestamps) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::int64_t ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    mark += cat(clock_text(ns, job.ahead_s), " ");
+  }
+  return mark;
+}
+
+void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
+  if (credit <= 0) {
+    pipe.starved = true;
+    pipe.end.watch(*poller, false, false);
+    return;
+  }
+  const std::string mark = pipe.marked ? mark_of(rank.rank) : std::string();
+  // The marks make many short lines long, so less is read at once.
+  const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
+                                                      kMaxPiece / (1 + mark.size() / kUsualMark),
+                                                      sizeof host.buffer.bytes});
+  const ssize_t got = retry(
+      [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) return end_output(rank, pipe);
+  if (onlooker)
+    onlooker(rank.rank, pipe.stream, {host.buffer.bytes, static_cast<std::size_t>(got)});
+  emit_output(rank, pipe, mark, std::string(host.buffer.bytes, static_cast<std::size_t>(got)));
+}
+
+void RankStreams::State::emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark,
+                                     std::string text) {
+  if (pipe.marked) {
+    std::string marked;
+    mark_lines(text, mark, pipe.at_line_start, marked);
+    text = std::move(marked);
+  }
+  credit -= static_cast<std::int64_t>(text.size());
+  const Chunk all(std::move(text));
+  for (std::size_t at = 0; at < all.size(); at += kMaxPiece) {
+    host.emit(event::RankOutput{rank.rank, pipe.stream, all.slice(at, kMaxPiece)});
+  }
+}
+
+void RankStreams::State::emit_inserted(OneRank& rank, OutputPipe& pipe) {
+  if (pipe.inserted.empty()) return;
+  emit_output(rank, pipe, mark_of(rank.rank), std::exchange(pipe.inserted, {}));
+}
+
+void RankStreams::State::end_output(OneRank& rank, OutputPipe& pipe) {
+  if (!pipe.end.fd) return;
+  pipe.end.close();
+  pipe.starved = false;
+  emit_inserted(rank, pipe);
+  host.emit(event::RankStreamEnded{rank.rank, pipe.stream});
+}
+
+// Standard input.
+
+void RankStreams::State::flush_input(OneRank& rank) {
+  InputPipe& in = rank.in;
+  bool full = false;
+  while (!in.closed && in.end.fd && !full && !in.queue.empty()) {
+    const std::string_view rest = in.queue.front().view().substr(in.offset);
+    const ssize_t wrote = retry([&] { return ::write(in.end.fd.get(), rest.data(), rest.size()); });
+    if (wrote >= 0) {
+      in.taken += static_cast<std::uint64_t>(wrote);
+      in.offset += static_cast<std::size_t>(wrote);
+      if (static_cast<std::size_t>(wrote) < rest.size()) continue;
+      in.queue.pop_front();
+      in.offset = 0;
+    } else if (errno == EAGAIN) {
+      full = true;
+    } else {
+      close_input(rank);  // EPIPE: it does not read, misses nothing
+      host.emit(event::StdinClosed{rank.rank});
+    }
+  }
+  if (in.last && in.queue.empty() && in.end.fd) {
+    if (rank.terminal) {
+      rank.terminal->end_input();
+    } else {
+      close_input(rank);
+    }
+  }
+  in.end.watch(*poller, false, full);
+}
+
+void RankStreams::State::close_input(OneRank& rank) {
+  rank.in.closed = true;
+  rank.in.queue.clear();
+  rank.in.end.close();
+}
+
+void RankStreams::State::report_taken() {
+  std::uint64_t least = stdin_received;
+  for (const auto& rank : states) {
+    if (rank->in.wanted && !rank->in.closed) least = std::min(least, rank->in.taken);
+  }
+  if (least > stdin_reported) {
+    stdin_reported = least;
+    host.emit(event::StdinTaken{least});
+  }
+}
+
+// The interface.
+
+RankStreams::RankStreams(const RanksHost& host, const Job& job, const RankSet& own,
+                         std::string node_name, std::optional<Poller>& poller)
+    : state_(std::make_unique<State>(host, job, own, std::move(node_name), poller)) {}
+
+RankStreams::~RankStreams() = default;
+
+void RankStreams::add(const RankSet& more) {
+  state_->add(more);
+}
+
+bool RankStreams::wants_input(Rank rank) const {
+  return state_->of(rank).in.wanted;
+}
+
+void RankStreams::open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal) {
+  OneRank& rank = state_->of(number);
+  rank.terminal = terminal;
+  rank.out.end.fd = std::move(output);
+  rank.err.end.fd = std::move(error);
+  if (input) {
+    set_nonblocking(input.get());
+    rank.in.end.fd = std::move(input);
+    state_->flush_input(rank);
+  }
+  rank.out.end.watch(*state_->poller, true, false);
+  rank.err.end.watch(*state_->poller, true, false);
+}
+
+void RankStreams::allow_output(std::uint64_t bytes) {
+  state_->credit += static_cast<std::int64_t>(bytes);
+  if (state_->credit <= 0) return;
+  for (const auto& rank : state_->states) {
+    for (OutputPipe* pipe : {&rank->out, &rank->err}) {
+      state_->emit_inserted(*rank, *pipe);
+      if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);
+    }
+  }
+}
+
+void RankStreams::show_output(Onlooker onlooker) {
+  state_->onlooker = std::move(onlooker);
+}
+
+void RankStreams::drop_output() {
+  for (const auto& rank : state_->states) {
+    state_->end_output(*rank, rank->out);
+    state_->end_output(*rank, rank->err);
+  }
+}
+
+bool RankStreams::insert(Rank number, Stream stream, const std::string& text) {
+  OneRank& rank = state_->of(number);
+  OutputPipe& pipe = stream == Stream::err && rank.terminal == nullptr ? rank.err : rank.out;
+  if (!pipe.end.fd || pipe.inserted.size() + text.size() > kMaxInserted) return false;
+  pipe.inserted += text;
+  if (state_->credit > 0) state_->emit_inserted(rank, pipe);
+  return true;
+}
+
+void RankStreams::write_input(const Chunk& bytes, bool end) {
+  state_->stdin_received += bytes.size();
+  for (const auto& rank : state_->states) {
+    InputPipe& in = rank->in;
+    if (!in.wanted || in.closed) continue;
+    if (!bytes.empty()) in.queue.push_back(bytes);
+    in.last = in.last || end;
+    state_->flush_input(*rank);
+  }
+  state_->report_taken();
+}
+
+void RankStreams::close_input(Rank number) {
+  OneRank& rank = state_->of(number);
+  rank.terminal = nullptr;
+  state_->close_input(rank);
+}
+
+void RankStreams::report_taken() {
+  state_->report_taken();
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,59 @@
+// Standard input, output and error of this node's ranks: pipes, or the terminal that a rank has.
+// Ranks uses it.
+//
+// Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at once,
+// and is labelled here. Input goes to all of Job::stdin_ranks, as fast as the slowest of them reads
+// it. Runs on the shell's loop and never blocks. Events are reported by RanksHost::emit.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/os/fd.h"
+#include "nla/io/poller.h"
+#include "nla/ranks/rank_terminal.h"
+#include "nla/ranks/ranks.h"
+
+namespace scela::nla {
+
+class RankStreams {
+ public:
+  // All references are borrowed. `poller` must have a value when the first rank is opened.
+  RankStreams(const RanksHost& host, const Job& job, const RankSet& own, std::string node_name,
+              std::optional<Poller>& poller);
+  ~RankStreams();
+  RankStreams(const RankStreams&) = delete;
+  RankStreams& operator=(const RankStreams&) = delete;
+
+  // Adds ranks of this node.
+  void add(const RankSet& more);
+  // Returns true if the rank is one of Job::stdin_ranks.
+  bool wants_input(Rank rank) const;
+  // `error` is invalid if the rank has a terminal; the other descriptors then lead to the terminal.
+  // `input` is invalid if the rank gets none. `terminal` may be nullptr; it must live until
+  // close_input().
+  void open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal);
+
+  void allow_output(std::uint64_t bytes);
+  void drop_output();  // closes all output
+  // Sees all output of the ranks when it is read, without labels.
+  using Onlooker = std::function<void(Rank, Stream, std::string_view)>;
+  void show_output(Onlooker onlooker);
+  // Inserts text of other components into a rank's output, labelled in the same way. Text without
+  // credit is kept, up to a bound. Returns false if that stream has ended or too much is kept.
+  bool insert(Rank number, Stream stream, const std::string& text);
+  void write_input(const Chunk& bytes, bool end);
+  // The rank reads no more input, or never will. Later input counts as taken.
+  void close_input(Rank number);
+  // Reports the number of input bytes that all ranks have taken, if it has grown.
+  void report_taken();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scela::nla

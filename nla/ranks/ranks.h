@@ -1,0 +1,94 @@
+// The ranks of this node as the shell sees them. Their processes are managed here, their standard
+// streams in rank_streams.h, their PMI connections in rank_pmi.h.
+//
+// Turns what ranks do into events, and carries out the actions that concern them. It knows nothing
+// of links or of the tree. Everything runs on the shell's loop, in one thread. Starting a rank
+// suspends it for about 0.3 ms, so ranks are started in batches with turns of the loop between
+// them. Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at
+// once.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/core/topology.h"
+#include "nla/core/tree/actions.h"
+#include "nla/core/tree/events.h"
+#include "nla/io/read_buffer.h"
+#include "nla/io/trace.h"
+#include "nla/ranks/rank_starter.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace scela::nla {
+
+// Lent by the owner of the ranks; must outlive them.
+struct RanksHost {
+  boost::asio::io_context& io;
+  ReadBuffer& buffer;
+  Tracer& tracer;
+  std::function<std::uint64_t()> clock_ns;  // the root's clock
+  std::function<void(Event)> emit;          // queues; does not handle it at once
+  std::function<void()> turn_over;          // time to handle the emitted events
+  std::function<int()> segment;             // makes the segment if need be; -1: none
+  // A rank has read the pair in the segment that has this hash of its key. Empty if the cache
+  // evicts nothing.
+  std::function<void(std::uint64_t hash)> used;
+  // Takes a directory outside of the node's that must not outlive it. Called before it exists.
+  std::function<void(const std::string&)> entrust;
+};
+
+// Facts for the node's adapter engine (engine_helper.h).
+struct EngineFacts {
+  std::string key;        // its own (common/crypto/engine_keys.h)
+  std::string address;    // at which other nodes reach this one
+  bool encrypts = false;  // traffic to other nodes, by default
+};
+
+class Ranks {
+ public:
+  // If `setup_error` is not empty, no rank can be started, for this reason.
+  Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node, EngineFacts engine,
+        std::string setup_error);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  // Adds ranks that the job has by now. Their numbers are larger than those of the present ranks.
+  void add(const RankSet& more);
+  // The job has more worlds, with or without ranks of this node. To be called before those ranks
+  // start.
+  void worlds_added();
+  // Sets the processors of ranks, before they start.
+  void bind(const std::map<Rank, CpuSet>& places);
+  void start(const RankSet& ranks);
+  void end(const RankSet& ranks);  // at once, by SIGKILL
+  // Signals the process groups of running ranks. If the signal is one that ends programs, ranks
+  // that wait for their start are not started any more.
+  void signal(int signo);
+  void cancel_starts();
+  void reply(const action::Reply& reply);
+  // Ranks of this job, on any node, have failed, and the job goes on without them.
+  void peers_failed(const RankSet& ranks);
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
+  void allow_output(std::uint64_t bytes);
+  void drop_streams();
+  void write_stdin(const Chunk& bytes, bool end);
+  void resize(const WindowSize& size);  // of the terminal of a rank
+  void set_pmi_reading(bool on);
+  // The job is over; the servers of the ranks here may end.
+  void let_servers_go();
+  // Returns false if the process is neither a rank nor a server of ranks.
+  bool reaped(pid_t pid, int status);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scela::nla
