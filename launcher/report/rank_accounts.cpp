@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Maximum nesting of objects: the line, its values, and the values for each peer.
-constexpr int kMaxDepth = 4;
+constexpr int kMaxNesting = 4;
 // Maximum number of bytes of counters of one rank. A rank's file has at most half of that
 // (nla/ranks/accounts.h), and the agent adds text to each of its lines.
 constexpr std::size_t kMaxOfRank = std::size_t{32} * 1024;
@@ -152,7 +152,7 @@ void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
     const bool begins =
         event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    return !begins || depth < kMaxDepth;
+    return !begins || depth < kMaxNesting;
   };
   const Json found = Json::parse(line, shallow, false);
   if (!found.is_object()) return;

@@ -1,6 +1,6 @@
 """Deliberate breaks (tests/mutants): which are to be tried, and trying them.
 
-Each tests/mutants/NAME.patch begins with lines that say what it is for:
+Each tests/mutants/FOLDER/NAME.patch, where FOLDER is that of the first file that it changes, begins with lines that say what it is for:
 
     # row: 8.1                    the row of docs/coverage.md whose proof is put to the test
     # target: nla_core_test       what to build (one or more targets)
@@ -57,7 +57,7 @@ class Mutant:
 
 
 def load(root):
-    return [Mutant(p) for p in sorted(glob.glob(os.path.join(root, "tests", "mutants", "*.patch")))]
+    return [Mutant(p) for p in sorted(glob.glob(os.path.join(root, "tests", "mutants", "**", "*.patch"), recursive=True))]
 
 
 class Record:
