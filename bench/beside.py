@@ -29,7 +29,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "beside")
-        subprocess.run(["mpicc.mpich", "-O1", "-o", program, os.path.join(ROOT, "tests/interop/programs/beside_mpi.c")], check=True)
+        subprocess.run(["mpicc.mpich", "-O1", "-o", program, os.path.join(ROOT, "tests/interop/programs/mpi/beside_mpi.c")], check=True)
         words = ["-n", str(options.ranks), program, str(options.rounds)]
         contestants = {"scela-run": lambda: measure.run_ok([options.run, *words]),
                        "Hydra": lambda: measure.run_ok(["/usr/bin/mpiexec.hydra", *words])}

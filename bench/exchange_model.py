@@ -4,7 +4,7 @@
   bench/exchange_model.py [--build DIR] [--large N] [--results FILE | --render FILE] [--docs docs/results]
 
 Simulated: the agents' own code under assumed costs (tests/sim/exchange_run). Measured: what bench/pmi.py has recorded in
-bench/pmi.json. Prints the section; with --docs, replaces it there and draws figures/ beside it.
+bench/results/pmi.json. Prints the section; with --docs, replaces it there and draws figures/ beside it.
 """
 import argparse
 import json
@@ -139,7 +139,7 @@ def main():
         with open(options.results, "w", encoding="utf-8") as f:
             json.dump(results, f, indent=1)
             f.write("\n")
-    with open(os.path.join(ROOT, "bench", "pmi.json"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "bench", "results", "pmi.json"), encoding="utf-8") as f:
         measured = json.load(f)
     pictures = {f"figures/{name}": figure(results, measured, kind, number) for kind, number, name in FIGURES}
     launch_report.put_sections([("Simulated exchanges", body(results))], options.docs, pictures)

@@ -5,7 +5,7 @@
                         [--docs docs/results]
 
 Prints the section; with --docs, replaces it there and writes launch-model-*.svg beside it. Constants are
-milliseconds; the defaults, and where they come from, stand in bench/launch_model.cpp.
+milliseconds; the defaults, and where they come from, stand in bench/programs/launch_model.cpp.
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ def curve_table(constants):
 
 def body(model, command):
     text = [launch_report.stated(command, measure.commit(ROOT), measure.today()) +
-            "\nArithmetic, not a measurement; the constants are explained in bench/launch_model.cpp.\n",
+            "\nArithmetic, not a measurement; the constants are explained in bench/programs/launch_model.cpp.\n",
             "Spawn times in seconds, with agents / without (Table 2.1: n (T_conn + T_nla) + c T_launch against "
             "n c (T_conn + T_launch)), then the launch of jobs of "
             f"{model['ppn']} ranks a node to 32,768 (Fig. 2.7) and to a million ranks. In the tree an agent starts its children "

@@ -44,7 +44,7 @@ COMPONENTS = {"pml": "ob1", "btl": "self,vader,tcp"}
 def program_of(options):
     """The ranks' program, built with Open MPI's own compiler."""
     path = os.path.join(options.programs, "hello_openmpi")
-    subprocess.run(["mpicc.openmpi", "-O2", "-o", path, os.path.join(ROOT, "tests/interop/programs/init_mpi.c")], check=True)
+    subprocess.run(["mpicc.openmpi", "-O2", "-o", path, os.path.join(ROOT, "tests/interop/programs/mpi/init_mpi.c")], check=True)
     return path
 
 

@@ -3,12 +3,12 @@
 
   bench/pmi.py [--build DIR] [--suites LIST] [--repeat N] [--quick] [--results FILE | --render FILE] [--docs FILE]
 
-All contestants run the same program (bench/pmi_exchange.c) and take turns. "library": gets are answered from the
+All contestants run the same program (bench/programs/pmi_exchange.c) and take turns. "library": gets are answered from the
 memory that agents share with their ranks, other requests pass through memory too; "socket": the same library with
 SCELA_SEGMENT=0, a plain client of the wire protocol, which is all that it can be under Hydra; "floor" (1:p only): as many
-requests and answers over socket pairs by servers that look at nothing (bench/echo.c). Suite `barrier`: barriers in a
-row, by that library and by a client without any (bench/pmi_client.c), beside the floor of their release: as many
-processes woken once through socket pairs (bench/wake.c).
+requests and answers over socket pairs by servers that look at nothing (bench/programs/echo.c). Suite `barrier`: barriers in a
+row, by that library and by a client without any (bench/programs/pmi_client.c), beside the floor of their release: as many
+processes woken once through socket pairs (bench/programs/wake.c).
 """
 import json
 import re

@@ -100,7 +100,7 @@ def floor_text(results):
     rows = [[row["hosts"], f"{median(row['times']['floor'], 'launcher') * 1e3 / row['hosts']:.1f}",
              f"{(median(row['times']['floor'], 'machine') - median(row['times']['floor'], 'launcher')) * 1e3 / row['hosts']:.1f}",
              f"{median(row['times']['floor'], 'machine') / cores:.2f}"] for row in results["floor"]]
-    return ("\nThe floor: as many sessions of libssh that run `hostname`, and nothing else (bench/ssh_floor.c).\n\n" +
+    return ("\nThe floor: as many sessions of libssh that run `hostname`, and nothing else (bench/programs/ssh_floor.c).\n\n" +
             table(["hosts", "client CPU, ms a host", "server CPU, ms a host", f"both over {cores} cores, s"], rows))
 
 
@@ -152,7 +152,7 @@ def output_section(results):
     total = row["hosts"] * row["ppn"] * row["bytes"] / 1e6
     return "Output over ssh", (
         f"{row['hosts']} hosts x {row['ppn']} ranks write {row['bytes'] / 1e6:.0f} MB each by stdio, to a file in memory; every byte "
-        f"and its place in its stream is checked afterwards (bench/lines.c). ssh and scela-run encrypt, Hydra, the fastest peer, does not. "
+        f"and its place in its stream is checked afterwards (bench/programs/lines.c). ssh and scela-run encrypt, Hydra, the fastest peer, does not. "
         f"{TURNS} {times['scela']['wall']['n']} runs.\n\n" +
         table(["launcher", "s", "MB/s", "CPU, s", "intact", "what the check says"],
               [[names[name], spread(each["wall"], 1, 2), f"{total / median(each):.0f}", f"{median(each, 'machine'):.2f}",

@@ -7,7 +7,7 @@ Suites: `latency` (ib_send_lat, ib_write_lat, ib_read_lat, ib_atomic_lat), 8 byt
 ib_write_bw, ib_read_bw), 8 bytes to 4 MiB, of two processes of one node; `nodes` (ib_send_lat), 8 bytes between two simulated
 nodes. Each with nothing bound, so that the engine shares processors with the programs as the system likes, and those of one
 node with the programs bound to processors 0 and 1 and the engine to processor 2, or to 0 where there is none. Floors
-(bench/verbs_floor.c) take turns with them: a token through one relaying process by futexes, 8 bytes through two relays over
+(bench/programs/verbs_floor.c) take turns with them: a token through one relaying process by futexes, 8 bytes through two relays over
 socket pairs, a loopback TCP connection, a bare process_vm_writev, and a copy by a third process.
 """
 import contextlib

@@ -93,7 +93,7 @@ def section(results):
     notes = "".join(f"\nSeed {found['seed']}, where {found['form']}: {found.get('note', 'not explained yet')}\n"
                     for one in runs for found in one["findings"])
     return (head + "\nRandom sequences of verbs on the adapter's interpreter and on a model of it "
-            "(tests/unit/hca/model_test.cpp): after each step states, errors, completions and their order, memory and events are "
+            "(tests/unit/hca/core/model_test.cpp): after each step states, errors, completions and their order, memory and events are "
             "compared. Each seed is two sequences: one where the engine reaches all memory at once, one where it does not. The "
             "tree `build-asan` has the address and undefined-behaviour sanitizers. A run continues after the last seed of the run "
             "before.\n\n" +

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "hca/core/wire/wire.h"
-#include "tests/unit/hca/fabric.h"
+#include "tests/unit/hca/core/fabric.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 # Who is where, and the words before the first message (comm-channel/bootstrap), under every launcher there is.
-add_executable(bootstrap_probe programs/bootstrap_probe.cpp)
+add_executable(bootstrap_probe programs/pmi/bootstrap_probe.cpp)
 target_link_libraries(bootstrap_probe PRIVATE scela_comm_channel_bootstrap)
-add_executable(bootstrap_spawn programs/bootstrap_spawn.c)
+add_executable(bootstrap_spawn programs/pmi/bootstrap_spawn.c)
 target_link_libraries(bootstrap_spawn PRIVATE pmi)
 target_include_directories(bootstrap_spawn PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
 set_target_properties(bootstrap_probe bootstrap_spawn PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")

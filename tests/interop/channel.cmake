@@ -1,10 +1,10 @@
 # Messages (comm-channel), under every launcher there is.
-add_executable(channel_probe programs/channel_probe.cpp)
+add_executable(channel_probe programs/channel/channel_probe.cpp)
 find_package(Threads REQUIRED)
 target_link_libraries(channel_probe PRIVATE scela_comm_channel Threads::Threads)
 set_target_properties(channel_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 set(probe ${bin}/channel_probe)
-add_executable(offload_probe programs/offload_probe.cpp programs/offload_stops.cpp)
+add_executable(offload_probe programs/channel/offload_probe.cpp programs/channel/offload_stops.cpp)
 target_link_libraries(offload_probe PRIVATE scela_comm_channel Threads::Threads)
 set_target_properties(offload_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 

@@ -1,6 +1,6 @@
 # What the channel has used, as ranks and scela-run tell it; and what cannot be.
 foreach(program channel_accounts channel_misuse channel_lives channel_reopened)
-  add_executable(${program} programs/${program}.cpp)
+  add_executable(${program} programs/channel/${program}.cpp)
   target_link_libraries(${program} PRIVATE scela_comm_channel)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 endforeach()
@@ -69,8 +69,8 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
         --out "channel: ${part}, 4 ranks on 1 nodes"
       RUN ${run} --pmi fd -n 4 ${adapter} --env SCELA_CHANNEL_TRANSPORT=verbs --on-failure wait ${probe} ${part})
   endforeach()
-  # An adapter that locks memory as the kernel does for a card (programs/locking_verbs.c).
-  add_library(locking_verbs SHARED programs/locking_verbs.c)
+  # An adapter that locks memory as the kernel does for a card (programs/verbs/locking_verbs.c).
+  add_library(locking_verbs SHARED programs/verbs/locking_verbs.c)
   target_include_directories(locking_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
   target_link_libraries(locking_verbs PRIVATE scela-ibverbs)
   set_target_properties(locking_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
@@ -78,8 +78,8 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   set(locking --sim-nodes 2 --ppn 1 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:locking_verbs>)
   channel_test("messages of more than 4 GiB, between nodes" CHECK --out "misuse: huge, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} ${bin}/channel_misuse huge)
-  # An adapter that takes no request of more than 20,000 bytes (programs/short_verbs.c).
-  add_library(short_verbs SHARED programs/short_verbs.c)
+  # An adapter that takes no request of more than 20,000 bytes (programs/verbs/short_verbs.c).
+  add_library(short_verbs SHARED programs/verbs/short_verbs.c)
   target_include_directories(short_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
   target_link_libraries(short_verbs PRIVATE scela-ibverbs)
   set_target_properties(short_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
@@ -99,12 +99,12 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
 endif()
 
 # Several ports of an adapter: large messages go by both, and each carries as much; a port that is down, deaf or that breaks costs
-# nothing but itself (programs/ports_verbs.c). By one port messages meet as by two.
+# nothing but itself (programs/verbs/ports_verbs.c). By one port messages meet as by two.
 if(TARGET scela-ibverbs AND TARGET scela-hca)
-  add_executable(ports_probe programs/ports_probe.cpp)
+  add_executable(ports_probe programs/channel/ports_probe.cpp)
   target_link_libraries(ports_probe PRIVATE scela_comm_channel)
   set_target_properties(ports_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
-  add_library(ports_verbs SHARED programs/ports_verbs.c)
+  add_library(ports_verbs SHARED programs/verbs/ports_verbs.c)
   target_include_directories(ports_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
   target_link_libraries(ports_verbs PRIVATE scela-ibverbs)
   set_target_properties(ports_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)

@@ -18,8 +18,8 @@ channel_test("connections break without XRC, and each message comes once and in 
   RUN ${pairs_of_two} --env SCELA_HCA_STRICT=7 --env SCELA_HCA_FAULTS=not-ready=20 ${probe} broken)
 channel_test("connections break without XRC, and large messages are written" CHECK --out "channel: broken, 4 ranks on 2 nodes"
   RUN ${pairs_of_two} --env SCELA_HCA_STRICT=8 --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=write ${probe} broken)
-# What has come by a connection that breaks is not lost with it, however late the adapter shows it (programs/late_verbs.c).
-add_library(late_verbs SHARED programs/late_verbs.c)
+# What has come by a connection that breaks is not lost with it, however late the adapter shows it (programs/verbs/late_verbs.c).
+add_library(late_verbs SHARED programs/verbs/late_verbs.c)
 target_include_directories(late_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
 target_link_libraries(late_verbs PRIVATE scela-ibverbs)
 set_target_properties(late_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
@@ -83,7 +83,7 @@ if(TARGET scela-perf)
 endif()
 
 # Neither XRC nor shared receive queues.
-add_library(queueless_verbs SHARED programs/queueless_verbs.c)
+add_library(queueless_verbs SHARED programs/verbs/queueless_verbs.c)
 target_include_directories(queueless_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
 target_link_libraries(queueless_verbs PRIVATE scela-ibverbs)
 set_target_properties(queueless_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)

@@ -1,5 +1,5 @@
 # Collective operations by every executor: over the channel, under scela-run; over MPIs' messages (N7).
-add_executable(collectives_probe programs/collectives_probe.cpp ${PROJECT_SOURCE_DIR}/tests/support/collective_case.cpp)
+add_executable(collectives_probe programs/collectives/collectives_probe.cpp ${PROJECT_SOURCE_DIR}/tests/support/collective_case.cpp)
 target_link_libraries(collectives_probe PRIVATE
   scela_collectives_executors scela_collectives_algorithms scela_comm_channel)
 target_include_directories(collectives_probe PRIVATE ${PROJECT_SOURCE_DIR})
@@ -105,9 +105,9 @@ foreach(mpi mpich openmpi)
     continue()
   endif()
   set(program "${SCELA_INTEROP_BIN}/collectives_${mpi}")
-  set(sources "${CMAKE_CURRENT_SOURCE_DIR}/programs/collectives_mpi.cpp" "${PROJECT_SOURCE_DIR}/tests/support/collective_case.cpp")
+  set(sources "${CMAKE_CURRENT_SOURCE_DIR}/programs/collectives/collectives_mpi.cpp" "${PROJECT_SOURCE_DIR}/tests/support/collective_case.cpp")
   add_custom_command(OUTPUT "${program}"
-    DEPENDS ${sources} programs/collectives_probe.h "${PROJECT_SOURCE_DIR}/tests/support/collective_case.h" ${rooms}
+    DEPENDS ${sources} programs/collectives/collectives_probe.h "${PROJECT_SOURCE_DIR}/tests/support/collective_case.h" ${rooms}
     COMMAND ${SCELA_MPICXX_${mpi}} -std=c++20 -O2 -I "${PROJECT_SOURCE_DIR}" -o "${program}" ${sources} ${libraries} -lpthread
     VERBATIM)
   add_custom_target(interop_collectives_${mpi} ALL DEPENDS "${program}")

@@ -1,5 +1,5 @@
 # Ranks that end in the middle of operations of a communicator: the others fail by name, shrink and go on.
-add_executable(communicator_ends programs/communicator_ends.cpp)
+add_executable(communicator_ends programs/collectives/communicator_ends.cpp)
 target_link_libraries(communicator_ends PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(communicator_ends PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_ends PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")

@@ -1,13 +1,13 @@
 # scela::Communicator over the channel, under every launcher there is.
-add_executable(communicator_probe programs/communicator_probe.cpp programs/communicator_operations.cpp
-  programs/communicator_flights.cpp programs/communicator_binding.cpp programs/communicator_long.cpp programs/communicator_wrong.cpp)
+add_executable(communicator_probe programs/collectives/communicator_probe.cpp programs/collectives/communicator_operations.cpp
+  programs/collectives/communicator_flights.cpp programs/collectives/communicator_binding.cpp programs/collectives/communicator_long.cpp programs/collectives/communicator_wrong.cpp)
 target_link_libraries(communicator_probe PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(communicator_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 set(probe ${bin}/communicator_probe)
 
 # Over the public interface alone.
-add_executable(communicator_bounds programs/communicator_bounds.cpp)
+add_executable(communicator_bounds programs/collectives/communicator_bounds.cpp)
 target_link_libraries(communicator_bounds PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(communicator_bounds PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_bounds PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")

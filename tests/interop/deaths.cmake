@@ -1,5 +1,5 @@
 # Ranks that end, and are named on all others by the launcher alone, whatever it speaks with them.
-add_executable(deaths_probe programs/deaths_probe.cpp)
+add_executable(deaths_probe programs/channel/deaths_probe.cpp)
 target_link_libraries(deaths_probe PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(deaths_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(deaths_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")

@@ -1,10 +1,7 @@
 # Programs that see of ScELA what libscela exports: waits for messages and operations together, and the radix sort.
-foreach(program waits_probe radix_sort)
-  set(source "${CMAKE_CURRENT_SOURCE_DIR}/programs/${program}.cpp")
-  if(NOT EXISTS "${source}")
-    set(source "${PROJECT_SOURCE_DIR}/examples/${program}.cpp")
-  endif()
-  add_executable(${program} "${source}")
+foreach(source tests/interop/programs/channel/waits_probe.cpp examples/radix_sort.cpp)
+  cmake_path(GET source STEM program)
+  add_executable(${program} "${PROJECT_SOURCE_DIR}/${source}")
   target_link_libraries(${program} PRIVATE scela)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 endforeach()

@@ -5,8 +5,8 @@ if(NOT SCELA_OMPICC OR NOT TARGET scela-pmix)
   return()
 endif()
 set(programs)
-foreach(source programs/point_to_point.c programs/collectives.c programs/failing.c programs/names_mpi.c
-    programs/hold_mpi.c programs/dynamic_mpi.c
+foreach(source programs/mpi/point_to_point.c programs/mpi/collectives.c programs/mpi/failing.c programs/mpi/names_mpi.c
+    programs/mpi/hold_mpi.c programs/mpi/dynamic_mpi.c
     ${PROJECT_SOURCE_DIR}/examples/hello_mpi.c ${PROJECT_SOURCE_DIR}/examples/ring_mpi.c)
   cmake_path(ABSOLUTE_PATH source)
   cmake_path(GET source STEM program)
@@ -17,11 +17,11 @@ foreach(source programs/point_to_point.c programs/collectives.c programs/failing
   list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_${program}")
 endforeach()
 add_custom_command(OUTPUT "${SCELA_INTEROP_BIN}/openmpi_through_library"
-  DEPENDS programs/meet.c programs/through_library.c
+  DEPENDS programs/mpi/meet.c programs/mpi/through_library.c
   COMMAND ${SCELA_OMPICC} -std=c11 -O2 -Wall -Wextra -shared -fPIC -o "${SCELA_INTEROP_BIN}/libmeet.so"
-    "${CMAKE_CURRENT_SOURCE_DIR}/programs/meet.c"
+    "${CMAKE_CURRENT_SOURCE_DIR}/programs/mpi/meet.c"
   COMMAND ${CMAKE_C_COMPILER} -std=c11 -O2 -Wall -Wextra -o "${SCELA_INTEROP_BIN}/openmpi_through_library"
-    "${CMAKE_CURRENT_SOURCE_DIR}/programs/through_library.c" -L${SCELA_INTEROP_BIN} -lmeet
+    "${CMAKE_CURRENT_SOURCE_DIR}/programs/mpi/through_library.c" -L${SCELA_INTEROP_BIN} -lmeet
     "-Wl,-rpath,$ORIGIN" "-Wl,-rpath-link,/usr/lib"
   VERBATIM)
 list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_through_library")
@@ -30,7 +30,7 @@ find_library(SCELA_LIBPMIX pmix REQUIRED)
 find_package(Threads REQUIRED)
 get_target_property(SCELA_PMIX_INCLUDE scela-pmix INCLUDE_DIRECTORIES)
 foreach(program pmix_client pmix_observer pmix_terms pmix_tool)
-  add_executable(${program} programs/${program}.c)
+  add_executable(${program} programs/pmix/${program}.c)
   target_include_directories(${program} SYSTEM PRIVATE ${SCELA_PMIX_INCLUDE})
   target_link_libraries(${program} PRIVATE ${SCELA_LIBPMIX} Threads::Threads)
   target_compile_definitions(${program} PRIVATE _GNU_SOURCE)
@@ -187,7 +187,7 @@ interop_test("PMIx allocations and credentials are refused"
 
 # Python, which shows no MPI. By /usr/bin/env it would be another interpreter's package.
 execute_process(COMMAND /usr/bin/python3 -c "import mpi4py" RESULT_VARIABLE mpi4py_missing ERROR_QUIET OUTPUT_QUIET)
-set(python_client /usr/bin/python3 -m mpi4py ${CMAKE_CURRENT_SOURCE_DIR}/programs/client_mpi4py.py)
+set(python_client /usr/bin/python3 -m mpi4py ${CMAKE_CURRENT_SOURCE_DIR}/programs/mpi/client_mpi4py.py)
 if(mpi4py_missing)
   message(STATUS "interop tests of mpi4py left out: they need the package python3-mpi4py")
 else()

@@ -1,6 +1,6 @@
 # Programs linked to this project's libpmi.so.0: under scela-run with every cache policy, under MPICH's
 # mpiexec, and alone.
-add_executable(pmi_library programs/pmi_library.c)
+add_executable(pmi_library programs/pmi/pmi_library.c)
 target_link_libraries(pmi_library PRIVATE pmi)
 target_include_directories(pmi_library PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
 set_target_properties(pmi_library PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -60,7 +60,7 @@ foreach(library "libpmi" "libpmi2")
 endforeach()
 
 # The memory that ranks share with their agent.
-add_executable(pmi_shared programs/pmi_shared.c)
+add_executable(pmi_shared programs/pmi/pmi_shared.c)
 target_link_libraries(pmi_shared PRIVATE pmi)
 target_compile_definitions(pmi_shared PRIVATE _GNU_SOURCE)
 target_include_directories(pmi_shared PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
@@ -73,7 +73,7 @@ interop_test("ranks on every node are told of a rank that failed"
   RUN --sim-nodes 3 --degree 1 --ppn 2 --on-failure wait ${bin}/pmi_shared failures)
 
 # Ranks that spawn ranks.
-add_executable(pmi_spawn programs/pmi_spawn.c)
+add_executable(pmi_spawn programs/pmi/pmi_spawn.c)
 target_link_libraries(pmi_spawn PRIVATE pmi)
 target_include_directories(pmi_spawn PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
 set_target_properties(pmi_spawn PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -135,7 +135,7 @@ interop_test("ranks by the port are offered no memory"
   RUN --pmi port --sim-nodes 2 --ppn 2 ${bin}/pmi_library plain)
 
 # Memory in place of the socket: what all tests above use where they can.
-add_executable(pmi_ring programs/pmi_ring.c)
+add_executable(pmi_ring programs/pmi/pmi_ring.c)
 target_link_libraries(pmi_ring PRIVATE pmi)
 target_compile_definitions(pmi_ring PRIVATE _GNU_SOURCE)
 target_include_directories(pmi_ring PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)

@@ -1,4 +1,4 @@
-#include "bench/launch_model.h"
+#include "bench/programs/launch_model.h"
 
 #include <catch2/catch.hpp>
 

@@ -9,7 +9,7 @@
 // transfer.
 //
 // The functions are templates over the structures of layout.h, so that
-// tests/unit/hca/errands_interleavings_test.cpp can run the same steps in every order.
+// tests/unit/hca/core/errands_interleavings_test.cpp can run the same steps in every order.
 #pragma once
 
 #include <atomic>

@@ -6,7 +6,7 @@
 // Each function says which side calls it. The engine calls its functions from its one thread. A
 // program's threads may call theirs concurrently, except post_silently(): a ring has one poster at
 // a time. They are templates over the structures of layout.h, so that
-// tests/unit/hca/interleavings_test.cpp can run the same steps in every order.
+// tests/unit/hca/core/interleavings_test.cpp can run the same steps in every order.
 #pragma once
 
 #include <algorithm>

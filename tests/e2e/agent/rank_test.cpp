@@ -12,7 +12,7 @@
 #include "nla/io/settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
-#include "tests/unit/os/child_run.h"
+#include "tests/unit/common/os/child_run.h"
 
 namespace rank_test {
 

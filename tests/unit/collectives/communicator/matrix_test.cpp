@@ -1,10 +1,10 @@
-// Does what tests/interop/programs/communicator_probe.cpp does over real channels, but over
+// Does what tests/interop/programs/collectives/communicator_probe.cpp does over real channels, but over
 // messages in memory: every form of every operation, and concurrent operations of several
 // communicators. A rank that finds an error writes it to standard error and ends the process with
 // status 3.
 #include <catch2/catch.hpp>
 
-#include "tests/interop/programs/communicator_check.h"
+#include "tests/interop/programs/collectives/communicator_check.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
 namespace scela::collectives::test::matrix_test {
