@@ -33,7 +33,7 @@
 #include "nla/core/tree/remote_shell.h"
 #include "nla/guard/agent_mark.h"
 #include "nla/guard/guardian.h"
-#include "nla/process/agent_file.h"
+#include "nla/io/agent_file.h"
 #include "nla/process/shell.h"
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/choice/needs.h"
 #include "collectives/communicator/tables.h"
 #include "common/core/text.h"

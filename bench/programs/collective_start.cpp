@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/factory.h"
 #include "collectives/executors/run_pool.h"
 #include "common/os/clock.h"

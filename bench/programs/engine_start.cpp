@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/run_pool.h"
 #include "collectives/offload/factory.h"
 #include "common/os/clock.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 
 namespace scela::collectives {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/choice/choice.h"
 #include "common/core/text.h"
 

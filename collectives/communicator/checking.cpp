@@ -9,7 +9,7 @@
 #include <string_view>
 #include <typeinfo>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/kernels/kernels.h"
 #include "common/core/text.h"
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <utility>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/communicator/reductions.h"
 #include "common/core/text.h"

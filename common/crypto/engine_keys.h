@@ -17,7 +17,7 @@ namespace scela {
 
 inline constexpr std::size_t kEngineKeyBytes = 32;
 
-// Returns the key of a node's engine under scela-run. nla/link/node_keys.h makes `node_key`.
+// Returns the key of a node's engine under scela-run. nla/keys/node_keys.h makes `node_key`.
 std::string engine_key(std::string_view node_key, std::string_view job_id);
 // Returns the key of a node's engine if all nodes have one key.
 std::string engine_key_of(std::string_view job_key, std::uint32_t node);

@@ -20,7 +20,7 @@
 #include "nla/adopt/adoption_proof.h"
 #include "nla/core/wire/link_frames.h"
 #include "nla/guard/agent_mark.h"
-#include "nla/link/node_keys.h"
+#include "nla/keys/node_keys.h"
 
 namespace scela::nla {
 

@@ -1,7 +1,7 @@
 // The kinds of spawner, for factory.cpp only. Used on the loop's thread.
 #pragma once
 
-#include "nla/process/agent_file.h"
+#include "nla/io/agent_file.h"
 #include "nla/spawn/factory.h"
 #include "nla/spawn/remote_start.h"
 

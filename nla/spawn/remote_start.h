@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "nla/io/agent_file.h"
 #include "nla/io/transport.h"
-#include "nla/process/agent_file.h"
 #include "nla/spawn/spawner.h"
 
 namespace scela::nla {

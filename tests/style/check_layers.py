@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who includes whom: the arrows of tests/style/arrows.json, checked from the #include lines.
+"""The #include lines: between rooms they follow the arrows of tests/style/arrows.json, and no folders include each other.
 
 usage: check_layers.py ROOT | check_layers.py --self-test
 """
@@ -86,6 +86,18 @@ def check_quoted(root, table, allowed, path, target):
     return None
 
 
+def folder_cycle(root, paths):
+    """What is wrong with the #include lines between folders, or None: folders that include each other are one."""
+    table = {}
+    for path in paths:
+        for _, kind, target in tree.includes(tree.read(root, path)):
+            folder, other = os.path.dirname(path), os.path.dirname(target)
+            if kind == '"' and folder != other:
+                table.setdefault(folder, set()).add(other)
+    cycle = cycle_in(table)
+    return "folders include each other: " + " -> ".join(cycle) if cycle else None
+
+
 def check_angle(path, target):
     if path.endswith(".h") and target.startswith("boost/asio") and not ASIO_HEADERS.match(path):
         return "Asio in a header: keep it in .cpp files"
@@ -106,7 +118,11 @@ def check(root):
     if cycle:
         errors.append("tests/style/arrows.json: cycle: " + " -> ".join(cycle))
     allowed = {room: closure(table, room) for room in table}
-    for path in tree.files(root, tree.SOURCE_SUFFIXES):
+    files = list(tree.files(root, tree.SOURCE_SUFFIXES))
+    around = folder_cycle(root, [path for path in files if tree.room_of(path, table)])
+    if around:
+        errors.append(around)
+    for path in files:
         if path.startswith("tests/style/consumer/"):
             continue  # a program of a user's, outside the tree's rules
         for line, kind, target in tree.includes(tree.read(root, path)):
@@ -144,6 +160,7 @@ EXPECTED = [
     "nla/process/shell.cpp:1: nla/link shows the others its factory.h only",
     'nla/process/shell.cpp:3: "agent.h" is not a file of the tree',
     "nla/wait.h:1: Asio in a header",
+    "folders include each other: cache -> common/core -> cache",
 ]
 
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/core/definition.h"
 #include "common/core/text.h"

@@ -42,7 +42,7 @@ struct Introduction {
   std::uint32_t parent = 0;  // index of its node; unused for scela-run
   std::uint32_t child = 0;
   std::string job_id;
-  std::string keys;    // keys of the slice (nla/link/node_keys.h)
+  std::string keys;    // keys of the slice (nla/keys/node_keys.h)
   std::string common;  // kCommonKeyBytes that all agents have
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };

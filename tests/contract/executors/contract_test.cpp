@@ -7,7 +7,7 @@
 #include <fstream>
 #include <thread>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/placement.h"
 #include "common/core/text.h"
 #include "common/os/topology.h"

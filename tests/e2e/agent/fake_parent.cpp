@@ -18,7 +18,7 @@
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/wire/link_frames.h"
-#include "nla/link/node_keys.h"
+#include "nla/keys/node_keys.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {

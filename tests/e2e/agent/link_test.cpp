@@ -10,8 +10,8 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "nla/io/address.h"
+#include "nla/keys/node_keys.h"
 #include "nla/link/factory.h"
-#include "nla/link/node_keys.h"
 #include "tests/e2e/agent/fake_parent.h"
 
 namespace link_test {

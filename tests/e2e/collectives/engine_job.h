@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/offload/factory.h"
 #include "collectives/offload/queue_set.h"
 #include "common/core/text.h"

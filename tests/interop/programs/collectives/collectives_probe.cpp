@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/factory.h"
 #ifdef SCELA_WITH_ENGINE
 #include "collectives/offload/factory.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
 #include "common/os/process_tree.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "collectives/algorithms/algorithms.h"
 #include "collectives/algorithms/groups.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/core/census.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 

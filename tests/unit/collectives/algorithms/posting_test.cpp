@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/core/checker.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/core/checker.h"
 #include "collectives/core/layout.h"

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/choice/explain.h"
 #include "common/core/random.h"
 #include "common/core/text.h"

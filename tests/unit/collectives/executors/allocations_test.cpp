@@ -1,7 +1,7 @@
 // Tests that an operation that was run before does not allocate when it is started, or run, again.
 #include <catch2/catch.hpp>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/factory.h"
 #include "collectives/executors/run_pool.h"
 #include "tests/support/counted_memory.h"

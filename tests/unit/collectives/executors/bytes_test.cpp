@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/stages.h"
 #include "tests/unit/collectives/executors/ranks.h"
 

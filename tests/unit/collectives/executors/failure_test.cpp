@@ -1,7 +1,7 @@
 // Tests operations that fail: all ranks learn which rank caused it, and no message is left.
 #include <catch2/catch.hpp>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/run_set.h"
 #include "tests/unit/collectives/executors/ranks.h"
 

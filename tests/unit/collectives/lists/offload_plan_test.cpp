@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/core/offload.h"
 
 namespace scela::collectives::offload_plan_test {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 #include "collectives/core/checker.h"
 #include "common/core/random.h"
 #include "tests/unit/collectives/lists/hand_written.h"

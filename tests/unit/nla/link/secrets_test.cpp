@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/os/asio.h"
+#include "nla/keys/node_keys.h"
 #include "nla/link/factory.h"
-#include "nla/link/node_keys.h"
 #include "tests/support/given_back.h"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "nla/link/node_keys.h"
+#include "nla/keys/node_keys.h"
 
 #include <algorithm>
 #include <utility>

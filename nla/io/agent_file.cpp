@@ -1,4 +1,4 @@
-#include "nla/process/agent_file.h"
+#include "nla/io/agent_file.h"
 
 #include <elf.h>
 #include <fcntl.h>

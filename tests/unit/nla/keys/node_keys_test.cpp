@@ -1,5 +1,5 @@
 // Tests which nodes have which node's key.
-#include "nla/link/node_keys.h"
+#include "nla/keys/node_keys.h"
 
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,4 +1,4 @@
-#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/registry/registry.h"
 
 #include <array>
 
