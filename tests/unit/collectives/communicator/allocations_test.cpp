@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "collectives/communicator/maker.h"
-#include "tests/support/counted_memory.h"
+#include "tests/support/memory/counted_memory.h"
 
 namespace scela::collectives::allocations_test {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "collectives/communicator/maker.h"
 #include "common/core/text.h"
-#include "tests/support/failing_memory.h"
+#include "tests/support/memory/failing_memory.h"
 #include "tests/support/memory_network.h"
 
 namespace scela::collectives::test::memory_test {

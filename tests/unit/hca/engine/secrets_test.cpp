@@ -9,7 +9,7 @@
 #include "common/os/syscall.h"
 #include "hca/engine/net/fabric.h"
 #include "hca/engine/net/peer_greeting.h"
-#include "tests/support/given_back.h"
+#include "tests/support/memory/given_back.h"
 #include "tests/unit/hca/engine/fabric_node.h"
 
 using namespace scela;

@@ -7,7 +7,7 @@
 #include "common/os/asio.h"
 #include "nla/keys/node_keys.h"
 #include "nla/link/factory.h"
-#include "tests/support/given_back.h"
+#include "tests/support/memory/given_back.h"
 
 namespace {
 

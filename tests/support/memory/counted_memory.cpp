@@ -1,4 +1,4 @@
-#include "tests/support/counted_memory.h"
+#include "tests/support/memory/counted_memory.h"
 
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,4 @@
-#include "tests/support/failing_memory.h"
+#include "tests/support/memory/failing_memory.h"
 
 #include <cstdlib>
 #include <limits>
