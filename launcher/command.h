@@ -4,8 +4,8 @@
 
 namespace scela {
 
-// Blocks until the job has ended and returns the exit status (table in launcher/core/report/report.h). It
-// writes to descriptors 1 and 2.
+// Blocks until the job has ended and returns the exit status (table in
+// launcher/core/report/report.h). It writes to descriptors 1 and 2.
 int run_command(int argc, char** argv);
 
 }  // namespace scela

@@ -10,10 +10,11 @@
 //
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
-//                                              already and has lost its parent (nla/adopt/adoption.h)
+//                                              already and has lost its parent
+//                                              (nla/adopt/adoption.h)
 //
-// The process becomes the guardian, which forks the agent proper (nla/guard/guardian.h). Both stay until
-// nothing of the job is left on the node.
+// The process becomes the guardian, which forks the agent proper (nla/guard/guardian.h). Both stay
+// until nothing of the job is left on the node.
 
 #include <fcntl.h>
 #include <malloc.h>

@@ -36,7 +36,7 @@ inline void count_cost(const std::vector<Cost>& all, const char* name, double Co
   }
   if (most < 0) return;
   line.values.push_back({name, {sum / static_cast<double>(all.size())}});
-  line.values.push_back({std::string(name) + "_max", {most}});
+  line.values.push_back({std::string("max_") + name, {most}});
 }
 
 // Adds the costs of all ranks, and of the other processes that the driver has started.

@@ -1,12 +1,12 @@
-// Keys by which the adapter engines of a job's nodes know each other (hca/engine/net/peer_greeting.h).
-// There is one key for each pair of nodes and each direction, so that a node cannot pose as
-// another.
+// Keys by which the adapter engines of a job's nodes know each other
+// (hca/engine/net/peer_greeting.h). There is one key for each pair of nodes and each direction, so
+// that a node cannot pose as another.
 //
 // Each engine has its own key. The key of a connection follows from the key of the node that
 // accepts it and from the number of the node that connects. The connecting node gets it from the
 // holder of the accepting node's key. Under scela-run that is the agent of the accepting node
-// (nla/core/pmix/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the job's
-// key. The functions compute values only.
+// (nla/core/pmix/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the
+// job's key. The functions compute values only.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // One end of a TLS 1.3 connection under a pre-shared key (RFC 8446, section 2.2), without its
 // socket. The caller moves the bytes of the connection, and reads and writes text. The links of
-// agents (nla/link/tls.h) and the connections of adapter engines (hca/engine/net/peer_link.h) are built
-// on it.
+// agents (nla/link/tls.h) and the connections of adapter engines (hca/engine/net/peer_link.h) are
+// built on it.
 //
 // Both ends must know the key before either says more than a handshake. The keys of the session
 // come from a fresh Diffie-Hellman exchange (psk_dhe_ke). So an attacker that learns the pre-shared

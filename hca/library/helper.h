@@ -1,6 +1,6 @@
-// Moves parts of long messages that the engine offers (hca/core/model/errands.h), after a poll that found
-// nothing. The bytes go straight between this process's memory and another's. EngineLink has one
-// Helper. Any thread may call help(); one at a time moves a part.
+// Moves parts of long messages that the engine offers (hca/core/model/errands.h), after a poll that
+// found nothing. The bytes go straight between this process's memory and another's. EngineLink has
+// one Helper. Any thread may call help(); one at a time moves a part.
 //
 // It uses process_vm_writev and process_vm_readv, so it works only if the kernel gives this process
 // access to the other's memory. A pidfd proves that the other process's number is still its own.

@@ -1,6 +1,6 @@
 // Moves bytes of this process for an engine that the kernel does not let access its memory. One
-// thread executes the engine's orders (hca/core/wire/layout.h) one after the other. EngineLink has one
-// Service.
+// thread executes the engine's orders (hca/core/wire/layout.h) one after the other. EngineLink has
+// one Service.
 //
 // The kernel copies between the program's memory and the area's file. So an order with an address
 // that is not mapped is refused, and raises no signal.

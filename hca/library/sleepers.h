@@ -1,8 +1,8 @@
-// Polls that sleep until a completion comes (hca/core/wire/bells.h), and callers that must make sure
-// that none of them sleeps. Park uses it; any thread may call.
+// Polls that sleep until a completion comes (hca/core/wire/bells.h), and callers that must make
+// sure that none of them sleeps. Park uses it; any thread may call.
 //
-// It is a template of a counter and a lock, because tests/unit/hca/core/interleavings_test.cpp runs it
-// in every order.
+// It is a template of a counter and a lock, because tests/unit/hca/core/interleavings_test.cpp runs
+// it in every order.
 #pragma once
 
 #include <atomic>

@@ -34,8 +34,8 @@ struct DeviceTasks::Calculation {
   CalcPayload what;
 };
 
-// Calculates as the adapter's engine does (hca/core/interp/tasks.cpp), but in this process's memory.
-// Returns local_length if the lengths differ, do not fit the type or exceed 1 MiB, and
+// Calculates as the adapter's engine does (hca/core/interp/tasks.cpp), but in this process's
+// memory. Returns local_length if the lengths differ, do not fit the type or exceed 1 MiB, and
 // local_protection if memory cannot be read or written.
 Status calculate_here(CalcOp op, CalcType type, const std::vector<ibv_sge>& pieces);
 

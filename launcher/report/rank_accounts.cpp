@@ -50,7 +50,7 @@ void add_to(Json& all, const Json& values, Inner inner) {
     } else if (value.is_number_unsigned()) {
       if (known == all.end() && all.size() >= kMaxFigures) continue;
       const std::uint64_t before = figure(all, name), more = figure(values, name);
-      all[name] = name.ends_with("_max") ? std::max(before, more) : before + more;
+      all[name] = name.starts_with("max_") ? std::max(before, more) : before + more;
     }
   }
 }

@@ -1,8 +1,8 @@
-// Collects the counters that ranks report at their end (nla/ranks/accounts.h), for --stats: those of each
-// rank and those of all ranks. The session uses it, in its one thread.
+// Collects the counters that ranks report at their end (nla/ranks/accounts.h), for --stats: those
+// of each rank and those of all ranks. The session uses it, in its one thread.
 //
 // The ranks choose the names of the counters, and no name is known here. A total is the sum over
-// the ranks, or the maximum if the name ends in "_max".
+// the ranks, or the maximum if the name begins with "max_".
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,9 @@
 //
 // Both ends prove to each other that they know the node's key, by challenge and response with
 // HMAC-SHA256. Each side's proof includes a word of its own, so that no answer serves as the other
-// side's. Only the orphan and the agents that may adopt it have this key (nla/keys/node_keys.h). Then
-// the descriptors of the stream are passed to the orphan, which uses them as its link from then on.
+// side's. Only the orphan and the agents that may adopt it have this key (nla/keys/node_keys.h).
+// Then the descriptors of the stream are passed to the orphan, which uses them as its link from
+// then on.
 //
 // The attached process stays for as long as the orphan's guardian, and is given the guardian's
 // leash to watch. Its end is the promise that nothing is left on the node. The key reaches it as

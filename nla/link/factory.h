@@ -1,5 +1,5 @@
-// The links there are: one kind, over the kinds of transport (nla/io/transport.h). Also the transport
-// to which links can change while they run (tls.h). Used by the shell, on its loop.
+// The links there are: one kind, over the kinds of transport (nla/io/transport.h). Also the
+// transport to which links can change while they run (tls.h). Used by the shell, on its loop.
 #pragma once
 
 #include <memory>

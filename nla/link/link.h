@@ -32,8 +32,8 @@ class LinkListener {
   // A turn of reading or writing is over. The listener acts on the frames, calls flush(), and looks
   // at queued_bytes() again.
   virtual void on_turn_over() = 0;
-  // A frame about the link itself (nla/core/wire/link_frames.h) that the link does not answer on its
-  // own.
+  // A frame about the link itself (nla/core/wire/link_frames.h) that the link does not answer on
+  // its own.
   virtual void on_link_frame(LinkId link, Frame frame) = 0;
 };
 

@@ -1,7 +1,7 @@
 // From "a command can be executed on the node" to "its agent runs and its stream carries frames".
-// Executes the command of nla/core/tree/remote_shell.h, waits for the agent's first answer, and ships
-// the agent to nodes without it. It works in the same way over libssh, ssh and other remote shells.
-// The spawner uses it.
+// Executes the command of nla/core/tree/remote_shell.h, waits for the agent's first answer, and
+// ships the agent to nodes without it. It works in the same way over libssh, ssh and other remote
+// shells. The spawner uses it.
 //
 // Event loop, one thread; never blocks. Ends with one call of `done`.
 #pragma once

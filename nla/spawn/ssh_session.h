@@ -4,8 +4,8 @@
 //
 // Non-blocking, many per process, one thread. Only the work of an ssh-agent (libssh speaks its
 // protocol in blocking calls) is done in a thread of its own. Nothing is read from ~/.ssh/config or
-// known_hosts, since the contact says everything (nla/core/wire/contact.h). Each phase has a time limit.
-// libssh is used only in the .cpp file.
+// known_hosts, since the contact says everything (nla/core/wire/contact.h). Each phase has a time
+// limit. libssh is used only in the .cpp file.
 #pragma once
 
 #include <chrono>

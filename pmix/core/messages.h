@@ -11,8 +11,8 @@
 // begin with a varint count. Only a body larger than a frame travels in pieces. Reading is strict
 // and bounded: a message that breaks the grammar ends the stream.
 //
-// Ranks have their numbers in the job. Each world of the job (nla/core/wire/job.h) is a namespace of
-// PMIx, in which ranks count from 0; the server translates. Both ends run on one machine and are
+// Ranks have their numbers in the job. Each world of the job (nla/core/wire/job.h) is a namespace
+// of PMIx, in which ranks count from 0; the server translates. Both ends run on one machine and are
 // built together, so the protocol has no version.
 //
 // Values. A Decoder is for one thread.

@@ -180,7 +180,8 @@ class Run {
         message);
   }
 
-  // Bytes of pairs, however they are written: nla/core/wire/packing.h begins with how many they are.
+  // Bytes of pairs, however they are written: nla/core/wire/packing.h begins with how many they
+  // are.
   template <class Piece>
   static std::uint64_t unpacked(const Piece& piece) {
     return piece.packed ? ByteReader(piece.records.view()).varint() : piece.records.size();

@@ -1,5 +1,5 @@
-// Does with system calls what the interpreter asks of its host (hca/core/model/host.h), for the processes
-// that are attached. Server owns it; only the engine's thread uses it.
+// Does with system calls what the interpreter asks of its host (hca/core/model/host.h), for the
+// processes that are attached. Server owns it; only the engine's thread uses it.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// scela-hca: the software InfiniBand adapter of one node (hca/core/model/engine.h), for the processes of
-// one user.
+// scela-hca: the software InfiniBand adapter of one node (hca/core/model/engine.h), for the
+// processes of one user.
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>

@@ -1,5 +1,5 @@
-// Copies of long messages that the engine shares with a process (hca/core/model/errands.h). While the
-// process polls in vain, it moves parts of them straight between its memory and another's.
+// Copies of long messages that the engine shares with a process (hca/core/model/errands.h). While
+// the process polls in vain, it moves parts of them straight between its memory and another's.
 // Meanwhile the engine moves other parts through its buffer. Each part is moved by the side that
 // takes it first; a process that does not run takes none. Machine uses it, on the engine's thread.
 //

@@ -1,6 +1,6 @@
 // The chunks of memory that one process shares with the engine. This class makes them, cuts them up
-// (hca/core/model/arena.h) and hands them over. Each Process of Machine has one; only the engine's thread
-// uses it.
+// (hca/core/model/arena.h) and hands them over. Each Process of Machine has one; only the engine's
+// thread uses it.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 // prompts are shown. It adds and drops no byte, with one exception. Lines may begin with a mark, a
 // label or a time, which the rank's agent makes (common/core/line_marks.h). If another rank or the
 // end of the stream then interrupts a line, the line gets a newline. Its rest begins with the same
-// mark. A line that does not begin with its rank's label gets that label, so no compromised node can
-// sign its lines with another rank.
+// mark. A line that does not begin with its rank's label gets that label, so no compromised node
+// can sign its lines with another rank.
 //
 // Credit: each write says how many bytes of the rank were accepted with it. The caller returns that
 // much credit to the rank's stream when the write is done. Partial lines hold back no credit, as a

@@ -7,9 +7,9 @@ namespace scela::nla {
 
 namespace {
 
-// A node may send this many bytes of trace: several times what kMaxSpans (nla/io/constants.h) take. If
-// it were smaller, the agent of a node with very many ranks would be taken for hostile. If it were
-// larger, a hostile agent could keep the job from its end for longer.
+// A node may send this many bytes of trace: several times what kMaxSpans (nla/io/constants.h) take.
+// If it were smaller, the agent of a node with very many ranks would be taken for hostile. If it
+// were larger, a hostile agent could keep the job from its end for longer.
 constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
 
 // A subtree may send this many bytes of log records in all, for each of its nodes. An honest node

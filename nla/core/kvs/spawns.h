@@ -2,9 +2,9 @@
 // part, and one thread at a time calls it.
 //
 // A question goes up to the root, and the root's shell plans which node starts what. The plan comes
-// down to every agent as a World (nla/core/wire/job.h) and is added to the job. Each agent says up when
-// its ranks of the world have been started. When all have, the asker is told the world's name. If
-// one could not be started, the others are ended again, and the asker is told that. Their end
+// down to every agent as a World (nla/core/wire/job.h) and is added to the job. Each agent says up
+// when its ranks of the world have been started. When all have, the asker is told the world's name.
+// If one could not be started, the others are ended again, and the asker is told that. Their end
 // counts as no rank's failure. The asker's own agent knows what the rank waits for, as with names
 // (names.h).
 #pragma once

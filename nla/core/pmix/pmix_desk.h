@@ -1,5 +1,6 @@
 // Translates what the PMIx server of a node asks into the collective primitives, and their answers
-// back: a state machine between pmix/core/messages.h and nla/core/wire/request.h. The shell uses it.
+// back: a state machine between pmix/core/messages.h and nla/core/wire/request.h. The shell uses
+// it.
 //
 // A fence is an allgather among the lowest ranks that its set has on each node. Each gives what its
 // node's server has collected. The tag of a fence comes from the set, so that fences of different

@@ -1,8 +1,8 @@
 // Frames by which the two ends of a link speak about the link itself. The shell and the link answer
 // them. The core never sees one, so a record of its events holds none of them.
 //
-// Their kinds lie above those of all messages (nla/core/wire/messages.h). Integers are little-endian.
-// The direction d is from parent to child, u from child to parent:
+// Their kinds lie above those of all messages (nla/core/wire/messages.h). Integers are
+// little-endian. The direction d is from parent to child, u from child to parent:
 //
 //   beat       both  no fields: the sender is alive
 //   introduce  d     first: root:u8 parent:u32 child:u32 job_id:text keys:text common:32 bytes;

@@ -83,10 +83,10 @@ struct Name {
   std::string port = {};  // only to publish
   NameRange range = NameRange::job;
 };
-// More ranks, as a world of their own (nla/core/wire/job.h). The answer comes when all of them have been
-// started, with the world's name, or with an error when one could not be started. The part of an
-// error says what became of each rank, as numbers with commas: 0 for a rank that was started, and
-// ended again. It is empty for very many ranks.
+// More ranks, as a world of their own (nla/core/wire/job.h). The answer comes when all of them have
+// been started, with the world's name, or with an error when one could not be started. The part of
+// an error says what became of each rank, as numbers with commas: 0 for a rank that was started,
+// and ended again. It is empty for very many ranks.
 struct Spawn {
   SpawnRequest request;
 };

@@ -51,7 +51,8 @@ class FakeParent {
     return found ? std::optional<M>(std::get<M>(*found)) : std::nullopt;
   }
   bool saw(std::string_view name) const;  // a message of this name, ever
-  // Returns the next frame about the link itself, if it is of this kind (nla/core/wire/link_frames.h).
+  // Returns the next frame about the link itself, if it is of this kind
+  // (nla/core/wire/link_frames.h).
   std::optional<Frame> expect_link_frame(nla::LinkFrame kind);
 
   // Sends Start and SliceHosts, and waits for Ready: a tree of `nodes` nodes below this one, itself

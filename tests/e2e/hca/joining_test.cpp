@@ -1,4 +1,5 @@
-// An engine that was started without a job is told of one by its processes (hca/core/wire/joining.h).
+// An engine that was started without a job is told of one by its processes
+// (hca/core/wire/joining.h).
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// Does what tests/interop/programs/collectives/communicator_probe.cpp does over real channels, but over
-// messages in memory: every form of every operation, and concurrent operations of several
+// Does what tests/interop/programs/collectives/communicator_probe.cpp does over real channels, but
+// over messages in memory: every form of every operation, and concurrent operations of several
 // communicators. A rank that finds an error writes it to standard error and ends the process with
 // status 3.
 #include <catch2/catch.hpp>

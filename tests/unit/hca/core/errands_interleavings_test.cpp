@@ -1,5 +1,5 @@
-// Explores how a process and its engine share out the parts of a message (hca/core/model/errands.h), in
-// every order of their steps.
+// Explores how a process and its engine share out the parts of a message
+// (hca/core/model/errands.h), in every order of their steps.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
