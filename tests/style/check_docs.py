@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The documents match the tree: links lead somewhere, named scripts exist, the plan names every room.
+"""The documents match the tree: links lead somewhere, named scripts exist, the plan names every room, every room has its README.md.
 
 usage: check_docs.py ROOT links|rooms|scripts | check_docs.py --self-test
 """
@@ -13,6 +13,7 @@ import tree
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
+README_LINES = 15  # of a room's README.md
 SCRIPT = re.compile(r"(?<![\w/.-])(?:\./)?(scripts/[\w-]+)")
 
 
@@ -33,7 +34,18 @@ def check_links(root):
 
 def check_rooms(root):
     plan = tree.read(root, "docs/architecture.md")
-    return [f"docs/architecture.md does not name {room}" for room in tree.arrows(root) if room not in plan]
+    errors = [f"docs/architecture.md does not name {room}" for room in tree.arrows(root) if room not in plan]
+    for room in sorted({room.split("/")[0] for room in tree.arrows(root)}):
+        path = f"{room}/README.md"
+        if not os.path.isfile(os.path.join(root, path)):
+            errors.append(f"{path} is missing: it says what the room is, where to start, and what it may not know")
+            continue
+        text = tree.read(root, path)
+        if len(text.splitlines()) > README_LINES:
+            errors.append(f"{path} has more than {README_LINES} lines")
+        errors += [f"{path} does not name its folder {folder}/" for folder in sorted(os.listdir(os.path.join(root, room)))
+                   if os.path.isdir(os.path.join(root, room, folder)) and f"`{folder}/`" not in text]
+    return errors
 
 
 def check_scripts(root):
@@ -57,9 +69,9 @@ CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts}
 
 def self_test():
     planted = {"README.md": "# A b\n[x](#a-b) [y](docs/a.md) `[c](code)` [z](docs/none.md) [w](#none)\nscripts/none\n",
-               "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
+               "cache/README.md": "x\n" * 16, "cache/core/a.h": "", "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
                "tests/style/arrows.json": '{"cache": [], "nla": []}'}
-    expected = {"links": 2, "rooms": 1, "scripts": 4}
+    expected = {"links": 2, "rooms": 4, "scripts": 4}
     with tempfile.TemporaryDirectory() as root:
         for path, text in planted.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
