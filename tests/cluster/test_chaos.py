@@ -118,6 +118,12 @@ class JudgeTest(unittest.TestCase):
         text = self.LOST.format(1, "node002", "node002")
         self.assertIn("not within", self.judge("agent", "kill", 68, text, to_end_s=60.0))
 
+    def test_a_head_that_is_cut_while_it_reaches_hosts_has_the_time_that_this_may_take(self):
+        round_ = chaos_plan.draw(761768053)
+        self.assertEqual((round_.victim, round_.fault, round_.when), ("head", "cut", "victim"))
+        late = dataclasses.replace(round_, when="line")
+        self.assertEqual(chaos_judge.longest(round_) - chaos_judge.longest(late), chaos_judge.LAUNCH_S)
+
 
 if __name__ == "__main__":
     case.main()
