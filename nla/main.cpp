@@ -179,9 +179,9 @@ int main(int argc, char** argv) {
   scela::raise_descriptor_limit();
   // Freed pieces of transfers go back to the system, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
-  scela::Result<scela::Fd> leash =
+  scela::Result<scela::Fd> guardian_socket =
       scela::nla::fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
-  if (!leash) return failed(leash.error());
+  if (!guardian_socket) return failed(guardian_socket.error());
 
   scela::nla::ShellOptions options;
   options.role = scela::nla::Role::agent;
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   options.node = arguments.name;
   options.parent = scela::Fd(arguments.link);
   options.parent_out = scela::Fd(arguments.link_out);
-  options.leash = std::move(*leash);
+  options.guardian_socket = std::move(*guardian_socket);
   options.remote = arguments.stdio;
   options.mark_room = arguments.mark_room;
   auto shell = scela::nla::Shell::create(std::move(options));

@@ -5,8 +5,8 @@
 // Each engine has its own key. The key of a connection follows from the key of the node that
 // accepts it and from the number of the node that connects. The connecting node gets it from the
 // holder of the accepting node's key. Under scela-run that is the agent of the accepting node
-// (nla/core/pmix/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the
-// job's key. The functions compute values only.
+// (nla/core/pmix/engine_directory.h). Elsewhere a node computes it itself, because all nodes have
+// the job's key. The functions compute values only.
 #pragma once
 
 #include <cstdint>

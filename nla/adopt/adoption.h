@@ -1,4 +1,4 @@
-// How an agent that has lost its parent gets another one. The orphaned agent opens a door, a
+// How an agent that has lost its parent gets another one. The orphaned agent opens a listener, a
 // listening socket. The adopter starts scela-nla --attach on the node, and this process connects to
 // the socket.
 //
@@ -11,13 +11,13 @@
 // then on.
 //
 // The attached process stays for as long as the orphan's guardian, and is given the guardian's
-// leash to watch. Its end is the promise that nothing is left on the node. The key reaches it as
-// the first frame of the stream (LinkFrame::introduce); it is never an argument, in the environment
-// or in a file.
+// guardian's socket to watch. Its end is the promise that nothing is left on the node. The key
+// reaches it as the first frame of the stream (LinkFrame::introduce); it is never an argument, in
+// the environment or in a file.
 //
-// The door serves one connection at a time. It drops a connection that is too slow or that belongs
-// to another user, and closes once an adopter has been accepted. The door runs on the shell's event
-// loop, in one thread. run_attached() is a process of its own and blocks.
+// The listener serves one connection at a time. It drops a connection that is too slow or that
+// belongs to another user, and closes once an adopter has been accepted. The listener runs on the
+// shell's event loop, in one thread. run_attached() is a process of its own and blocks.
 #pragma once
 
 #include <cstdint>
@@ -54,15 +54,15 @@ struct Adopter {
   std::string ssh;    // its value of SSH_CONNECTION
 };
 
-class AdoptionDoor {
+class AdoptionListener {
  public:
-  virtual ~AdoptionDoor() = default;
+  virtual ~AdoptionListener() = default;
 };
-// `leash` is borrowed. `adopted` is called at most once, from the event loop, and may destroy the
-// door. Error (launch): the socket cannot be created in the directory.
-Result<std::unique_ptr<AdoptionDoor>> open_adoption_door(boost::asio::io_context& io,
-                                                         AdoptionFacts facts, const Fd& leash,
-                                                         std::function<void(Adopter)> adopted);
+// `guardian_socket` is borrowed. `adopted` is called at most once, from the event loop, and may
+// destroy the listener. Error (launch): the socket cannot be created in the directory.
+Result<std::unique_ptr<AdoptionListener>> open_adoption_listener(
+    boost::asio::io_context& io, AdoptionFacts facts, const Fd& guardian_socket,
+    std::function<void(Adopter)> adopted);
 
 struct Attachment {
   std::string job_id;

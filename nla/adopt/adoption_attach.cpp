@@ -121,7 +121,7 @@ class Attached {
   }
 
   // Returns false if the orphan does not answer. An orphan that was adopted a moment ago closes its
-  // door on all waiting connections; it opens the door again if that adopter is lost.
+  // listener on all waiting connections; it opens the listener again if that adopter is lost.
   bool greet() {
     std::vector<Fd> descriptors;
     talk_.attached = new_nonce();
@@ -147,7 +147,7 @@ class Attached {
     }
     ByteReader in(said);
     linger_ms_ = in.u32();
-    if (!descriptors.empty()) leash_ = std::move(descriptors.front());
+    if (!descriptors.empty()) guardian_socket_ = std::move(descriptors.front());
     return in.done();
   }
 
@@ -157,7 +157,7 @@ class Attached {
     bool agent_gone = false;
     for (;;) {
       pollfd asked[3] = {{agent_gone ? -1 : socket_.get(), POLLIN, 0},
-                         {leash_.get(), 0, 0},
+                         {guardian_socket_.get(), 0, 0},
                          {kill_at == UINT64_MAX ? request_.in : -1, POLLRDHUP, 0}};
       const std::uint64_t now = now_ms();
       const bool waits = kill_at != UINT64_MAX && !agent_gone;
@@ -177,7 +177,7 @@ class Attached {
         // The adopter is lost, and the next adopter has its own process here.
         if (adopter_gone()) return;
       }
-      if (leash_ ? (asked[1].revents & (POLLHUP | POLLERR)) != 0 : agent_gone) break;
+      if (guardian_socket_ ? (asked[1].revents & (POLLHUP | POLLERR)) != 0 : agent_gone) break;
     }
     static_cast<void>(remove_tree(request_.directory));
   }
@@ -207,7 +207,7 @@ class Attached {
   Talk talk_;
   std::string greeting_;
   Fd socket_;
-  Fd leash_;
+  Fd guardian_socket_;
   pid_t agent_ = 0;
   bool root_ = false;
   bool there_ = false;

@@ -3,7 +3,7 @@
 //   attached -> orphan   nonce
 //   orphan -> attached   nonce, proof("orphan")
 //   attached -> orphan   proof("adopter"), flags:u8, SSH_CONNECTION, with the stream's descriptors
-//   orphan -> attached   linger_ms:u32, with its end of the leash
+//   orphan -> attached   linger_ms:u32, with its end of the guardian's socket
 //
 // Private to adoption*.cpp. The functions keep no state; whether sending and receiving blocks is up
 // to the socket.

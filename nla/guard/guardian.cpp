@@ -26,7 +26,7 @@ namespace scela::nla {
 
 namespace {
 
-// The leash carries records: a letter, then its value.
+// The guardian's socket carries records: a letter, then its value.
 constexpr char kGrace = 'G';
 constexpr char kDirectory = 'D';
 constexpr char kEndNode = 'E';
@@ -43,12 +43,12 @@ std::uint64_t after_ms(std::uint64_t ms) {
 
 class Guardian {
  public:
-  Guardian(pid_t agent, int link, int link_out, char* mark_room, Fd leash, Fd signals)
+  Guardian(pid_t agent, int link, int link_out, char* mark_room, Fd guardian_socket, Fd signals)
       : agent_(agent),
         mark_room_(mark_room),
         link_(link),
         link_out_(link_out),
-        leash_(std::move(leash)),
+        guardian_socket_(std::move(guardian_socket)),
         signals_(std::move(signals)) {}
 
   int run() {
@@ -104,7 +104,8 @@ class Guardian {
       // The agent learns by itself of its parent's end, unless it is busy or stuck. Its children
       // learn of the agent's own end.
       if (asked == Asked::end) {
-        static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+        static_cast<void>(
+            ::send(guardian_socket_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
       }
       kill_at = after_ms(grace_ms_ + kAgentSlackMs + (ending_ ? 0 : adopt_ms_));
     }
@@ -137,12 +138,12 @@ class Guardian {
   // Waits until a signal or the moment comes. Returns whether the end was requested. Looks at the
   // link until its end was seen once.
   Asked wait(std::uint64_t until, bool look_at_link = false) {
-    // The agent's records wait in the leash until they matter, so none of them wakes the guardian.
-    // The first that matters at once is the mark.
-    const bool unmarked = mark_room_ != nullptr && marks_.key().empty() && leash_;
+    // The agent's records wait in the guardian's socket until they matter, so none of them wakes
+    // the guardian. The first that matters at once is the mark.
+    const bool unmarked = mark_room_ != nullptr && marks_.key().empty() && guardian_socket_;
     pollfd asked[3] = {{signals_.get(), POLLIN, 0},
                        {look_at_link && !parent_gone_ ? link_ : -1, POLLRDHUP, 0},
-                       {unmarked ? leash_.get() : -1, POLLIN, 0}};
+                       {unmarked ? guardian_socket_.get() : -1, POLLIN, 0}};
     const std::uint64_t now = monotonic_ns();
     timespec left{};
     if (until != kForever && until > now) {
@@ -167,9 +168,9 @@ class Guardian {
 
   void hear_leash() {
     char record[kMaxRecord];
-    while (leash_) {
-      const ssize_t got = ::recv(leash_.get(), record, sizeof record, MSG_DONTWAIT);
-      if (got == 0) leash_.reset();
+    while (guardian_socket_) {
+      const ssize_t got = ::recv(guardian_socket_.get(), record, sizeof record, MSG_DONTWAIT);
+      if (got == 0) guardian_socket_.reset();
       if (got <= 0) return;
       const std::string_view value(record + 1, static_cast<std::size_t>(got) - 1);
       if (record[0] == kGrace) {
@@ -192,7 +193,7 @@ class Guardian {
   AgentMarks marks_;
   int link_;
   int link_out_;  // -1: link_ goes both ways
-  Fd leash_;
+  Fd guardian_socket_;
   Fd signals_;
   std::uint32_t grace_ms_ = kDefaultGraceMs;
   std::vector<std::string> directories_;
@@ -210,8 +211,8 @@ Error refused(std::string what) {
 }  // namespace
 
 Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
-  Result<SocketPair> leash = make_socket_pair(SOCK_SEQPACKET);
-  if (!leash) return fail(leash.error());
+  Result<SocketPair> guardian_socket = make_socket_pair(SOCK_SEQPACKET);
+  if (!guardian_socket) return fail(guardian_socket.error());
   // The signals are blocked before there is a child, or its end could be missed.
   sigset_t watched, before;
   ::sigemptyset(&watched);
@@ -228,45 +229,47 @@ Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
     // Without its guardian, the agent is a child of its parent agent, which must recognize it as an
     // agent.
     ::setsid();
-    return std::move(leash->theirs);
+    return std::move(guardian_socket->theirs);
   }
-  leash->theirs.reset();
+  guardian_socket->theirs.reset();
   ::prctl(PR_SET_NAME, "scela-guardian");  // tells the two apart for a person
-  Guardian guardian(agent, link, link_out, mark_room, std::move(leash->ours), std::move(signals));
+  Guardian guardian(agent, link, link_out, mark_room, std::move(guardian_socket->ours),
+                    std::move(signals));
   ::_exit(guardian.run());
 }
 
 namespace {
-void tell(const Fd& leash, const std::string& record) {
-  if (!leash) return;
-  static_cast<void>(::send(leash.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+void tell(const Fd& guardian_socket, const std::string& record) {
+  if (!guardian_socket) return;
+  static_cast<void>(
+      ::send(guardian_socket.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 }  // namespace
 
-void tell_grace(const Fd& leash, std::uint32_t grace_ms) {
-  tell(leash, cat(kGrace, grace_ms));
+void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms) {
+  tell(guardian_socket, cat(kGrace, grace_ms));
 }
 
-void tell_marks(const Fd& leash, const AgentMarks& marks) {
+void tell_marks(const Fd& guardian_socket, const AgentMarks& marks) {
   const std::string mark = marks.mark_of(::getppid());
-  if (!mark.empty()) tell(leash, cat(kMarks, mark, marks.key()));
+  if (!mark.empty()) tell(guardian_socket, cat(kMarks, mark, marks.key()));
 }
 
-void tell_directory(const Fd& leash, const std::string& path) {
-  tell(leash, cat(kDirectory, path));
+void tell_directory(const Fd& guardian_socket, const std::string& path) {
+  tell(guardian_socket, cat(kDirectory, path));
 }
 
-void tell_adoptable(const Fd& leash, std::uint32_t adopt_ms) {
-  tell(leash, cat(kAdoptable, adopt_ms));
+void tell_adoptable(const Fd& guardian_socket, std::uint32_t adopt_ms) {
+  tell(guardian_socket, cat(kAdoptable, adopt_ms));
 }
 
-void tell_adopted(const Fd& leash) {
-  tell(leash, std::string(1, kAdopted));
+void tell_adopted(const Fd& guardian_socket) {
+  tell(guardian_socket, std::string(1, kAdopted));
 }
 
-LeashNews read_leash(const Fd& leash) {
+LeashNews read_guardian_socket(const Fd& guardian_socket) {
   char record[16];
-  const ssize_t got = ::recv(leash.get(), record, sizeof record, MSG_DONTWAIT);
+  const ssize_t got = ::recv(guardian_socket.get(), record, sizeof record, MSG_DONTWAIT);
   if (got == 0 || (got < 0 && errno == ECONNRESET)) return LeashNews::guardian_gone;
   return got > 0 && record[0] == kEndNode ? LeashNews::end_node : LeashNews::nothing;
 }

@@ -8,9 +8,9 @@
 // processes that ranks leave behind (agent_mark.h). This holds also if the guardian dies and its
 // agent becomes a child of the parent agent.
 //
-// The two are joined by a leash (a socket pair). Over it the agent tells the grace and the node's
-// directories, and either side sees at once that the other is gone. The guardian also holds the
-// link, so that a closed link tells the parent that the node is clean.
+// The two are joined by a guardian's socket (a socket pair). Over it the agent tells the grace and
+// the node's directories, and either side sees at once that the other is gone. The guardian also
+// holds the link, so that a closed link tells the parent that the node is clean.
 //
 // If the agent ends (exit, signal, stop), the guardian first ends the link's outgoing side. Then it
 // ends every descendant: SIGTERM, the grace, then SIGKILL until none is left. Agents of other nodes
@@ -34,25 +34,25 @@
 
 namespace scela::nla {
 
-// Forks. In the agent it returns the leash. In the guardian it does not return: it waits, cleans
-// up, and ends the process with status 0 if the agent ended with 0, else 1. Error (launch): the
-// system refuses; no process was forked. `mark_room` points into the command line; agent and
-// guardian each write their mark there (agent_mark.h).
+// Forks. In the agent it returns the guardian's socket. In the guardian it does not return: it
+// waits, cleans up, and ends the process with status 0 if the agent ended with 0, else 1. Error
+// (launch): the system refuses; no process was forked. `mark_room` points into the command line;
+// agent and guardian each write their mark there (agent_mark.h).
 Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 
-// The agent's records over the leash. They have no effect if there is no leash or the guardian is
-// gone. None of these functions blocks.
-void tell_grace(const Fd& leash, std::uint32_t grace_ms);
+// The agent's records over the guardian's socket. They have no effect if there is no guardian's
+// socket or the guardian is gone. None of these functions blocks.
+void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms);
 // From then on the guardian shows its own mark and recognizes the agents of other nodes.
-void tell_marks(const Fd& leash, const AgentMarks& marks);
-void tell_directory(const Fd& leash, const std::string& path);  // one of several
+void tell_marks(const Fd& guardian_socket, const AgentMarks& marks);
+void tell_directory(const Fd& guardian_socket, const std::string& path);  // one of several
 // If the parent is lost, the agent may wait this long for another one.
-void tell_adoptable(const Fd& leash, std::uint32_t adopt_ms);
+void tell_adoptable(const Fd& guardian_socket, std::uint32_t adopt_ms);
 // The agent has another parent, the end of which the guardian does not see.
-void tell_adopted(const Fd& leash);
+void tell_adopted(const Fd& guardian_socket);
 
 // Records from the guardian to the agent.
 enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
-LeashNews read_leash(const Fd& leash);
+LeashNews read_guardian_socket(const Fd& guardian_socket);
 
 }  // namespace scela::nla

@@ -40,8 +40,8 @@ void Shell::State::begin() {
                                                             std::move(options.parent_out))
                                       : make_fd_transport(io, std::move(options.parent)));
     if (options.remote) watch_parent();
-    if (options.leash) {
-      leash_watch.assign(options.leash.get());
+    if (options.guardian_socket) {
+      leash_watch.assign(options.guardian_socket.get());
       watch_leash();
     }
   }
@@ -89,7 +89,7 @@ void Shell::State::continue_guardian(ChildAgent& child) {
 void Shell::State::watch_leash() {
   leash_watch.async_wait(Descriptor::wait_read, [this](const error_code& error) {
     if (error) return;
-    switch (read_leash(options.leash)) {
+    switch (read_guardian_socket(options.guardian_socket)) {
       case LeashNews::nothing:
         break;
       case LeashNews::end_node:
@@ -97,7 +97,7 @@ void Shell::State::watch_leash() {
         break;
       case LeashNews::guardian_gone:
         leash_watch.release();
-        options.leash.reset();
+        options.guardian_socket.reset();
         emit(event::GuardianLost{});
         return pump();
     }
@@ -196,7 +196,7 @@ void Shell::State::learn(const Event& event) {
   if (received == nullptr) return;
   if (received->link == kParentLink) {
     if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
-      tell_grace(options.leash, end->grace_ms);
+      tell_grace(options.guardian_socket, end->grace_ms);
     }
     const auto* start = std::get_if<msg::Start>(&received->message);
     if (start == nullptr || started_ns != 0) return;
@@ -204,7 +204,7 @@ void Shell::State::learn(const Event& event) {
     node_index = start->slice.first;
     degree = start->degree;
     adopt_ms = start->adopt_ms;
-    tell_grace(options.leash, start->grace_ms);
+    tell_grace(options.guardian_socket, start->grace_ms);
     use_settings(start->settings);
     // On the root's own machine the clocks are one. Elsewhere the time of the message's way is the
     // error.

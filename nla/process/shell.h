@@ -38,7 +38,7 @@ struct ShellOptions {
   std::string node;           // name of this node
   Fd parent;                  // the link to the parent, or its input
   Fd parent_out;              // invalid: `parent` goes both ways
-  Fd leash;                   // to the guardian; may be invalid
+  Fd guardian_socket;         // to the guardian; may be invalid
   bool remote = false;        // the parent is on another machine
   char* mark_room = nullptr;  // nullptr: it shows none (agent_mark.h)
 };

@@ -164,7 +164,8 @@ void Shell::State::let_parent_go() {
         io, [old = std::make_shared<decltype(change_listener)>(std::move(change_listener))] {});
   }
   adopter_line.reset();
-  if (door) boost::asio::post(io, [old = std::shared_ptr<AdoptionDoor>(std::move(door))] {});
+  if (listener)
+    boost::asio::post(io, [old = std::shared_ptr<AdoptionListener>(std::move(listener))] {});
   if (!parent) return;
   parent->abandon();
   boost::asio::post(io, [old = std::shared_ptr<Link>(std::move(parent))] {});
@@ -175,10 +176,10 @@ void Shell::State::carry_out(action::AwaitAdoption& await) {
   if (!await.still) return;
   AdoptionFacts facts{directory, keys.of(node_index), job_id, 0};
   facts.linger_ms = (job ? job->grace_ms : kDefaultGraceMs) + kAgentSlackMs + adopt_ms;
-  auto opened = open_adoption_door(io, std::move(facts), options.leash,
-                                   [this](Adopter adopter) { adopted(std::move(adopter)); });
-  // Without a door no adopter can come, and the core's patience ends by itself.
-  if (opened) door = std::move(*opened);
+  auto opened = open_adoption_listener(io, std::move(facts), options.guardian_socket,
+                                       [this](Adopter adopter) { adopted(std::move(adopter)); });
+  // Without a listener no adopter can come, and the core's patience ends by itself.
+  if (opened) listener = std::move(*opened);
 }
 
 void Shell::State::adopted(Adopter adopter) {
@@ -188,7 +189,7 @@ void Shell::State::adopted(Adopter adopter) {
   parent->attach(adopter.out
                      ? make_pipe_transport(io, std::move(adopter.in), std::move(adopter.out))
                      : make_fd_transport(io, std::move(adopter.in)));
-  tell_adopted(options.leash);
+  tell_adopted(options.guardian_socket);
   if (!adopter.remote) return;
   parent_words.root = adopter.root;
   ::setenv("SSH_CONNECTION", adopter.ssh.c_str(), 1);  // to ask for the new parent's machine
@@ -218,9 +219,9 @@ void Shell::State::carry_out(action::UseJob& use) {
   job = std::move(use.job);
   if (job->on_failure != OnFailure::wait) adopt_ms = 0;
   use_job_ns = clock_ns();
-  tell_grace(options.leash, job->grace_ms);
+  tell_grace(options.guardian_socket, job->grace_ms);
   if (adopt_ms == 0 || options.role == Role::root) return;
-  tell_adoptable(options.leash, adopt_ms);
+  tell_adoptable(options.guardian_socket, adopt_ms);
   // If the directory is absent, an adopter knows that no agent is left here.
   if (job->map.ranks_of(node_index).empty()) make_directory();
 }
@@ -267,7 +268,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
   facts.directory = directory;
   if (settings.node_env) facts.environment = node_environment();
   facts.accounts = settings.measure && problem.empty();
-  facts.companions = settings.agent.substr(0, settings.agent.rfind('/') + 1);
+  facts.helper_directory = settings.agent.substr(0, settings.agent.rfind('/') + 1);
   facts.pmi = job->pmi;
   facts.pmi_guessed = settings.pmi_guessed;
   if (job->pmi == PmiKind::pmix) {
@@ -276,15 +277,16 @@ void Shell::State::carry_out(action::StartRanks& start) {
   std::function<void(std::uint64_t)> used;
   if (cache::evicts(job->cache_policy, job->cache_limit))
     used = [this](std::uint64_t hash) { pair_used(hash); };
-  RanksHost host{io,
-                 buffer,
-                 tracer,
-                 [this] { return clock_ns(); },
-                 [this](Event event) { emit(std::move(event)); },
-                 [this] { pump(); },
-                 [this] { return segment_descriptor(); },
-                 std::move(used),
-                 [this](const std::string& path) { tell_directory(options.leash, path); }};
+  RanksHost host{
+      io,
+      buffer,
+      tracer,
+      [this] { return clock_ns(); },
+      [this](Event event) { emit(std::move(event)); },
+      [this] { pump(); },
+      [this] { return segment_descriptor(); },
+      std::move(used),
+      [this](const std::string& path) { tell_directory(options.guardian_socket, path); }};
   ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts),
                                   engine_facts(), problem);
   ranks->bind(*places);
@@ -353,7 +355,7 @@ std::string Shell::State::make_directory() {
   if (!directory.empty()) return {};
   std::string path = directory_of(options.node);
   // The guardian must know before it exists.
-  tell_directory(options.leash, path);
+  tell_directory(options.guardian_socket, path);
   Result<void> made = make_private_directory(path);
   if (!made) return made.error().text();
   directory = std::move(path);

@@ -87,7 +87,7 @@ void Shell::State::introduced(Result<Introduction> words) {
   marks = AgentMarks(std::exchange(words->common, {}));
   parent_words = std::move(*words);
   show_mark(options.mark_room, marks.mark_of(::getpid()));
-  tell_marks(options.leash, marks);
+  tell_marks(options.guardian_socket, marks);
 }
 
 // scela-run makes the keys, and they go down the tree; only shells ever see them.

@@ -190,7 +190,7 @@ struct Shell::State final : LinkListener {
   std::unique_ptr<Spawner> spawner;
   std::unique_ptr<Link> parent;
   std::uint32_t adopt_ms = 0;                         // as the core knows it
-  std::unique_ptr<AdoptionDoor> door;                 // while there is no parent
+  std::unique_ptr<AdoptionListener> listener;         // while there is no parent
   Fd adopter_line;                                    // to the process of the new parent
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
   std::unique_ptr<NodeSegment> segment;

@@ -66,13 +66,13 @@ EngineHelper::EngineHelper(const RanksHost& host, const Job& job, const RankSet&
       facts_(std::move(facts)),
       poller_(poller),
       environment_(std::move(environment)),
-      desk_(job, own, sides()),
+      directory_(job, own, sides()),
       knocks_([this] { knocked(); }),
       words_([this] { take_words(); }),
       complaints_([this] { take_complaints(); }) {}
 
-EngineDesk::Sides EngineHelper::sides() {
-  EngineDesk::Sides sides;
+EngineDirectory::Sides EngineHelper::sides() {
+  EngineDirectory::Sides sides;
   sides.tell = [this](std::string_view text) { tell(text); };
   sides.send = [this](Rank from, ask::Send send) {
     host_.emit(event::Asked{from, kEngineRequest, std::move(send)});
@@ -91,7 +91,7 @@ std::string EngineHelper::choose_socket() {
   const std::string path = cat(place_.directory, "/", kEngineSocket);
   if (fits(path)) return path;
   std::string other = private_directory_path("/tmp", cat(kShippedName, job_.id, "-", place_.index));
-  host_.entrust(other);
+  host_.register_cleanup(other);
   if (!make_private_directory(other)) return path;
   other_hold_ = hold_directory(other);
   other_directory_ = std::move(other);
@@ -144,7 +144,7 @@ Result<std::string> EngineHelper::find(const std::vector<std::string>& environme
   const std::string own = own_directory();
   const std::string_view path = value_in(environment, "PATH");
   const std::string search =
-      cat(own, ":", place_.companions.empty() ? "" : cat(place_.companions, ":"),
+      cat(own, ":", place_.helper_directory.empty() ? "" : cat(place_.helper_directory, ":"),
           path.empty() ? kUsualPath : path);
   if (auto found = find_program(kProgram, search, "/")) return std::move(*found);
   return fail(Error{ErrorKind::launch, "start the adapter's engine of this node", "",
@@ -249,7 +249,7 @@ void EngineHelper::take_words() {
         retry([&] { return ::recv(link_.get(), text, sizeof text, MSG_DONTWAIT | MSG_TRUNC); });
     if (got < 0 && errno == EAGAIN) return;
     const auto bytes = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-    if (bytes > 0 && bytes <= sizeof text && desk_.said({text, bytes})) continue;
+    if (bytes > 0 && bytes <= sizeof text && directory_.said({text, bytes})) continue;
     // The engine has ended, or is not the right program. Either way it is reaped soon.
     link_.reset();
     if (bytes > 0 && pid_ > 0) ::kill(pid_, SIGKILL);  // pid 0: it was reaped before
@@ -270,7 +270,7 @@ void EngineHelper::take_complaints() {
       if (end == unfinished_.npos && errors_ && size < kLongestLine) break;
       last_line_ = unfinished_.substr(0, size);
       unfinished_.erase(0, size + (size == end ? 1 : 0));
-      if (desk_.listens() && !last_line_.empty()) say(LogLevel::warning, last_line_);
+      if (directory_.listens() && !last_line_.empty()) say(LogLevel::warning, last_line_);
     }
   }
 }
@@ -291,8 +291,8 @@ bool EngineHelper::reaped(pid_t pid, int status) {
   take_complaints();
   link_.reset();
   errors_.reset();
-  const bool served = desk_.listens();
-  desk_.ended();
+  const bool served = directory_.listens();
+  directory_.ended();
   if (let_go_) return true;
   const std::string what =
       cat("the adapter's engine of this node (", program_, ") ", end_of(status));

@@ -9,7 +9,7 @@
 // be started, the agent closes the waiting connections and tells the user why.
 //
 // The engine is told of its job, including the key, over a socket pair. Over this pair it then asks
-// where the engines of other nodes are (engine_desk.h); the end of the pair is the end of the
+// where the engines of other nodes are (engine_directory.h); the end of the pair is the end of the
 // engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting a process as
 // start_child() does.
 #pragma once
@@ -23,7 +23,7 @@
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
-#include "nla/core/pmix/engine_desk.h"
+#include "nla/core/pmix/engine_directory.h"
 #include "nla/io/poller.h"
 #include "nla/ranks/rank_starter.h"
 #include "nla/ranks/ranks.h"
@@ -35,8 +35,8 @@ class EngineHelper {
   struct Place {
     std::string node;  // its name
     std::uint32_t index = 0;
-    std::string directory;   // the node's own directory
-    std::string companions;  // of programs agents start; may be empty
+    std::string directory;         // the node's own directory
+    std::string helper_directory;  // of programs agents start; may be empty
   };
   // Returns the environment variables of the ranks of this node.
   using Environment = std::function<std::vector<std::string>()>;
@@ -53,7 +53,7 @@ class EngineHelper {
   // The path of the socket, for the ranks; empty if there is none.
   const std::string& socket() const { return socket_; }
   // Returns false if the reply is not about engines.
-  bool heard(const action::Reply& reply) { return desk_.heard(reply); }
+  bool heard(const action::Reply& reply) { return directory_.heard(reply); }
   // The job is over and the engine may end. Its end is not reported.
   void let_go();
   // Returns false if the process is not the engine.
@@ -67,7 +67,7 @@ class EngineHelper {
     std::function<void()> came;
   };
 
-  EngineDesk::Sides sides();
+  EngineDirectory::Sides sides();
   std::string choose_socket();
   void knocked();
   Result<void> start();
@@ -87,7 +87,7 @@ class EngineHelper {
   EngineFacts facts_;
   Poller& poller_;
   Environment environment_;
-  EngineDesk desk_;
+  EngineDirectory directory_;
   std::string socket_;
   std::string other_directory_;  // of the socket, if the first is too long
   Fd other_hold_;

@@ -28,7 +28,7 @@ constexpr char kProgram[] = "scela-pmix";
 // If more bytes than this wait to be read by the server, events are dropped.
 constexpr std::size_t kMaxBehind = std::size_t{16} * 1024 * 1024;
 
-// Returns the directory of this agent's own file. Its companions were installed there.
+// Returns the directory of this agent's own file. The programs that it starts were installed there.
 std::string own_directory() {
   const std::string path = own_executable();
   return path.substr(0, path.rfind('/'));
@@ -82,19 +82,19 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
       own_(own),
       poller_(poller),
       news_(std::move(news)),
-      desk_(job, own, node, sides(std::move(reach))) {}
+      service_(job, own, node, sides(std::move(reach))) {}
 
 bool PmixHelper::reply(const action::Reply& reply) {
   const bool is_message = reply.id == kUnasked;
   if (!is_message && (reply.id & kPmixRequest) == 0) return false;
   action::Reply own = reply;
   own.id &= ~kPmixRequest;
-  desk_.reply(own);
+  service_.reply(own);
   return true;
 }
 
-PmixDesk::Sides PmixHelper::sides(Reach reach) {
-  PmixDesk::Sides sides;
+PmixService::Sides PmixHelper::sides(Reach reach) {
+  PmixService::Sides sides;
   sides.tell = [this](const pmix::Message& message) { tell(message); };
   sides.ask = [this](Rank rank, RequestId id, Request request) {
     if (auto* spawn = std::get_if<ask::Spawn>(&request)) drop_defaults(spawn->request);
@@ -122,7 +122,7 @@ PmixDesk::Sides PmixHelper::sides(Reach reach) {
 void PmixHelper::make_shared_directory(const std::string& node) {
   std::string path = private_directory_path("/dev/shm", cat(kShippedName, job_.id, "-", node));
   // If agent and server are killed at once, the guardian removes it.
-  host_.entrust(path);
+  host_.register_cleanup(path);
   if (!make_private_directory(path)) return;
   shared_ = std::move(path);
   shared_hold_ = hold_directory(shared_);
@@ -130,9 +130,9 @@ void PmixHelper::make_shared_directory(const std::string& node) {
 
 Result<std::string> PmixHelper::find(const NodeFacts& node) {
   const char* const set_path = ::getenv("PATH");
-  const std::string search =
-      cat(own_directory(), ":", node.companions.empty() ? "" : cat(node.companions, ":"),
-          set_path == nullptr ? kUsualPath : std::string_view(set_path));
+  const std::string search = cat(
+      own_directory(), ":", node.helper_directory.empty() ? "" : cat(node.helper_directory, ":"),
+      set_path == nullptr ? kUsualPath : std::string_view(set_path));
   auto found = find_program(kProgram, search, "/");
   if (found) return *std::move(found);
   // An agent that was shipped for this job has no name any more, and is not in the usual place.
@@ -189,7 +189,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   setup.node = node.index;
   setup.hosts = job_.hosts;
   tell(setup);
-  desk_.tell_worlds();
+  service_.tell_worlds();
   return {};
 }
 
@@ -290,11 +290,11 @@ bool PmixHelper::read() {
       give_up(message.error().why);
     } else if (!*message) {
       break;
-    } else if (!desk_.receive(std::move(**message))) {
+    } else if (!service_.receive(std::move(**message))) {
       give_up("it said what no server says there");
-    } else if (!desk_.fault().empty()) {
-      give_up(desk_.fault());
-    } else if (std::exchange(served_, desk_.ready_worlds()) != desk_.ready_worlds()) {
+    } else if (!service_.fault().empty()) {
+      give_up(service_.fault());
+    } else if (std::exchange(served_, service_.ready_worlds()) != service_.ready_worlds()) {
       news_("");
     }
   }
@@ -320,8 +320,8 @@ bool PmixHelper::ending() {
 bool PmixHelper::rank_ended(Rank rank) {
   while (link_ && read()) {
   }
-  const bool unfinished = desk_.unfinished(rank);
-  desk_.rank_ended(rank);
+  const bool unfinished = service_.unfinished(rank);
+  service_.rank_ended(rank);
   return unfinished;
 }
 
@@ -332,7 +332,7 @@ void PmixHelper::note_end(Rank rank, const Outcome& outcome) {
   if (outcome.ending == Ending::unfinished) state = ProcessState::unfinished;
   if (outcome.ending == Ending::signaled) state = ProcessState::signaled;
   if (outcome.ending == Ending::not_started) state = ProcessState::not_started;
-  desk_.note_end({rank, 0, state, outcome.code});
+  service_.note_end({rank, 0, state, outcome.code});
 }
 
 // If a stand-in cannot be started, processes that wait for its rank miss it, as if there were none.
@@ -343,7 +343,7 @@ void PmixHelper::start_stand_in() {
     Result<Fd> null = open_file("/dev/null", O_RDWR);
     if (!null) continue;
     std::vector<std::string> variables = environment_in(directory_);
-    std::ranges::copy(desk_.environment(rank), std::back_inserter(variables));
+    std::ranges::copy(service_.environment(rank), std::back_inserter(variables));
     const std::vector<char*> environment = pointers_to(variables);
     std::vector<std::string> words = {kProgram, "--stand-in"};
     const std::vector<char*> argv = pointers_to(words);

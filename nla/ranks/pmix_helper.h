@@ -2,9 +2,9 @@
 // started for jobs with ranks that speak PMIx. So libpmix's threads, memory and crashes stay out of
 // the agent.
 //
-// It is a thin shell around PmixDesk: it starts the server, carries bytes, and reports why the
+// It is a thin shell around PmixService: it starts the server, carries bytes, and reports why the
 // server ended. The server ends with its link or its agent, and has nothing outside of the node's
-// directory. Stand-ins for ranks that have ended (pmix_desk.h) run one after the other, and end
+// directory. Stand-ins for ranks that have ended (pmix_service.h) run one after the other, and end
 // with the agent. Used by Ranks; runs on the shell's loop. Never blocks, except for starting
 // processes as start_child() does.
 #pragma once
@@ -20,7 +20,7 @@
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
-#include "nla/core/pmix/pmix_desk.h"
+#include "nla/core/pmix/pmix_service.h"
 #include "nla/io/poller.h"
 #include "nla/ranks/rank_starter.h"
 #include "nla/ranks/ranks.h"
@@ -60,17 +60,17 @@ class PmixHelper final : Poller::Watcher {
   std::vector<std::string> defaults(std::uint64_t ranks);
 
   // Tells the server that the job has more worlds.
-  void tell_worlds() { desk_.tell_worlds(); }
-  bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
-  std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
+  void tell_worlds() { service_.tell_worlds(); }
+  bool serves(Rank rank) const { return link_ && job_.world_of(rank) < service_.ready_worlds(); }
+  std::vector<std::string> environment(Rank rank) const { return service_.environment(rank); }
   // Returns false if the reply does not answer a request of PMIx.
   bool reply(const action::Reply& reply);
   void output(Rank rank, Stream stream, std::string_view bytes) {
-    desk_.output(rank, stream == Stream::err, bytes);
+    service_.output(rank, stream == Stream::err, bytes);
   }
-  void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
-  void nodes_lost(const RankSet& nodes) { desk_.nodes_lost(nodes); }
-  void reconnected(const RankSet& ranks) { desk_.reconnected(ranks); }
+  void peers_failed(const RankSet& ranks) { service_.peers_failed(ranks); }
+  void nodes_lost(const RankSet& nodes) { service_.nodes_lost(nodes); }
+  void reconnected(const RankSet& ranks) { service_.reconnected(ranks); }
   void set_reading(bool on);
   // Returns true if the server is ending. Ranks may notice this, and act on it, before the server
   // is reaped.
@@ -93,7 +93,7 @@ class PmixHelper final : Poller::Watcher {
   void give_up(std::string why);
   void watch();
   std::string last_words() const;
-  PmixDesk::Sides sides(Reach reach);
+  PmixService::Sides sides(Reach reach);
   void make_shared_directory(const std::string& node);
   void drop_defaults(SpawnRequest& request) const;
   void start_stand_in();
@@ -104,7 +104,7 @@ class PmixHelper final : Poller::Watcher {
   const RankSet& own_;
   Poller& poller_;
   News news_;
-  PmixDesk desk_;
+  PmixService service_;
   pmix::Decoder decoder_;
   Fd link_;
   Fd errors_;           // the server's standard error

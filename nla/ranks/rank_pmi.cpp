@@ -119,7 +119,7 @@ void RankPmi::add(const RankSet& more) {
   more.for_each([&](Rank rank) {
     connections_.push_back(std::make_unique<Connection>(listener, rank, make_server(rank)));
   });
-  if (port_) port_->door->add(more, job_.map.size());
+  if (port_) port_->listener->add(more, job_.map.size());
 }
 
 RankPmi::~RankPmi() = default;

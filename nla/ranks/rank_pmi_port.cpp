@@ -68,12 +68,12 @@ Result<std::uint16_t> RankPmi::listen(const std::string& node, std::function<pid
     host_.emit(event::Say{{LogLevel::warning, Subsystem::pmi, node, what}});
     host_.turn_over();
   };
-  auto opened = RankDoor::open(dialect_of(job_.pmi), std::move(lent));
+  auto opened = RankListener::open(dialect_of(job_.pmi), std::move(lent));
   if (!opened) return fail(opened.error());
   port_ = std::make_unique<Port>();
   port_->process = std::move(process);
-  port_->door = std::move(*opened);
-  return port_->door->port();
+  port_->listener = std::move(*opened);
+  return port_->listener->port();
 }
 
 void RankPmi::check_in(Rank rank, Fd connection, const std::string& rest) {
@@ -89,13 +89,13 @@ void RankPmi::check_in(Rank rank, Fd connection, const std::string& rest) {
 }
 
 void RankPmi::settle() {
-  if (port_) port_->door->settle();
+  if (port_) port_->listener->settle();
 }
 
 // Returns true if an abort was made in the rank's name. The rank fails anyway, so this may be the
 // reason.
 bool RankPmi::believe_claim(Rank rank) {
-  const auto* claim = port_->door->claim(rank);
+  const auto* claim = port_->listener->claim(rank);
   // Any user of this machine can have sent it.
   if (claim != nullptr) abort(rank, claim->code, cat("(unverified) ", claim->message));
   return claim != nullptr;

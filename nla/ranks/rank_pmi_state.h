@@ -15,7 +15,7 @@
 #include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/sealed_memory.h"
-#include "nla/ranks/rank_door.h"
+#include "nla/ranks/rank_listener.h"
 #include "nla/ranks/rank_pmi.h"
 #include "pmi/protocol/ring.h"
 #include "pmi/protocol/use_notes.h"
@@ -56,7 +56,7 @@ struct RankPmi::Connection {
 
 struct RankPmi::Port {
   std::function<pid_t(Rank)> process;
-  std::unique_ptr<RankDoor> door;
+  std::unique_ptr<RankListener> listener;
   std::list<Alarm> timers;  // of doubt()
   RankSet doubted;
 };

@@ -53,7 +53,7 @@ struct NodeFacts {
   bool pmi_guessed = false;              // with pmix: PMI-1, PMI-2 too (Settings)
   bool lacks_pmix = false;               // pmix was wanted; this node has none
   std::uint16_t port = 0;                // on 127.0.0.1; 0: ranks inherit
-  std::string companions;                // of programs agents start; may be empty
+  std::string helper_directory;          // of programs agents start; may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one
   std::string engine_socket = {};        // of the node's adapter; may be empty
   bool accounts = false;                 // ranks count their use (accounts.h)

@@ -96,7 +96,7 @@ struct RankStreams::State final : EndListener {
   const RankSet& own;
   const std::string node_name;
   std::optional<Poller>& poller;
-  Onlooker onlooker;                             // may be absent
+  OutputTap tap;                                 // may be absent
   std::vector<std::unique_ptr<OneRank>> states;  // by position in own
   // Bytes of output that may be emitted. The marks before the lines may take it below zero.
   std::int64_t credit = 0;
@@ -145,8 +145,7 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) return end_output(rank, pipe);
-  if (onlooker)
-    onlooker(rank.rank, pipe.stream, {host.buffer.bytes, static_cast<std::size_t>(got)});
+  if (tap) tap(rank.rank, pipe.stream, {host.buffer.bytes, static_cast<std::size_t>(got)});
   emit_output(rank, pipe, mark, std::string(host.buffer.bytes, static_cast<std::size_t>(got)));
 }
 
@@ -266,8 +265,8 @@ void RankStreams::allow_output(std::uint64_t bytes) {
   }
 }
 
-void RankStreams::show_output(Onlooker onlooker) {
-  state_->onlooker = std::move(onlooker);
+void RankStreams::show_output(OutputTap tap) {
+  state_->tap = std::move(tap);
 }
 
 void RankStreams::drop_output() {

@@ -40,8 +40,8 @@ class RankStreams {
   void allow_output(std::uint64_t bytes);
   void drop_output();  // closes all output
   // Sees all output of the ranks when it is read, without labels.
-  using Onlooker = std::function<void(Rank, Stream, std::string_view)>;
-  void show_output(Onlooker onlooker);
+  using OutputTap = std::function<void(Rank, Stream, std::string_view)>;
+  void show_output(OutputTap tap);
   // Inserts text of other components into a rank's output, labelled in the same way. Text without
   // credit is kept, up to a bound. Returns false if that stream has ended or too much is kept.
   bool insert(Rank number, Stream stream, const std::string& text);

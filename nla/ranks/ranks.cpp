@@ -154,7 +154,8 @@ void Ranks::State::start_server(const NodeFacts& node) {
 // Returns the socket by which ranks find the engine.
 std::string Ranks::State::offer_engine(const NodeFacts& node, EngineFacts facts) {
   engine = std::make_unique<EngineHelper>(
-      host, job, own, EngineHelper::Place{node.name, node.index, node.directory, node.companions},
+      host, job, own,
+      EngineHelper::Place{node.name, node.index, node.directory, node.helper_directory},
       std::move(facts), *poller, [this] {
         // A program may ask before there are ranks, or if none can be started.
         return starter ? starter->environment(own.front()) : std::vector<std::string>();

@@ -39,7 +39,7 @@ struct RanksHost {
   // evicts nothing.
   std::function<void(std::uint64_t hash)> used;
   // Takes a directory outside of the node's that must not outlive it. Called before it exists.
-  std::function<void(const std::string&)> entrust;
+  std::function<void(const std::string&)> register_cleanup;
 };
 
 // Facts for the node's adapter engine (engine_helper.h).

@@ -37,22 +37,22 @@ struct Abort {
   std::int32_t code = 0;
   std::string message{};
 };
-struct Again {  // a second hello of a rank
+struct RepeatedHello {  // a second hello of a rank
   Rank rank = 0;
 };
-struct Nonsense {
+struct Malformed {
   std::string why;  // "sent ...", for the user
 };
 }  // namespace greeting
 
 using Greeting =
-    std::variant<greeting::Hello, greeting::Abort, greeting::Again, greeting::Nonsense>;
+    std::variant<greeting::Hello, greeting::Abort, greeting::RepeatedHello, greeting::Malformed>;
 
 namespace greeting {
 // The two steps of read_greeting(): the rank that sent these bytes, and then their meaning. Both
 // return std::nullopt if more bytes are needed.
-std::optional<std::variant<Rank, Nonsense>> speaker(Dialect dialect, std::string_view bytes,
-                                                    bool ended, Rank size);
+std::optional<std::variant<Rank, Malformed>> speaker(Dialect dialect, std::string_view bytes,
+                                                     bool ended, Rank size);
 std::optional<Greeting> meaning(Dialect dialect, std::string_view bytes, bool ended, Rank rank,
                                 bool checked_in);
 }  // namespace greeting
@@ -65,7 +65,7 @@ std::optional<Greeting> read_greeting(Dialect dialect, std::string_view bytes, b
                                       Rank size, CheckedIn&& checked_in) {
   const auto who = greeting::speaker(dialect, bytes, ended, size);
   if (!who) return std::nullopt;
-  if (const auto* nonsense = std::get_if<greeting::Nonsense>(&*who)) return *nonsense;
+  if (const auto* malformed = std::get_if<greeting::Malformed>(&*who)) return *malformed;
   const Rank rank = std::get<Rank>(*who);
   return greeting::meaning(dialect, bytes, ended, rank, checked_in(rank));
 }

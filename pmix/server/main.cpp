@@ -4,7 +4,7 @@
 //
 // With --stand-in the program is no server, but stands in for a rank that has ended, with the
 // environment of that rank. It connects to the server in the rank's name and ends. By that the
-// server's libpmix loses a connection of the rank (nla/core/pmix/pmix_desk.h).
+// server's libpmix loses a connection of the rank (nla/core/pmix/pmix_service.h).
 #include <pmix.h>
 #include <signal.h>
 #include <sys/socket.h>

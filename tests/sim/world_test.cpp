@@ -137,7 +137,7 @@ TEST_CASE("A lost message is noticed") {
   CHECK(broken(calm(), once(message<msg::JobBytes>())) != "");
   CHECK(broken(calm(), once(message<msg::Launched>())) != "");
   CHECK(broken(calm(), once(message<msg::Output>())) != "");
-  CHECK(broken(calm(), once(message<msg::Parcel>())) != "");
+  CHECK(broken(calm(), once(message<msg::RoutedMessage>())) != "");
   CHECK(broken(calm(), once(message<msg::Shutdown>())) != "");
   CHECK(broken(calm(), once(message<msg::Done>())) != "");
   CHECK(has(broken(failing(),
@@ -171,7 +171,7 @@ TEST_CASE(
 TEST_CASE("A doubled message is noticed") {
   CHECK(broken(calm(), once(message<msg::CollectiveUp>(), true)) != "");
   CHECK(broken(calm(), once(message<msg::Output>(), true)) != "");
-  CHECK(broken(calm(), once(message<msg::Parcel>(), true)) != "");
+  CHECK(broken(calm(), once(message<msg::RoutedMessage>(), true)) != "");
   CHECK(has(broken(calm(), once(message<msg::Done>(), true)), "after Done"));
   CHECK(broken(calm(), once(message<msg::Stdin>(), true)) != "");
 }
@@ -331,9 +331,9 @@ TEST_CASE("A payload is handed on, never copied, from the asker to whoever is an
                      for (const Action& one : actions) {
                        const auto* send = std::get_if<action::Send>(&one);
                        if (send == nullptr) continue;
-                       const auto* parcel = std::get_if<msg::Parcel>(&send->message);
-                       if (parcel == nullptr) continue;
-                       REQUIRE(parcel->bytes.view().data() == first + parcel->offset);
+                       const auto* routed = std::get_if<msg::RoutedMessage>(&send->message);
+                       if (routed == nullptr) continue;
+                       REQUIRE(routed->bytes.view().data() == first + routed->offset);
                        ++shared;
                      }
                    }})

@@ -70,8 +70,9 @@ bool Agent::State::from_parent(const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::Credit>) {
           output.credit(one.bytes, one.past);
           return knows_itself;
-        } else if constexpr (std::is_same_v<M, msg::Parcel>) {
-          // An adopter may take ranks to be below that are not. A parcel for those goes back up.
+        } else if constexpr (std::is_same_v<M, msg::RoutedMessage>) {
+          // An adopter may take ranks to be below that are not. A routed message for those goes
+          // back up.
           return (context.adopted || context.subtree_ranks.contains(one.destination)) &&
                  mailbox.receive(one);
         } else if constexpr (std::is_same_v<M, msg::PeersFailed>) {
@@ -143,7 +144,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::StdinTaken>) {
           input.receive(child.link, one);
           return true;
-        } else if constexpr (std::is_same_v<M, msg::Parcel>) {
+        } else if constexpr (std::is_same_v<M, msg::RoutedMessage>) {
           return child.ranks.contains(one.source) && mailbox.receive(one);
         } else if constexpr (std::is_same_v<M, msg::NameAsked>) {
           return name_table.receive(child, one);

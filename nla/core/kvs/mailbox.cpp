@@ -33,18 +33,18 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
     return;
   }
   for_each_piece(send.bytes, kMaxPiece, [&](const Chunk& part, std::size_t offset, bool) {
-    route(msg::Parcel{rank, send.destination, send.tag, send.bytes.size(), offset, part});
+    route(msg::RoutedMessage{rank, send.destination, send.tag, send.bytes.size(), offset, part});
   });
   context_.act(action::Reply{rank, id, Response{}});
 }
 
-bool Mailbox::receive(const msg::Parcel& parcel) {
-  if (!context_.job || parcel.source >= context_.job->map.size() ||
-      parcel.total > max_of(parcel.tag) || parcel.offset > parcel.total ||
-      parcel.bytes.size() > parcel.total - parcel.offset) {
+bool Mailbox::receive(const msg::RoutedMessage& routed) {
+  if (!context_.job || routed.source >= context_.job->map.size() ||
+      routed.total > max_of(routed.tag) || routed.offset > routed.total ||
+      routed.bytes.size() > routed.total - routed.offset) {
     return false;
   }
-  route(parcel);
+  route(routed);
   return true;
 }
 
@@ -54,38 +54,38 @@ bool Mailbox::apart(Rank one, Rank other) const {
   });
 }
 
-void Mailbox::route(const msg::Parcel& parcel) {
+void Mailbox::route(const msg::RoutedMessage& routed) {
   // Messages with a service tag pass: the servers of ranks ask again for what was lost on its way
   // (action::Reconnected).
-  if (parcel.tag < kServiceTags && apart(parcel.source, parcel.destination)) return;
-  if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
-  if (context_.subtree_ranks.contains(parcel.destination)) {
-    if (const Child* child = children_.holding(parcel.destination)) {
-      context_.send(child->link, parcel);
+  if (routed.tag < kServiceTags && apart(routed.source, routed.destination)) return;
+  if (context_.own_ranks.contains(routed.destination)) return deliver(routed);
+  if (context_.subtree_ranks.contains(routed.destination)) {
+    if (const Child* child = children_.holding(routed.destination)) {
+      context_.send(child->link, routed);
     }
     return;  // else the agent of the rank was lost
   }
-  if (!context_.is_root()) context_.send_up(parcel);
+  if (!context_.is_root()) context_.send_up(routed);
 }
 
 // A piece that follows no other piece is dropped. The child or parent that sent it may be honest,
 // so its link goes on.
-void Mailbox::deliver(const msg::Parcel& parcel) {
-  const bool service = parcel.tag >= kServiceTags;
+void Mailbox::deliver(const msg::RoutedMessage& routed) {
+  const bool service = routed.tag >= kServiceTags;
   if (!service &&
-      (ended_.contains(parcel.destination) || was_dropped(parcel.destination, parcel.source))) {
+      (ended_.contains(routed.destination) || was_dropped(routed.destination, routed.source))) {
     return;
   }
-  const Key key{parcel.destination, parcel.source, parcel.tag};
+  const Key key{routed.destination, routed.source, routed.tag};
   Box& box = boxes_[key];
-  const bool follows = parcel.offset == box.partial.size() && parcel.total == box.total;
+  const bool follows = routed.offset == box.partial.size() && routed.total == box.total;
   // If an earlier message has begun, its rest was lost on its way.
-  if (parcel.offset == 0 || !follows) drop_partial(key, box);
-  if (parcel.offset > 0 && !follows) return forget_idle(key);
-  Chunk message = parcel.bytes;
-  if (parcel.bytes.size() < parcel.total) {
-    add_partial(key, box, parcel);
-    if (box.partial.size() < parcel.total) return;
+  if (routed.offset == 0 || !follows) drop_partial(key, box);
+  if (routed.offset > 0 && !follows) return forget_idle(key);
+  Chunk message = routed.bytes;
+  if (routed.bytes.size() < routed.total) {
+    add_partial(key, box, routed);
+    if (box.partial.size() < routed.total) return;
     message = Chunk(std::move(box.partial));
     drop_partial(key, box);
   }
@@ -94,11 +94,11 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
     boxes_.erase(key);
     return;
   }
-  if (box.waiting.empty() && !may_wait(parcel.source, message)) {
-    dropped_[parcel.destination].add(parcel.source);
+  if (box.waiting.empty() && !may_wait(routed.source, message)) {
+    dropped_[routed.destination].add(routed.source);
     return forget_idle(key);
   }
-  waits(parcel.source, message);
+  waits(routed.source, message);
   box.messages.push_back(std::move(message));
   match(key, box);
   forget_idle(key);
@@ -131,9 +131,9 @@ bool Mailbox::was_dropped(Rank destination, Rank source) const {
 
 // The message that has waited longest for its rest gives way, because that rest will hardly come
 // any more. Messages of the same node give way first.
-void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
-  const std::size_t added = parcel.bytes.size() + (box.turn == 0 ? kBoxCost : 0);
-  const std::uint32_t node = node_of(parcel.source);
+void Mailbox::add_partial(const Key& key, Box& box, const msg::RoutedMessage& routed) {
+  const std::size_t added = routed.bytes.size() + (box.turn == 0 ? kBoxCost : 0);
+  const std::uint32_t node = node_of(routed.source);
   if (box.turn != 0) {
     partials_.erase(box.turn);
     begun_of_[node].turns.erase(box.turn);
@@ -149,8 +149,8 @@ void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
   box.turn = next_turn_++;
   partials_.emplace(box.turn, key);
   same.turns.insert(box.turn);
-  box.total = parcel.total;
-  box.partial += parcel.bytes.view();
+  box.total = routed.total;
+  box.partial += routed.bytes.view();
   box.counted += added;
   same.bytes += added;
   partial_bytes_ += added;

@@ -57,7 +57,7 @@ class Mailbox {
   void ask(Rank rank, RequestId id, const ask::Send& send);
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
   // Returns false if the message breaks the protocol; the link must end then.
-  bool receive(const msg::Parcel& parcel);
+  bool receive(const msg::RoutedMessage& routed);
 
   void ranks_ended(const RankSet& ranks);
   // Ranks failed and the job goes on. Receives that wait for a message of them fail.
@@ -81,13 +81,13 @@ class Mailbox {
   };
   using Key = std::tuple<Rank, Rank, std::uint32_t>;
 
-  void route(const msg::Parcel& parcel);
-  void deliver(const msg::Parcel& parcel);
+  void route(const msg::RoutedMessage& routed);
+  void deliver(const msg::RoutedMessage& routed);
   struct Begun {  // messages that a node began to send
     std::set<std::uint64_t> turns;
     std::uint64_t bytes = 0;
   };
-  void add_partial(const Key& key, Box& box, const msg::Parcel& parcel);
+  void add_partial(const Key& key, Box& box, const msg::RoutedMessage& routed);
   void give_way(std::uint64_t turn);
   void drop_partial(const Key& key, Box& box);
   void drop(const Key& key, Box& box);  // drops all that the box holds

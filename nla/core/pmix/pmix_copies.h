@@ -7,7 +7,7 @@
 // (docs/pmix.md). The reading node counts too, and takes no more than the window from a node that
 // does not keep to it.
 //
-// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class PmixCopies {
   bool wanted() const { return !readers_.empty(); }
   // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // The events of PmixDesk with these names.
+  // The events of PmixService with these names.
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 

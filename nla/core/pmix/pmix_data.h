@@ -2,7 +2,7 @@
 // another node. Its agent asks that node's server, which answers once the rank has put the data. If
 // an agent is lost with the question or its answer, the question is asked again.
 //
-// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ class PmixData {
   void worlds_ready(std::size_t worlds);
   // A rank of this node has ended.
   void rank_ended(Rank rank);
-  // The events of PmixDesk with these names.
+  // The events of PmixService with these names.
   void peers_failed(const RankSet& ranks);
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);

@@ -7,7 +7,7 @@
 // lost with a question or an answer on its way, the question is asked again. Events and signals go
 // in the same way to the nodes that they concern, and are never sent again.
 //
-// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class PmixWatch {
   void ended(const pmix::Process& process);
   // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // The events of PmixDesk with these names.
+  // The events of PmixService with these names.
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "nla/core/pmix/engine_desk.h"
+#include "nla/core/pmix/engine_directory.h"
 #include "nla/core/wire/fields.h"
 
 namespace scela::nla {
@@ -393,7 +393,7 @@ Result<Event> decode_event(ByteReader& in) {
 
 namespace {
 
-// Overwrites the key in what agents say to each other of engines (engine_desk.h).
+// Overwrites the key in what agents say to each other of engines (engine_directory.h).
 void hide_key(std::uint32_t tag, Chunk& bytes) {
   const std::size_t space = bytes.view().find(' ');
   if (tag != kEngineTag || space == std::string_view::npos) return;
@@ -412,10 +412,10 @@ std::optional<Event> without_key(const Event& event) {
     }
   }
   if (const auto* received = std::get_if<event::Received>(&event)) {
-    if (const auto* parcel = std::get_if<msg::Parcel>(&received->message);
-        parcel != nullptr && parcel->tag == kEngineTag) {
+    if (const auto* routed = std::get_if<msg::RoutedMessage>(&received->message);
+        routed != nullptr && routed->tag == kEngineTag) {
       event::Received changed = *received;
-      hide_key(parcel->tag, std::get<msg::Parcel>(changed.message).bytes);
+      hide_key(routed->tag, std::get<msg::RoutedMessage>(changed.message).bytes);
       return changed;
     }
   }
@@ -425,10 +425,10 @@ std::optional<Event> without_key(const Event& event) {
 // Returns the action if it may hold a key, which is overwritten in it.
 std::optional<Action> without_key(const Action& action) {
   if (const auto* send = std::get_if<action::Send>(&action)) {
-    if (const auto* parcel = std::get_if<msg::Parcel>(&send->message);
-        parcel != nullptr && parcel->tag == kEngineTag) {
+    if (const auto* routed = std::get_if<msg::RoutedMessage>(&send->message);
+        routed != nullptr && routed->tag == kEngineTag) {
       action::Send changed = *send;
-      hide_key(parcel->tag, std::get<msg::Parcel>(changed.message).bytes);
+      hide_key(routed->tag, std::get<msg::RoutedMessage>(changed.message).bytes);
       return changed;
     }
   }

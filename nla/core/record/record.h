@@ -9,8 +9,8 @@
 // it. Pure: the writer appends to a string that a shell writes out, and the reader borrows a string
 // that a shell has read. No lock: one thread at a time uses a writer or reader.
 //
-// Messages between agents about adapter engines hold keys (engine_desk.h). A record has zeros in
-// their place, and the digest is made of the zeros.
+// Messages between agents about adapter engines hold keys (engine_directory.h). A record has zeros
+// in their place, and the digest is made of the zeros.
 //
 // Version 1 of the format is bound to kProtocolVersion, because messages are recorded as they
 // travelled.

@@ -94,7 +94,7 @@ auto fields(Is<Log> auto& m) {
 auto fields(Is<Report> auto& m) {
   return std::tie(m.node, m.last, m.bytes);
 }
-auto fields(Is<Parcel> auto& m) {
+auto fields(Is<RoutedMessage> auto& m) {
   return std::tie(m.source, m.destination, m.tag, m.total, m.offset, m.bytes);
 }
 auto fields(Is<HandBack> auto& m) {
@@ -159,7 +159,7 @@ constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kNames
     "Shutdown",    "CollectiveDown", "Answer",       "Stdin",         "Credit",
     "Hello",       "NodeFailed",     "Ready",        "Launched",      "ProcessFail",
     "Verdicts",    "Done",           "CollectiveUp", "Get",           "Put",
-    "Output",      "StdinTaken",     "Log",          "Report",        "Parcel",
+    "Output",      "StdinTaken",     "Log",          "Report",        "RoutedMessage",
     "PeersFailed", "HandBack",       "Adopt",        "Orphan",        "Below",
     "CutOff",      "Resize",         "NameAsked",    "NameAnswer",    "Pairs",
     "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks",

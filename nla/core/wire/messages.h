@@ -288,14 +288,14 @@ struct Report {
 };
 
 // Both ways: NLA_Send, routed by rank location. Large payloads travel in pieces.
-struct Parcel {
+struct RoutedMessage {
   Rank source = 0;
   Rank destination = 0;
   std::uint32_t tag = 0;
   std::uint64_t total = 0;
   std::uint64_t offset = 0;  // offset of this piece
   Chunk bytes;
-  friend bool operator==(const Parcel&, const Parcel&) = default;
+  friend bool operator==(const RoutedMessage&, const RoutedMessage&) = default;
 };
 
 // u: this agent may not start these nodes of its slice; the root is to start them.
@@ -433,7 +433,7 @@ using MessageKinds =
                  msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
                  msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
                  msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
-                 msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
+                 msg::StdinTaken, msg::Log, msg::Report, msg::RoutedMessage, msg::PeersFailed,
                  msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
                  msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
                  msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;

@@ -50,7 +50,7 @@ class Node {
   using Attack = void (Node::*)();
 
   void attack() {
-    const std::map<std::string, Attack> attacks = {{"parcels", &Node::parcels},
+    const std::map<std::string, Attack> attacks = {{"routed_messages", &Node::routed_messages},
                                                    {"pieces", &Node::pieces},
                                                    {"questions", &Node::questions},
                                                    {"sets", &Node::sets},
@@ -71,18 +71,18 @@ class Node {
     (this->*attacks.at(mode_))();
   }
 
-  // Sends parcels with ever new tags to a rank that receives nothing.
-  void parcels() {
+  // Sends routed_messages with ever new tags to a rank that receives nothing.
+  void routed_messages() {
     const Chunk body(std::string(64 * 1024, 'x'));
     for (std::uint32_t i = 0; i < 5000; ++i)  // 312 MiB
-      send(msg::Parcel{kOwn, kVictim, i % 1000, body.size(), 0, body});
+      send(msg::RoutedMessage{kOwn, kVictim, i % 1000, body.size(), 0, body});
   }
   // Sends messages that never end to the services of the other node's ranks.
   void pieces() {
     const Chunk body(std::string(64 * 1024, 'x'));
     for (std::uint32_t i = 0; i < 5000; ++i)
-      send(msg::Parcel{kOwn, kVictim, kServiceTags + i % 16, 32u << 20,
-                       (i / 16) * body.size() % (32u << 20), body});
+      send(msg::RoutedMessage{kOwn, kVictim, kServiceTags + i % 16, 32u << 20,
+                              (i / 16) * body.size() % (32u << 20), body});
   }
   // Sends questions of the kind that PMIx servers ask each other, and wait for.
   void questions() {
@@ -90,7 +90,7 @@ class Node {
       ByteWriter id;
       id.varint(i);
       const Chunk body(id.take());
-      send(msg::Parcel{kOwn, kVictim, kServiceTags, body.size(), 0, body});
+      send(msg::RoutedMessage{kOwn, kVictim, kServiceTags, body.size(), 0, body});
     }
   }
   void sets() {

@@ -61,7 +61,7 @@ class TakenOverTest(JobTest):
             self.read_fifo()
 
     def test_messages_that_no_rank_receives(self):
-        self.attack("parcels")
+        self.attack("routed_messages")
 
     def test_messages_that_never_end(self):
         self.attack("pieces")

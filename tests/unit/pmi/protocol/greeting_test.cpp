@@ -26,10 +26,10 @@ std::string meaning(Dialect dialect, const std::string& bytes, bool ended = fals
     return "abort " + std::to_string(abort->rank) + " " + std::to_string(abort->code) + " '" +
            abort->message + "'";
   }
-  if (const auto* again = std::get_if<greeting::Again>(&*meant)) {
+  if (const auto* again = std::get_if<greeting::RepeatedHello>(&*meant)) {
     return "again " + std::to_string(again->rank);
   }
-  return std::get<greeting::Nonsense>(*meant).why;
+  return std::get<greeting::Malformed>(*meant).why;
 }
 
 TEST_CASE("PMI_PORT: a client says its number in a line, as MPICH does") {

@@ -134,7 +134,7 @@ struct Ending {
   int steps = 0;
   std::string received;  // the bytes that the rank received
   std::string heard;     // the bytes that the agent received
-  bool nonsense = false;
+  bool malformed = false;
 };
 
 void be_rank(Words& words, Baton& baton, Ending& end) {
@@ -151,7 +151,7 @@ void be_rank(Words& words, Baton& baton, Ending& end) {
     if (rings) ++words.bell;
     const auto got = client.read(out, sizeof out, rings);
     if (rings) ++words.bell;
-    end.nonsense = end.nonsense || !wrote || !got;
+    end.malformed = end.malformed || !wrote || !got;
     end.received.append(out, got.value_or(0));
     if (wrote.value_or(0) + got.value_or(0) > 0) continue;
     if (client.sleeps(seen, rest.empty() ? ring::kForAnswers : ring::kForRoom)) {
@@ -174,11 +174,11 @@ void be_agent(Words& words, Baton& baton, Ending& end, ring::ServerEndOf<Stepped
     bool again = server.calls(true);
     while (again) {
       const auto got = server.read(in, sizeof in);
-      end.nonsense = end.nonsense || !got;
+      end.malformed = end.malformed || !got;
       end.heard.append(in, got.value_or(0));
       owed.append(in, got.value_or(0));
       const auto wrote = server.write(owed);
-      end.nonsense = end.nonsense || !wrote;
+      end.malformed = end.malformed || !wrote;
       echoed += wrote.value_or(0);
       owed.erase(0, wrote.value_or(0));
       if (server.tell()) ++words.wakes;
@@ -214,7 +214,7 @@ TEST_CASE("no schedule of a rank and its agent loses a wake-up") {
     const Ending end = play(at, 0);
     INFO("preempted at " << at[0] << ", " << at[1] << " and " << at[2]);
     REQUIRE_FALSE(end.stuck);
-    REQUIRE_FALSE(end.nonsense);
+    REQUIRE_FALSE(end.malformed);
     REQUIRE(end.received == kMessage);
     ++played;
     return at[2] <= end.steps && at[2] < 3 * plain.steps;
@@ -235,7 +235,7 @@ TEST_CASE(
     for (int first = 0; first < killed; ++first) {
       const Ending end = play({first, 0, 0}, killed);
       INFO("preempted at " << first << ", killed at " << killed);
-      REQUIRE_FALSE(end.nonsense);
+      REQUIRE_FALSE(end.malformed);
       REQUIRE(kMessage.substr(0, end.heard.size()) == end.heard);
       REQUIRE(end.heard.substr(0, end.received.size()) == end.received);
     }

@@ -43,9 +43,9 @@ TEST_CASE("what is for a node goes on when the rank that it came to ends in the 
   chain.launch();
   const Chunk piece(std::string(1000, 'p'));
   const std::uint32_t tag = kServiceTags + 1;
-  chain.from(kParentLink, msg::Parcel{7, 1, tag, 2000, 0, piece});
+  chain.from(kParentLink, msg::RoutedMessage{7, 1, tag, 2000, 0, piece});
   chain.give(event::RankExited{1, {Ending::exited, 0, false, false, {}}});
-  chain.from(kParentLink, msg::Parcel{7, 1, tag, 2000, 1000, piece});
+  chain.from(kParentLink, msg::RoutedMessage{7, 1, tag, 2000, 1000, piece});
   CHECK_FALSE(chain.closed(kParentLink));
   REQUIRE(chain.replies() == 1);
   CHECK(chain.reply().parts.back().size() == 2000);
@@ -56,19 +56,19 @@ TEST_CASE("a message that cannot be ends its neighbour, a piece that follows not
   chain.launch();
   const Chunk piece(std::string(10, 'p'));
   SECTION("it follows nothing, and its sender is elsewhere") {
-    chain.from(kParentLink, msg::Parcel{7, 1, 3, 100, 50, piece});
+    chain.from(kParentLink, msg::RoutedMessage{7, 1, 3, 100, 50, piece});
     CHECK_FALSE(chain.closed(kParentLink));
-    chain.from(1, msg::Parcel{4, 1, 3, 100, 50, piece});
+    chain.from(1, msg::RoutedMessage{4, 1, 3, 100, 50, piece});
     CHECK_FALSE(chain.closed(1));
     CHECK(chain.replies() == 0);
   }
   SECTION("it goes beyond its message, and is not passed on") {
-    chain.from(1, msg::Parcel{4, 7, 3, 5, 0, piece});
+    chain.from(1, msg::RoutedMessage{4, 7, 3, 5, 0, piece});
     CHECK(chain.closed(1));
-    CHECK(chain.sent<msg::Parcel>(kParentLink).empty());
+    CHECK(chain.sent<msg::RoutedMessage>(kParentLink).empty());
   }
   SECTION("it begins beyond its message") {
-    chain.from(1, msg::Parcel{4, 7, 3, 1, 5, {}});
+    chain.from(1, msg::RoutedMessage{4, 7, 3, 1, 5, {}});
     CHECK(chain.closed(1));
   }
 }

@@ -59,10 +59,10 @@ TEST_CASE("the first piece of a transfer is passed on before the last has come")
   }
   SECTION("messages between ranks") {
     const Chunk piece(std::string(kMaxPiece, 'p'));
-    chain.from(kParentLink, msg::Parcel{7, 5, 0, 10 * kMaxPiece, 0, piece});
-    CHECK(chain.sent<msg::Parcel>(1).size() == 1);
-    chain.from(1, msg::Parcel{5, 7, 0, 10 * kMaxPiece, 0, piece});
-    CHECK(chain.sent<msg::Parcel>(kParentLink).size() == 1);
+    chain.from(kParentLink, msg::RoutedMessage{7, 5, 0, 10 * kMaxPiece, 0, piece});
+    CHECK(chain.sent<msg::RoutedMessage>(1).size() == 1);
+    chain.from(1, msg::RoutedMessage{5, 7, 0, 10 * kMaxPiece, 0, piece});
+    CHECK(chain.sent<msg::RoutedMessage>(kParentLink).size() == 1);
     CHECK(chain.agent.held_bytes() == 0);
   }
 }

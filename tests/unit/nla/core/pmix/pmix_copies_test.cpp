@@ -29,7 +29,7 @@ struct Copiers {
     std::unique_ptr<PmixCopies> copies;
     std::vector<Copy> told;
   };
-  struct Parcel {
+  struct RoutedMessage {
     std::uint32_t tag;
     Rank from;
     Rank to;
@@ -42,17 +42,18 @@ struct Copiers {
       node.own = job.map.ranks_of(i);
       node.copies = std::make_unique<PmixCopies>(
           job, node.own,
-          PmixCopies::Sides{[&node](pmix::Message message) {
-                              node.told.push_back(std::get<Copy>(std::move(message)));
-                            },
-                            [this, &node](std::uint32_t tag, Rank to, std::string bytes) {
-                              parcels.push_back({tag, node.own.front(), to, std::move(bytes)});
-                            }});
+          PmixCopies::Sides{
+              [&node](pmix::Message message) {
+                node.told.push_back(std::get<Copy>(std::move(message)));
+              },
+              [this, &node](std::uint32_t tag, Rank to, std::string bytes) {
+                routed_messages.push_back({tag, node.own.front(), to, std::move(bytes)});
+              }});
     }
   }
   void settle() {
-    for (; !parcels.empty(); parcels.pop_front()) {
-      const Parcel one = parcels.front();
+    for (; !routed_messages.empty(); routed_messages.pop_front()) {
+      const RoutedMessage one = routed_messages.front();
       REQUIRE(nodes[one.to / 2].copies->heard(one.tag, one.from, one.bytes));
     }
   }
@@ -76,7 +77,7 @@ struct Copiers {
 
   Job job;
   std::vector<Node> nodes;
-  std::deque<Parcel> parcels;
+  std::deque<RoutedMessage> routed_messages;
 };
 
 RankSet set_of(std::initializer_list<Rank> ranks) {
@@ -208,7 +209,7 @@ TEST_CASE("copies go on after an adoption, whatever was lost with the agent betw
   if (question) {
     Pull pull{set_of({2}), true, false};
     REQUIRE(copiers.nodes[0].copies->receive(pull));
-    copiers.parcels.clear();
+    copiers.routed_messages.clear();
     copiers.write(2, false, "unheard");
   } else {
     copiers.say(0, Pull{set_of({2}), true, false});
@@ -219,7 +220,7 @@ TEST_CASE("copies go on after an adoption, whatever was lost with the agent betw
       Taken taken{2, piece.size()};
       REQUIRE(copiers.nodes[0].copies->receive(taken));
     }
-    copiers.parcels.clear();
+    copiers.routed_messages.clear();
     CHECK(copiers.told(0, false).size() == window);
     copiers.write(2, false, "no room");
     CHECK(copiers.told(0, false).empty());
@@ -235,7 +236,7 @@ TEST_CASE("copies go on after an adoption, whatever was lost with the agent betw
     CHECK_FALSE(copiers.nodes[1].copies->wanted());
     copiers.nodes[0].copies->nodes_lost(RankSet::single(1));
     copiers.nodes[0].copies->reconnected(set_of({2, 3}));
-    CHECK(copiers.parcels.empty());
+    CHECK(copiers.routed_messages.empty());
   }
 }
 

@@ -87,8 +87,8 @@ TEST_CASE("who had ended well on a node that is lost is told as ended, and nobod
     nodes.settle();
   }
   if (asked_before) {  // the question is lost with the agent
-    nodes.nodes[0].desk->receive(pmix::msg::TableWanted{9, false});
-    nodes.nodes[0].desk->receive(pmix::msg::DataWanted{10, 2, {}});
+    nodes.nodes[0].service->receive(pmix::msg::TableWanted{9, false});
+    nodes.nodes[0].service->receive(pmix::msg::DataWanted{10, 2, {}});
   }
   nodes.crash(lost);
   nodes.settle();
@@ -142,8 +142,8 @@ TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
 
 TEST_CASE("data of a rank is believed of its own node only, and numbers of no node cost nothing") {
   Nodes nodes(3, 1);
-  PmixDesk& desk = *nodes.nodes[0].desk;
-  desk.receive(pmix::msg::DataWanted{7, 1, {}});
+  PmixService& service = *nodes.nodes[0].service;
+  service.receive(pmix::msg::DataWanted{7, 1, {}});
   const auto number = [](std::uint64_t value) {
     ByteWriter out;
     out.varint(value);
@@ -156,13 +156,13 @@ TEST_CASE("data of a rank is believed of its own node only, and numbers of no no
     out.raw("data");
     Response response;
     response.parts = {number(from), number(kServiceTags + 1), Chunk(out.take())};
-    desk.reply({0, kUnasked, response});
+    service.reply({0, kUnasked, response});
     return nodes.answer_of(0, 7) != nullptr;
   };
   CHECK_FALSE(claim(2));
   CHECK(claim(1));
-  desk.receive(pmix::msg::DataWanted{8, 2, {}});
-  desk.nodes_lost(RankSet::run(1, UINT32_MAX - 1));
+  service.receive(pmix::msg::DataWanted{8, 2, {}});
+  service.nodes_lost(RankSet::run(1, UINT32_MAX - 1));
   REQUIRE(nodes.answer_of(0, 8) != nullptr);
   CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
 }

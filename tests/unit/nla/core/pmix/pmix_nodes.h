@@ -1,5 +1,5 @@
 // Nodes with ranks that speak PMIx, over a tree of agents. The test plays the servers behind their
-// desks.
+// services.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "nla/core/pmix/pmix_desk.h"
+#include "nla/core/pmix/pmix_service.h"
 #include "tests/support/tree_harness.h"
 
 namespace scela::nla::testing {
 
-// The servers' desks of `hosts` nodes with `ppn` ranks each, over a tree of agents.
+// The servers' services of `hosts` nodes with `ppn` ranks each, over a tree of agents.
 struct PmixNodes : TreeHarness {
   struct Node {
     RankSet own;
-    std::unique_ptr<PmixDesk> desk;
+    std::unique_ptr<PmixService> service;
     std::vector<pmix::Message> told;
     std::size_t answered = 0;  // how many of them put() has answered
   };
@@ -33,23 +33,23 @@ struct PmixNodes : TreeHarness {
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
-      node.desk = std::make_unique<PmixDesk>(
+      node.service = std::make_unique<PmixService>(
           work, node.own, i,
-          PmixDesk::Sides{
+          PmixService::Sides{
               [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
               [this, i](Rank rank, RequestId id, Request request) {
-                // The desk also asks in the name of a rank that has ended.
+                // The service also asks in the name of a rank that has ended.
                 if (agent_of(i) >= 0) post(agent_of(i), event::Asked{rank, id, std::move(request)});
               }});
-      node.desk->tell_worlds();
+      node.service->tell_worlds();
       serve(node, node.own);
     }
   }
   void serve(Node& node, const RankSet& ranks) {
     ranks.for_each([&](Rank rank) {
-      REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
+      REQUIRE(node.service->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
     });
-    REQUIRE(node.desk->receive(pmix::msg::Ready{}));
+    REQUIRE(node.service->receive(pmix::msg::Ready{}));
   }
   // Adds the worlds that the agents know by now, and tells the servers of them.
   void add_worlds() {
@@ -59,19 +59,19 @@ struct PmixNodes : TreeHarness {
       for (std::uint32_t i = 0; i < nodes.size(); ++i) {
         const RankSet more = work.map.ranks_of(i).intersection(world.ranks());
         nodes[i].own.add(more);
-        nodes[i].desk->tell_worlds();
+        nodes[i].service->tell_worlds();
         serve(nodes[i], more);
       }
     }
   }
-  // Lets the agents work, and tells the desks of their answers and news until there are no more.
+  // Lets the agents work, and tells the services of their answers and news until there are no more.
   void settle() {
     run();
     add_worlds();
     while (passed < answers.size() || tell_news()) {
       if (passed < answers.size()) {
         const Answered one = answers[passed++];
-        nodes[*work.map.node_of(one.rank)].desk->reply({one.rank, one.id, one.response});
+        nodes[*work.map.node_of(one.rank)].service->reply({one.rank, one.id, one.response});
       }
       run();
     }
@@ -82,19 +82,19 @@ struct PmixNodes : TreeHarness {
       if (agent_of(i) < 0) continue;
       for (const Action& action : std::exchange(node(i).news, {})) {
         any = true;
-        PmixDesk& desk = *nodes[i].desk;
+        PmixService& service = *nodes[i].service;
         if (const auto* failed = std::get_if<action::RanksFailed>(&action))
-          desk.peers_failed(failed->ranks);
+          service.peers_failed(failed->ranks);
         if (const auto* lost = std::get_if<action::NodesLost>(&action))
-          desk.nodes_lost(lost->nodes);
+          service.nodes_lost(lost->nodes);
         if (const auto* again = std::get_if<action::Reconnected>(&action))
-          desk.reconnected(again->ranks);
+          service.reconnected(again->ranks);
       }
     }
     return any;
   }
   void say(std::uint32_t node, pmix::Message message) {
-    REQUIRE(nodes[node].desk->receive(std::move(message)));
+    REQUIRE(nodes[node].service->receive(std::move(message)));
     settle();
   }
   // Returns the answer to a server's question, or nullptr if there is none yet.

@@ -29,7 +29,7 @@ struct Watches {
     std::string written;
     bool gone = false;
   };
-  struct Parcel {
+  struct RoutedMessage {
     std::uint32_t tag;
     Rank from;
     Rank to;
@@ -44,7 +44,7 @@ struct Watches {
       PmixWatch::Sides sides;
       sides.tell = [&node](pmix::Message message) { node.told.push_back(std::move(message)); };
       sides.send = [this, &node](std::uint32_t tag, Rank to, std::string bytes) {
-        parcels.push_back({tag, node.own.front(), to, std::move(bytes)});
+        routed_messages.push_back({tag, node.own.front(), to, std::move(bytes)});
       };
       sides.look = [](Rank rank) { return Process{rank, 100 + rank, ProcessState::running, 0}; };
       sides.kill = [&node](Rank rank, std::int32_t signo) {
@@ -58,12 +58,13 @@ struct Watches {
       node.watch = std::make_unique<PmixWatch>(job, node.own, std::move(sides));
     }
   }
-  // Carries what was sent, but not to nodes that are gone. Returns how many parcels there were.
+  // Carries what was sent, but not to nodes that are gone. Returns how many routed messages there
+  // were.
   std::size_t settle() {
     std::size_t count = 0;
-    for (; !parcels.empty(); ++count) {
-      const Parcel one = std::move(parcels.front());
-      parcels.pop_front();
+    for (; !routed_messages.empty(); ++count) {
+      const RoutedMessage one = std::move(routed_messages.front());
+      routed_messages.pop_front();
       Node& node = nodes[*job.map.node_of(one.to)];
       if (!node.gone) CHECK(node.watch->heard(one.tag, one.from, one.bytes));
     }
@@ -91,7 +92,7 @@ struct Watches {
 
   Job job;
   std::vector<Node> nodes;
-  std::deque<Parcel> parcels;
+  std::deque<RoutedMessage> routed_messages;
 };
 
 }  // namespace

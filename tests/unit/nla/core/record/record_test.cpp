@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/core/text.h"
-#include "nla/core/pmix/engine_desk.h"
+#include "nla/core/pmix/engine_directory.h"
 #include "tests/unit/nla/core/wire/samples.h"
 
 namespace record_test {
@@ -386,27 +386,27 @@ TEST_CASE("a record holds no key of the adapter's engines, and the digest is the
   const auto asked = [&](const std::string& secret) {
     return Event(event::Asked{3, 7, ask::Send{1, kEngineTag, about(secret)}});
   };
-  const auto parcel = [&](const std::string& secret) {
-    return msg::Parcel{3, 1, kEngineTag, 79, 0, about(secret)};
+  const auto routed = [&](const std::string& secret) {
+    return msg::RoutedMessage{3, 1, kEngineTag, 79, 0, about(secret)};
   };
   const auto actions = [&](const std::string& secret) {
     ByteWriter tag;
     tag.varint(kEngineTag);
     Response response;
     response.parts = {Chunk(std::string("3")), Chunk(tag.take()), about(secret)};
-    return Actions{action::Send{2, parcel(secret)}, action::Reply{1, kUnasked, response}};
+    return Actions{action::Send{2, routed(secret)}, action::Reply{1, kUnasked, response}};
   };
   CHECK(digest(actions(key)) == digest(actions(none)));
   CHECK(digest(actions(key)) != digest({}));
   RecordWriter writer(Role::agent);
   writer.add(asked(key), actions(key));
-  writer.add(event::Received{2, parcel(key), 5}, actions(key));
+  writer.add(event::Received{2, routed(key), 5}, actions(key));
   const std::string log = writer.take();
   CHECK(log.find("192.0.2.1:7000 ") != std::string::npos);
   CHECK(log.find(key.substr(0, 16)) == std::string::npos);
   RecordWriter same(Role::agent);
   same.add(asked(none), actions(none));
-  same.add(event::Received{2, parcel(none), 5}, actions(none));
+  same.add(event::Received{2, routed(none), 5}, actions(none));
   CHECK(same.take() == log);
   // Messages of ranks are as they were.
   RecordWriter other(Role::agent);

@@ -177,7 +177,7 @@ TEST_CASE("a largest piece fits a frame in every message that carries one") {
   up.id.set = scattered;
   up.records = piece;
   for (const Message& message : {Message(msg::SliceHosts{false, piece}),
-                                 Message(msg::Parcel{1, 2, 3, 4, 5, piece}), Message(up)}) {
+                                 Message(msg::RoutedMessage{1, 2, 3, 4, 5, piece}), Message(up)}) {
     CHECK(samples::same(decode(frame_of(message)).value(), message));
   }
 }

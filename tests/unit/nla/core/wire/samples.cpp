@@ -160,7 +160,7 @@ void fill(Random& r, msg::Log& m) {
 void fill(Random& r, msg::Report& m) {
   m = {number(r), flag(r), chunk(r)};
 }
-void fill(Random& r, msg::Parcel& m) {
+void fill(Random& r, msg::RoutedMessage& m) {
   m = {number(r), number(r), number(r), large_number(r), large_number(r), chunk(r)};
 }
 void fill(Random& r, msg::HandBack& m) {

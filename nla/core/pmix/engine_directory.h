@@ -26,14 +26,15 @@
 
 namespace scela::nla {
 
-// The last of all service tags; those of PMIx are lower (pmix_desk.h, pmix_watch.h, pmix_copies.h).
+// The last of all service tags; those of PMIx are lower (pmix_service.h, pmix_watch.h,
+// pmix_copies.h).
 inline constexpr std::uint32_t kEngineTag = kServiceTags + 15;
 
 // The request id of these messages, which need no answer of their own. No other request has this
 // id.
 inline constexpr RequestId kEngineRequest = UINT64_MAX;
 
-class EngineDesk {
+class EngineDirectory {
  public:
   struct Sides {
     std::function<void(std::string_view)> tell;  // tells the engine
@@ -45,8 +46,8 @@ class EngineDesk {
     std::function<std::string(std::uint32_t node)> key;
   };
 
-  // `job`, `own` and what `sides` refers to are borrowed and must outlive the desk.
-  EngineDesk(const Job& job, const RankSet& own, Sides sides)
+  // `job`, `own` and what `sides` refers to are borrowed and must outlive the directory.
+  EngineDirectory(const Job& job, const RankSet& own, Sides sides)
       : job_(job), own_(own), sides_(std::move(sides)) {}
 
   // Returns false if `text` is nothing that an engine says.

@@ -1,4 +1,4 @@
-#include "nla/core/pmix/engine_desk.h"
+#include "nla/core/pmix/engine_directory.h"
 
 #include <charconv>
 
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> number_in(std::string_view bytes) {
 
 }  // namespace
 
-bool EngineDesk::said(std::string_view text) {
+bool EngineDirectory::said(std::string_view text) {
   if (text.starts_with(kListening)) {
     text.remove_prefix(kListening.size());
     if (!is_address(text)) return false;
@@ -66,7 +66,7 @@ bool EngineDesk::said(std::string_view text) {
   return ask(text);
 }
 
-bool EngineDesk::ask(std::string_view number) {
+bool EngineDirectory::ask(std::string_view number) {
   std::uint32_t node = 0;
   const char* const end = number.data() + number.size();
   const auto parsed = std::from_chars(number.data(), end, node);
@@ -80,7 +80,7 @@ bool EngineDesk::ask(std::string_view number) {
   return true;
 }
 
-bool EngineDesk::heard(const action::Reply& reply) {
+bool EngineDirectory::heard(const action::Reply& reply) {
   const auto& parts = reply.response.parts;
   if (reply.id != kUnasked || parts.size() != 3) return false;
   const auto source = number_in(parts[0].view());

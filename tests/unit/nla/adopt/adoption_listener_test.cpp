@@ -1,4 +1,4 @@
-// Tests visitors of an orphan's door that are not the adopter.
+// Tests visitors of an orphan's listener that are not the adopter.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@
 #include "nla/adopt/adoption.h"
 #include "nla/adopt/adoption_proof.h"
 
-namespace adoption_door_test {
+namespace adoption_listener_test {
 
 using namespace scela;
 using namespace scela::nla;
@@ -29,12 +29,13 @@ namespace {
 struct House {
   explicit House(std::uint32_t answer_ms = kAnswerMs) {
     REQUIRE(make_private_directory(path));
-    door = open_adoption_door(io, {path, std::string(32, 'k'), "job-1", 7, answer_ms}, leash,
-                              [this](Adopter a) { adopter.emplace(std::move(a)); })
-               .value();
+    listener = open_adoption_listener(io, {path, std::string(32, 'k'), "job-1", 7, answer_ms},
+                                      guardian_socket,
+                                      [this](Adopter a) { adopter.emplace(std::move(a)); })
+                   .value();
   }
   ~House() {
-    door.reset();
+    listener.reset();
     CHECK(remove_tree(path));
   }
   // Returns a visitor that has knocked. Its reads do not block.
@@ -54,8 +55,8 @@ struct House {
     while (io.poll() > 0) {
     }
   }
-  // Returns what the door has answered to the visitor. The text is empty if the door has not
-  // answered, or has closed the socket.
+  // Returns what the listener has answered to the visitor. The text is empty if the listener has
+  // not answered, or has closed the socket.
   std::string answer(const Fd& socket) {
     settle();
     std::string said;
@@ -67,7 +68,7 @@ struct House {
     char byte;
     return ::recv(socket.get(), &byte, 1, 0) == 0;
   }
-  // Exchanges nonces with the door, with whatever key the visitor has.
+  // Exchanges nonces with the listener, with whatever key the visitor has.
   Talk greet(const Fd& socket, char key = 'k') {
     Talk talk{std::string(32, key), "job-1", new_nonce(), {}};
     REQUIRE(send_record(socket.get(), talk.attached));
@@ -94,10 +95,10 @@ struct House {
 
   std::string path = private_directory_path(temporary_base(), cat("scela-door-test-", ::getpid()));
   boost::asio::io_context io{1};
-  Fd leash;
+  Fd guardian_socket;
   Fd lent;
   std::optional<Adopter> adopter;
-  std::unique_ptr<AdoptionDoor> door;
+  std::unique_ptr<AdoptionListener> listener;
   std::string greeting;
 };
 
@@ -235,7 +236,7 @@ TEST_CASE("a visitor that says nothing keeps nobody out for long") {
   house.settle();
   std::string said;
   std::vector<Fd> descriptors;
-  CHECK_FALSE(receive_record(next.get(), said, descriptors));  // the door serves one at a time
+  CHECK_FALSE(receive_record(next.get(), said, descriptors));  // the listener serves one at a time
   while (!receive_record(next.get(), said, descriptors)) {
     house.io.restart();
     REQUIRE(house.io.run_one() > 0);
@@ -248,7 +249,8 @@ TEST_CASE("a visitor that speaks in the moment in which its time is over is drop
   const Fd visitors[] = {house.visitor(), house.visitor(), house.visitor()};
   for (const Fd& one : visitors)
     REQUIRE(send_record(one.get(), "?"));
-  // If the door dropped the first visitor twice, it would let two in, but it serves one at a time.
+  // If the listener dropped the first visitor twice, it would let two in, but it serves one at a
+  // time.
   for (const Fd& one : visitors) {
     while (!house.dropped(one)) {
     }
@@ -305,4 +307,4 @@ TEST_CASE("descriptors that come with an empty record are not kept") {
   CHECK(::read(read.get(), &byte, 1) == 0);  // no process holds the other end
 }
 
-}  // namespace adoption_door_test
+}  // namespace adoption_listener_test

@@ -1,4 +1,4 @@
-#include "nla/core/pmix/pmix_desk.h"
+#include "nla/core/pmix/pmix_service.h"
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
 
 }  // namespace
 
-PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides)
+PmixService::PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides)
     : job_(job),
       own_(own),
       node_(node),
@@ -56,7 +56,7 @@ PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides
       copies_(job, own, copies_sides()),
       data_(job, own, data_sides()) {}
 
-PmixWatch::Sides PmixDesk::watch_sides() {
+PmixWatch::Sides PmixService::watch_sides() {
   PmixWatch::Sides out;
   out.tell = [this](pmix::Message message) {
     if (ready_worlds_ > 0) sides_.tell(std::move(message));
@@ -76,17 +76,17 @@ PmixWatch::Sides PmixDesk::watch_sides() {
   return out;
 }
 
-PmixCopies::Sides PmixDesk::copies_sides() {
+PmixCopies::Sides PmixService::copies_sides() {
   const PmixWatch::Sides same = watch_sides();
   return {same.tell, same.send};
 }
 
-PmixData::Sides PmixDesk::data_sides() {
+PmixData::Sides PmixService::data_sides() {
   const PmixWatch::Sides same = watch_sides();
   return {same.tell, same.send};
 }
 
-pmix::Process PmixDesk::look(Rank rank) const {
+pmix::Process PmixService::look(Rank rank) const {
   pmix::Process out{rank, sides_.process ? sides_.process(rank) : 0, {}, 0};
   if (out.pid != 0) {
     out.state = unfinished(rank) ? pmix::ProcessState::connected : pmix::ProcessState::running;
@@ -94,7 +94,7 @@ pmix::Process PmixDesk::look(Rank rank) const {
   return out;
 }
 
-bool PmixDesk::receive(pmix::Message message) {
+bool PmixService::receive(pmix::Message message) {
   if (!fault_.empty()) return false;
   const bool begins = std::holds_alternative<pmix::msg::Environment>(message) ||
                       std::holds_alternative<pmix::msg::Ready>(message) ||
@@ -103,7 +103,7 @@ bool PmixDesk::receive(pmix::Message message) {
   return std::visit([this](auto& one) { return take(one); }, message);
 }
 
-const std::vector<std::string>& PmixDesk::environment(Rank rank) const {
+const std::vector<std::string>& PmixService::environment(Rank rank) const {
   static const std::vector<std::string> none;
   const auto at = environments_.find(rank);
   return at == environments_.end() ? none : at->second;
@@ -111,7 +111,7 @@ const std::vector<std::string>& PmixDesk::environment(Rank rank) const {
 
 // Worlds.
 
-pmix::msg::World PmixDesk::world(std::size_t number) const {
+pmix::msg::World PmixService::world(std::size_t number) const {
   const RankSet ranks = job_.ranks_of_world(number);
   pmix::msg::World world;
   world.nspace = job_.name_of_world(number);
@@ -138,21 +138,21 @@ pmix::msg::World PmixDesk::world(std::size_t number) const {
   return world;
 }
 
-void PmixDesk::tell_worlds() {
+void PmixService::tell_worlds() {
   for (std::size_t next = ready_worlds_ + told_.size(); next <= job_.worlds.size(); ++next) {
     told_.push_back(job_.map.ranks_of(node_).intersection(job_.ranks_of_world(next)));
     sides_.tell(world(next));
   }
 }
 
-bool PmixDesk::take(pmix::msg::Environment& message) {
+bool PmixService::take(pmix::msg::Environment& message) {
   if (!told_.front().contains(message.rank)) return false;
   told_.front().remove(RankSet::single(message.rank));
   environments_[message.rank] = std::move(message.variables);
   return true;
 }
 
-bool PmixDesk::take(pmix::msg::Ready&) {
+bool PmixService::take(pmix::msg::Ready&) {
   if (!told_.front().empty()) return false;
   told_.pop_front();
   ++ready_worlds_;
@@ -160,12 +160,12 @@ bool PmixDesk::take(pmix::msg::Ready&) {
   return true;
 }
 
-bool PmixDesk::take(pmix::msg::Failed& message) {
+bool PmixService::take(pmix::msg::Failed& message) {
   fault_ = std::move(message.why);
   return !fault_.empty();
 }
 
-bool PmixDesk::take(pmix::msg::Connected& message) {
+bool PmixService::take(pmix::msg::Connected& message) {
   if (!own_.contains(message.rank)) return false;
   if (ended_.contains(message.rank)) return true;  // its stand-in
   connected_.add(message.rank);
@@ -174,14 +174,14 @@ bool PmixDesk::take(pmix::msg::Connected& message) {
   return true;
 }
 
-bool PmixDesk::take(pmix::msg::Finalized& message) {
+bool PmixService::take(pmix::msg::Finalized& message) {
   if (!own_.contains(message.rank)) return false;
   connected_.remove(RankSet::single(message.rank));
   answer(message.id, Status::ok);
   return true;
 }
 
-bool PmixDesk::take(pmix::msg::Abort& message) {
+bool PmixService::take(pmix::msg::Abort& message) {
   if (!own_.contains(message.rank)) return false;
   answer(message.id, Status::ok);
   watch_.ended({message.rank, 0, pmix::ProcessState::aborted, message.status});
@@ -194,7 +194,7 @@ bool PmixDesk::take(pmix::msg::Abort& message) {
 
 // Fences.
 
-PmixDesk::Fences& PmixDesk::fences_of(const Gathering& gathering) {
+PmixService::Fences& PmixService::fences_of(const Gathering& gathering) {
   const auto [at, is_new] = fences_.try_emplace(gathering);
   if (!is_new) return at->second;
   Fences& fences = at->second;
@@ -214,7 +214,7 @@ PmixDesk::Fences& PmixDesk::fences_of(const Gathering& gathering) {
   return fences;
 }
 
-bool PmixDesk::take(pmix::msg::Fence& message) {
+bool PmixService::take(pmix::msg::Fence& message) {
   if (!message.ranks.intersects(own_) ||
       !RankSet::run(0, job_.map.size()).contains_all(message.ranks)) {
     return false;
@@ -231,7 +231,7 @@ bool PmixDesk::take(pmix::msg::Fence& message) {
   return true;
 }
 
-void PmixDesk::enter(const Gathering& gathering, Fences& fences) {
+void PmixService::enter(const Gathering& gathering, Fences& fences) {
   const RankSet& ranks = gathering.ranks;
   const Rank leader = ranks.intersection(own_).front();
   while (!fences.waiting.empty()) {
@@ -260,14 +260,14 @@ void PmixDesk::enter(const Gathering& gathering, Fences& fences) {
 }
 
 // The server lets a fence pass when the last of its ranks that is left has come.
-bool PmixDesk::is_incomplete(const RankSet& ranks) const {
+bool PmixService::is_incomplete(const RankSet& ranks) const {
   bool leaving = ended_.intersects(ranks);
   if (!sides_.is_leaving || job_.on_failure == OnFailure::kill) return leaving;
   own_.intersection(ranks).for_each([&](Rank rank) { leaving |= sides_.is_leaving(rank); });
   return leaving;
 }
 
-pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& response) const {
+pmix::msg::Answer PmixService::fenced(const Question& question, const Response& response) const {
   const Gathering& gathering = *question.fence;
   pmix::msg::Answer out{question.id, response.ok ? Status::ok : Status::failed, {}};
   for (const Chunk& part : response.parts) {
@@ -288,7 +288,7 @@ pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& res
 
 // Names.
 
-bool PmixDesk::ask_name(Question question, ask::Name name) {
+bool PmixService::ask_name(Question question, ask::Name name) {
   const Rank rank = question.rank;
   // Ranks of this node that were refused never came, but a tool may speak in their name.
   if (!own_.contains(rank) && !job_.map.ranks_of(node_).contains(rank)) return false;
@@ -302,7 +302,7 @@ bool PmixDesk::ask_name(Question question, ask::Name name) {
   return true;
 }
 
-bool PmixDesk::take(pmix::msg::Publish& message) {
+bool PmixService::take(pmix::msg::Publish& message) {
   NameAct act = NameAct::publish;
   if (message.keep == pmix::Keep::first_read) act = NameAct::publish_once;
   if (message.keep == pmix::Keep::rank) {
@@ -313,20 +313,20 @@ bool PmixDesk::take(pmix::msg::Publish& message) {
                   {act, std::move(message.name), std::move(message.blob), range_of(message.range)});
 }
 
-bool PmixDesk::take(pmix::msg::Lookup& message) {
+bool PmixService::take(pmix::msg::Lookup& message) {
   Question question{message.id, message.rank, {}, Status::not_found};
   if (message.wait) question.name = message.name;
   const NameAct act = message.wait ? NameAct::await : NameAct::lookup;
   return ask_name(std::move(question), {act, std::move(message.name), {}, range_of(message.range)});
 }
 
-bool PmixDesk::take(pmix::msg::Unpublish& message) {
+bool PmixService::take(pmix::msg::Unpublish& message) {
   return ask_name({message.id, message.rank, {}, Status::not_found},
                   {NameAct::unpublish, std::move(message.name), {}, range_of(message.range)});
 }
 
 // The root says what has become of the look-up: the name may have been published at this moment.
-bool PmixDesk::take(pmix::msg::GiveUp& message) {
+bool PmixService::take(pmix::msg::GiveUp& message) {
   if (data_.give_up(message.id)) return true;
   const auto at = std::ranges::find_if(asked_, [&](const auto& one) {
     return one.second.id == message.id && !one.second.name.empty();
@@ -339,7 +339,7 @@ bool PmixDesk::take(pmix::msg::GiveUp& message) {
 
 // More ranks.
 
-bool PmixDesk::take(pmix::msg::Spawn& message) {
+bool PmixService::take(pmix::msg::Spawn& message) {
   if (!own_.contains(message.rank)) return false;
   if (!is_here(message.rank)) {
     answer(message.id, Status::failed);
@@ -369,7 +369,7 @@ bool PmixDesk::take(pmix::msg::Spawn& message) {
 }
 
 // Takes a message of another node's agent.
-void PmixDesk::heard(const action::Reply& message) {
+void PmixService::heard(const action::Reply& message) {
   const std::vector<Chunk>& parts = message.response.parts;
   if (parts.size() != 3) return;
   ByteReader source(parts[0].view());
@@ -382,13 +382,13 @@ void PmixDesk::heard(const action::Reply& message) {
   data_.heard(about, from, message.rank, bytes);
 }
 
-void PmixDesk::peers_failed(const RankSet& ranks) {
+void PmixService::peers_failed(const RankSet& ranks) {
   watch_.peers_failed(ranks);
   copies_.peers_failed(ranks);
   data_.peers_failed(ranks);
 }
 
-void PmixDesk::nodes_lost(const RankSet& nodes) {
+void PmixService::nodes_lost(const RankSet& nodes) {
   // Only nodes that have ranks count, whatever numbers the message has.
   RankSet known;
   for (const RankMap::Block& block : job_.map.blocks())
@@ -399,7 +399,7 @@ void PmixDesk::nodes_lost(const RankSet& nodes) {
   data_.nodes_lost(known);
 }
 
-void PmixDesk::reconnected(const RankSet& ranks) {
+void PmixService::reconnected(const RankSet& ranks) {
   data_.reconnected(ranks);
   watch_.reconnected(ranks);
   copies_.reconnected(ranks);
@@ -407,18 +407,18 @@ void PmixDesk::reconnected(const RankSet& ranks) {
 
 // Answers.
 
-void PmixDesk::answer(pmix::Id id, pmix::Status status, std::string blob) {
+void PmixService::answer(pmix::Id id, pmix::Status status, std::string blob) {
   sides_.tell(pmix::msg::Answer{id, status, std::move(blob)});
 }
 
-void PmixDesk::ask(Question question, Request request) {
+void PmixService::ask(Question question, Request request) {
   const RequestId id = next_++;
   const Rank rank = question.rank;
   asked_.emplace(id, std::move(question));
   sides_.ask(rank, id, std::move(request));
 }
 
-void PmixDesk::reply(const action::Reply& reply) {
+void PmixService::reply(const action::Reply& reply) {
   if (reply.id == kUnasked) return heard(reply);
   const auto at = asked_.extract(reply.id);
   if (at.empty()) return;
@@ -434,14 +434,14 @@ void PmixDesk::reply(const action::Reply& reply) {
 }
 
 // Begins a fence that waits for the one that is over. If none waits, the gathering is forgotten.
-void PmixDesk::go_on(const Gathering& gathering) {
+void PmixService::go_on(const Gathering& gathering) {
   Fences& fences = fences_.at(gathering);
   fences.under_way = false;
   enter(gathering, fences);
   if (!fences.under_way) fences_.erase(gathering);
 }
 
-void PmixDesk::note_end(const pmix::Process& process) {
+void PmixService::note_end(const pmix::Process& process) {
   using pmix::ProcessState;
   watch_.ended(process);
   if (process.state == ProcessState::not_started) rank_ended(process.rank);
@@ -452,12 +452,12 @@ void PmixDesk::note_end(const pmix::Process& process) {
   send_stand_ins();
 }
 
-void PmixDesk::send_stand_ins() {
+void PmixService::send_stand_ins() {
   if (connected_.empty() || !sides_.stand_in) return;
   std::exchange(absent_, {}).for_each(sides_.stand_in);
 }
 
-void PmixDesk::rank_ended(Rank rank) {
+void PmixService::rank_ended(Rank rank) {
   connected_.remove(RankSet::single(rank));
   // The agent still listens to the rank at this time.
   if (publishers_.contains(rank)) sides_.ask(rank, next_++, ask::Name{NameAct::withdraw, {}});

@@ -30,17 +30,17 @@ using boost::system::error_code;
 // must.
 constexpr std::chrono::milliseconds kPause{100};
 
-class Door final : public AdoptionDoor {
+class Listener final : public AdoptionListener {
  public:
-  Door(boost::asio::io_context& io, AdoptionFacts facts, const Fd& leash,
-       std::function<void(Adopter)> adopted)
+  Listener(boost::asio::io_context& io, AdoptionFacts facts, const Fd& guardian_socket,
+           std::function<void(Adopter)> adopted)
       : facts_(std::move(facts)),
-        leash_(leash),
+        guardian_socket_(guardian_socket),
         adopted_(std::move(adopted)),
         listening_(io),
         visitor_(io),
         timer_(io) {}
-  ~Door() override {
+  ~Listener() override {
     if (!name_.path.empty()) ::unlink(name_.path.c_str());
   }
 
@@ -132,7 +132,8 @@ class Door final : public AdoptionDoor {
   void come_in(const std::string& said, std::vector<Fd> descriptors) {
     ByteWriter answer;
     answer.u32(facts_.linger_ms);
-    const std::vector<int> lent = leash_ ? std::vector<int>{leash_.get()} : std::vector<int>{};
+    const std::vector<int> lent =
+        guardian_socket_ ? std::vector<int>{guardian_socket_.get()} : std::vector<int>{};
     if (!send_record(visitor_.native_handle(), answer.bytes(), lent)) return drop();
     timer_.cancel();
     Adopter adopter;
@@ -151,7 +152,7 @@ class Door final : public AdoptionDoor {
   }
 
   const AdoptionFacts facts_;
-  const Fd& leash_;
+  const Fd& guardian_socket_;
   std::function<void(Adopter)> adopted_;
   Descriptor listening_;
   Descriptor visitor_;
@@ -163,12 +164,13 @@ class Door final : public AdoptionDoor {
 
 }  // namespace
 
-Result<std::unique_ptr<AdoptionDoor>> open_adoption_door(boost::asio::io_context& io,
-                                                         AdoptionFacts facts, const Fd& leash,
-                                                         std::function<void(Adopter)> adopted) {
-  auto door = std::make_unique<Door>(io, std::move(facts), leash, std::move(adopted));
-  if (Result<void> opened = door->open(); !opened) return fail(opened.error());
-  return std::unique_ptr<AdoptionDoor>(std::move(door));
+Result<std::unique_ptr<AdoptionListener>> open_adoption_listener(
+    boost::asio::io_context& io, AdoptionFacts facts, const Fd& guardian_socket,
+    std::function<void(Adopter)> adopted) {
+  auto listener =
+      std::make_unique<Listener>(io, std::move(facts), guardian_socket, std::move(adopted));
+  if (Result<void> opened = listener->open(); !opened) return fail(opened.error());
+  return std::unique_ptr<AdoptionListener>(std::move(listener));
 }
 
 }  // namespace scela::nla

@@ -45,9 +45,9 @@
 
 namespace scela::nla {
 
-class PmixDesk {
+class PmixService {
  public:
-  // The callbacks are called only from within calls of the desk, never later.
+  // The callbacks are called only from within calls of the service, never later.
   struct Sides {
     std::function<void(pmix::Message)> tell;            // tells the server
     std::function<void(Rank, RequestId, Request)> ask;  // asks the agent
@@ -65,7 +65,7 @@ class PmixDesk {
     std::function<void(Rank)> stand_in = nullptr;
   };
   // `own` are the ranks of this node, which is `node`. `job` and `own` are borrowed and grow.
-  PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
+  PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
   // Tells the server of the worlds of the job that it does not know yet. The caller calls this
   // first, and again whenever there are more worlds.

@@ -1,4 +1,4 @@
-#include "nla/core/pmix/pmix_desk.h"
+#include "nla/core/pmix/pmix_service.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,7 +12,7 @@
 #include "nla/core/kvs/names.h"
 #include "tests/unit/nla/core/pmix/pmix_nodes.h"
 
-namespace pmix_desk_test {
+namespace pmix_service_test {
 
 using namespace scela;
 using namespace scela::nla;
@@ -114,7 +114,7 @@ TEST_CASE("a member that has ended fails a PMIx fence on every node") {
   Nodes nodes(2, 2, OnFailure::wait);
   const RankSet all = RankSet::run(0, 4);
   // libpmix lets a fence pass without those that are gone.
-  nodes.nodes[0].desk->rank_ended(1);
+  nodes.nodes[0].service->rank_ended(1);
   nodes.say(0, pmix::msg::Fence{1, all, "a"});
   nodes.say(1, pmix::msg::Fence{1, all, "b"});
   REQUIRE(nodes.answer_of(0, 1) != nullptr);
@@ -127,7 +127,7 @@ TEST_CASE("a member that has ended fails a PMIx fence on every node") {
 TEST_CASE("a PMIx fence whose rank here ends while others are awaited is answered") {
   Nodes nodes(2, 1, OnFailure::wait);
   nodes.say(0, pmix::msg::Fence{1, RankSet::run(0, 2), "a"});
-  nodes.nodes[0].desk->rank_ended(0);
+  nodes.nodes[0].service->rank_ended(0);
   REQUIRE(nodes.answer_of(0, 1) != nullptr);
   CHECK(nodes.answer_of(0, 1)->status == Status::failed);
 }
@@ -167,9 +167,9 @@ TEST_CASE("a PMIx look-up is given up with what the root says of it") {
   CHECK(nodes.answer_of(0, 1)->status == Status::timed_out);
   CHECK(nodes.answer_of(0, 2) == nullptr);
   // The name is published while the request to give up is on its way.
-  REQUIRE(nodes.nodes[1].desk->receive(
+  REQUIRE(nodes.nodes[1].service->receive(
       pmix::msg::Publish{1, 1, "port", pmix::Keep::first_read, "value"}));
-  REQUIRE(nodes.nodes[0].desk->receive(pmix::msg::GiveUp{2}));
+  REQUIRE(nodes.nodes[0].service->receive(pmix::msg::GiveUp{2}));
   nodes.settle();
   REQUIRE(nodes.answer_of(0, 2) != nullptr);
   const bool there = nodes.answer_of(0, 2)->status == Status::ok;
@@ -198,7 +198,7 @@ TEST_CASE("PMIx values are for a range, and go with their rank if that was asked
   CHECK(found(5, 1) == "of 0");
   CHECK(found(6, 2) == "of 2");
   CHECK(found(7, 3) == "of 3");
-  nodes.nodes[1].desk->rank_ended(2);
+  nodes.nodes[1].service->rank_ended(2);
   nodes.settle();
   CHECK(found(8, 3) == "of 3");
   nodes.say(1, pmix::msg::Unpublish{9, 3, "name", pmix::Range::rank});
@@ -224,7 +224,7 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
   }
   SECTION("nor has one that ends first") {
     nodes.say(0, pmix::msg::DataWanted{8, 4, {}});
-    nodes.nodes[2].desk->rank_ended(4);
+    nodes.nodes[2].service->rank_ended(4);
     nodes.settle();
     REQUIRE(nodes.answer_of(0, 8) != nullptr);
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
@@ -234,7 +234,7 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
     for (const Rank rank : {4u, 5u}) {
       nodes.exit(rank);
       nodes.run();
-      nodes.nodes[2].desk->rank_ended(rank);
+      nodes.nodes[2].service->rank_ended(rank);
     }
     nodes.settle();
     REQUIRE(nodes.answer_of(0, 8) != nullptr);
@@ -245,7 +245,7 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
   }
   SECTION("nor one that has failed, which the job goes on without") {
     nodes.say(0, pmix::msg::DataWanted{8, 4, {}});
-    nodes.nodes[0].desk->peers_failed(RankSet::single(4));
+    nodes.nodes[0].service->peers_failed(RankSet::single(4));
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
     nodes.say(0, pmix::msg::DataWanted{9, 4, {}});
     CHECK(nodes.answer_of(0, 9)->status == Status::not_found);
@@ -258,8 +258,8 @@ TEST_CASE("a table of processes and an event go over the tree, also when ranks h
   for (const Rank rank : {2u, 3u}) {
     nodes.exit(rank);
     nodes.run();
-    nodes.nodes[1].desk->rank_ended(rank);
-    nodes.nodes[1].desk->note_end({rank, 0, pmix::ProcessState::exited, 0});
+    nodes.nodes[1].service->rank_ended(rank);
+    nodes.nodes[1].service->note_end({rank, 0, pmix::ProcessState::exited, 0});
   }
   nodes.say(0, pmix::msg::TableWanted{9, false});
   REQUIRE(nodes.answer_of(0, 9) != nullptr);
@@ -278,12 +278,12 @@ TEST_CASE("a table of processes and an event go over the tree, also when ranks h
 
 TEST_CASE("a rank that has initialized PMIx is unfinished until it finalizes") {
   Nodes nodes(1, 2);
-  PmixDesk& desk = *nodes.nodes[0].desk;
-  CHECK_FALSE(desk.unfinished(1));
+  PmixService& service = *nodes.nodes[0].service;
+  CHECK_FALSE(service.unfinished(1));
   nodes.say(0, pmix::msg::Connected{1});
-  CHECK(desk.unfinished(1));
+  CHECK(service.unfinished(1));
   nodes.say(0, pmix::msg::Finalized{3, 1});
-  CHECK_FALSE(desk.unfinished(1));
+  CHECK_FALSE(service.unfinished(1));
   CHECK(nodes.answer_of(0, 3)->status == Status::ok);
 }
 
@@ -296,40 +296,40 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
   job.on_failure = GENERATE(OnFailure::kill, OnFailure::wait);
   const RankSet own = RankSet::run(0, 4);
   std::vector<Rank> sent;
-  PmixDesk::Sides sides;
+  PmixService::Sides sides;
   sides.tell = [](const pmix::Message&) {};
   sides.ask = [](Rank, RequestId, const Request&) {};
   sides.stand_in = [&](Rank rank) { sent.push_back(rank); };
-  PmixDesk desk(job, own, 0, sides);
-  desk.tell_worlds();
-  own.for_each([&](Rank rank) { REQUIRE(desk.receive(pmix::msg::Environment{rank, {}})); });
-  REQUIRE(desk.receive(pmix::msg::Ready{}));
+  PmixService service(job, own, 0, sides);
+  service.tell_worlds();
+  own.for_each([&](Rank rank) { REQUIRE(service.receive(pmix::msg::Environment{rank, {}})); });
+  REQUIRE(service.receive(pmix::msg::Ready{}));
   const auto end = [&](Rank rank, std::int32_t code) {
-    desk.rank_ended(rank);
-    desk.note_end({rank, 0, ProcessState::exited, code});
+    service.rank_ended(rank);
+    service.note_end({rank, 0, ProcessState::exited, code});
   };
   SECTION("also one that ended before the first of them came; never as a rank that has come") {
     end(2, 0);
     CHECK(sent.empty());
-    REQUIRE(desk.receive(pmix::msg::Connected{0}));
+    REQUIRE(service.receive(pmix::msg::Connected{0}));
     CHECK(sent == std::vector<Rank>{2});
-    REQUIRE(desk.receive(pmix::msg::Connected{2}));
-    CHECK_FALSE(desk.unfinished(2));
+    REQUIRE(service.receive(pmix::msg::Connected{2}));
+    CHECK_FALSE(service.unfinished(2));
     end(1, 0);
     CHECK(sent == std::vector<Rank>{2, 1});
   }
   SECTION("but none that had come, whether it has finalized or not") {
     for (const Rank rank : {0U, 1U, 2U})
-      REQUIRE(desk.receive(pmix::msg::Connected{rank}));
-    REQUIRE(desk.receive(pmix::msg::Finalized{1, 1}));
+      REQUIRE(service.receive(pmix::msg::Connected{rank}));
+    REQUIRE(service.receive(pmix::msg::Finalized{1, 1}));
     end(1, 0);
     end(2, 0);
     CHECK(sent.empty());
   }
   SECTION("but where its failure ends the job, or nobody is left to wait") {
-    REQUIRE(desk.receive(pmix::msg::Connected{0}));
+    REQUIRE(service.receive(pmix::msg::Connected{0}));
     end(1, 3);
-    desk.note_end({2, 0, ProcessState::not_started, 2});
+    service.note_end({2, 0, ProcessState::not_started, 2});
     const std::vector<Rank> both = {1, 2};
     CHECK(sent == (job.on_failure == OnFailure::wait ? both : std::vector<Rank>{}));
     end(0, 0);
@@ -341,34 +341,34 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
 TEST_CASE("a PMIx server that says what none says is not believed") {
   const Job job = TreeHarness::job(2, 2);
   const RankSet own = RankSet::run(0, 2);
-  const PmixDesk::Sides deaf = {[](const pmix::Message&) {},
-                                [](Rank, RequestId, const Request&) {}};
-  PmixDesk desk(job, own, 0, deaf);
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));  // no world was told yet
-  desk.tell_worlds();
-  CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));        // before it is ready
-  CHECK_FALSE(desk.receive(pmix::msg::Environment{2, {}}));  // of another node
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));             // without its ranks' environments
-  CHECK(desk.receive(pmix::msg::Environment{0, {"A=1"}}));
-  CHECK_FALSE(desk.receive(pmix::msg::Environment{0, {}}));
-  CHECK(desk.receive(pmix::msg::Environment{1, {}}));
-  CHECK(desk.receive(pmix::msg::Ready{}));
-  CHECK(desk.environment(0) == std::vector<std::string>{"A=1"});
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));
-  CHECK_FALSE(desk.receive(pmix::msg::Connected{2}));
-  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // no rank of its own
-  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(0, 5), ""}));  // not of the job
-  CHECK_FALSE(desk.receive(pmix::msg::Abort{1, 3, 1, ""}));
-  CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", pmix::Keep::job, ""}));
-  CHECK_FALSE(desk.receive(pmix::msg::Setup{}));
-  CHECK_FALSE(desk.receive(pmix::msg::Event{"x"}));
-  CHECK_FALSE(desk.receive(pmix::msg::RanksFailed{own}));
-  CHECK_FALSE(desk.receive(pmix::msg::Log{1, 2, false, "x"}));
-  CHECK_FALSE(desk.receive(pmix::msg::World{}));
-  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 2, {}}));  // of another node
+  const PmixService::Sides deaf = {[](const pmix::Message&) {},
+                                   [](Rank, RequestId, const Request&) {}};
+  PmixService service(job, own, 0, deaf);
+  CHECK_FALSE(service.receive(pmix::msg::Ready{}));  // no world was told yet
+  service.tell_worlds();
+  CHECK_FALSE(service.receive(pmix::msg::Connected{0}));        // before it is ready
+  CHECK_FALSE(service.receive(pmix::msg::Environment{2, {}}));  // of another node
+  CHECK_FALSE(service.receive(pmix::msg::Ready{}));             // without its ranks' environments
+  CHECK(service.receive(pmix::msg::Environment{0, {"A=1"}}));
+  CHECK_FALSE(service.receive(pmix::msg::Environment{0, {}}));
+  CHECK(service.receive(pmix::msg::Environment{1, {}}));
+  CHECK(service.receive(pmix::msg::Ready{}));
+  CHECK(service.environment(0) == std::vector<std::string>{"A=1"});
+  CHECK_FALSE(service.receive(pmix::msg::Ready{}));
+  CHECK_FALSE(service.receive(pmix::msg::Connected{2}));
+  CHECK_FALSE(service.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // no rank of its own
+  CHECK_FALSE(service.receive(pmix::msg::Fence{1, RankSet::run(0, 5), ""}));  // not of the job
+  CHECK_FALSE(service.receive(pmix::msg::Abort{1, 3, 1, ""}));
+  CHECK_FALSE(service.receive(pmix::msg::Publish{1, 2, "n", pmix::Keep::job, ""}));
+  CHECK_FALSE(service.receive(pmix::msg::Setup{}));
+  CHECK_FALSE(service.receive(pmix::msg::Event{"x"}));
+  CHECK_FALSE(service.receive(pmix::msg::RanksFailed{own}));
+  CHECK_FALSE(service.receive(pmix::msg::Log{1, 2, false, "x"}));
+  CHECK_FALSE(service.receive(pmix::msg::World{}));
+  CHECK_FALSE(service.receive(pmix::msg::Spawn{1, 2, {}}));  // of another node
   // without a program
-  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 0, {{{}, {}, 1, "", "", ""}}}));
-  PmixDesk other(job, own, 0, deaf);
+  CHECK_FALSE(service.receive(pmix::msg::Spawn{1, 0, {{{}, {}, 1, "", "", ""}}}));
+  PmixService other(job, own, 0, deaf);
   other.tell_worlds();
   CHECK(other.receive(pmix::msg::Failed{"no memory"}));
   CHECK(other.fault() == "no memory");
@@ -403,7 +403,7 @@ TEST_CASE("ranks that a PMIx rank asks for are a namespace that every server is 
     CHECK(world->neighbours == 1);
     REQUIRE(world->programs.size() == 1);
     CHECK(world->programs.front().ranks == RankSet::run(3, 2));
-    CHECK(nodes.nodes[node].desk->ready_worlds() == 2);
+    CHECK(nodes.nodes[node].service->ready_worlds() == 2);
   }
 }
 
@@ -412,13 +412,13 @@ TEST_CASE("what a PMIx rank says of ranks that it wants reaches the plan") {
   const RankSet own = RankSet::run(0, 1);
   std::vector<Request> asked;
   std::vector<pmix::Message> told;
-  PmixDesk desk(job, own, 0,
-                {[&](const pmix::Message& message) { told.push_back(message); },
-                 [&](Rank, RequestId, const Request& request) { asked.push_back(request); }});
-  desk.tell_worlds();
-  REQUIRE(desk.receive(pmix::msg::Environment{0, {}}));
-  REQUIRE(desk.receive(pmix::msg::Ready{}));
-  REQUIRE(desk.receive(spawn_of(5, 0, 2)));
+  PmixService service(job, own, 0,
+                      {[&](const pmix::Message& message) { told.push_back(message); },
+                       [&](Rank, RequestId, const Request& request) { asked.push_back(request); }});
+  service.tell_worlds();
+  REQUIRE(service.receive(pmix::msg::Environment{0, {}}));
+  REQUIRE(service.receive(pmix::msg::Ready{}));
+  REQUIRE(service.receive(spawn_of(5, 0, 2)));
   REQUIRE(asked.size() == 1);
   const SpawnRequest& request = std::get<ask::Spawn>(asked.front()).request;
   REQUIRE(request.programs.size() == 1);
@@ -426,7 +426,7 @@ TEST_CASE("what a PMIx rank says of ranks that it wants reaches the plan") {
         SpawnProgram{
             {"./worker", "x"}, 2, {{"host", "n0"}, {"wdir", "/work"}, {"path", "/bin"}}, {"A=1"}});
   SECTION("and a refusal reaches the rank") {
-    desk.reply({0, 1, Response{false, "no room", false, {Chunk(std::string("1,1"))}}});
+    service.reply({0, 1, Response{false, "no room", false, {Chunk(std::string("1,1"))}}});
     CHECK((told.back() == pmix::Message(pmix::msg::Answer{5, Status::not_spawned, {}})));
   }
 }
@@ -468,22 +468,23 @@ TEST_CASE("PMIx sets may have ranks of several namespaces") {
   }
   SECTION("a spawned rank is unfinished until it finalizes") {
     nodes.say(1, pmix::msg::Connected{3});
-    CHECK(nodes.nodes[1].desk->unfinished(3));
+    CHECK(nodes.nodes[1].service->unfinished(3));
     nodes.say(1, pmix::msg::Finalized{2, 3});
-    CHECK_FALSE(nodes.nodes[1].desk->unfinished(3));
+    CHECK_FALSE(nodes.nodes[1].service->unfinished(3));
   }
 }
 
 TEST_CASE("who asks a node for a rank whose namespace its server has still to take in waits") {
   Nodes nodes(2, 1);
   // Node 1 is slower than others: its server has been told, and has not answered.
-  PmixDesk slow(nodes.work, nodes.nodes[1].own, 1,
-                {[&](pmix::Message message) { nodes.nodes[1].told.push_back(std::move(message)); },
-                 [&](Rank rank, RequestId id, Request request) {
-                   nodes.post(nodes.agent_of(1), event::Asked{rank, id, std::move(request)});
-                 }});
+  PmixService slow(
+      nodes.work, nodes.nodes[1].own, 1,
+      {[&](pmix::Message message) { nodes.nodes[1].told.push_back(std::move(message)); },
+       [&](Rank rank, RequestId id, Request request) {
+         nodes.post(nodes.agent_of(1), event::Asked{rank, id, std::move(request)});
+       }});
   slow.tell_worlds();
-  nodes.nodes[0].desk->receive(pmix::msg::DataWanted{7, 1, {}});
+  nodes.nodes[0].service->receive(pmix::msg::DataWanted{7, 1, {}});
   nodes.run();
   for (const auto& one : nodes.answers)
     slow.reply({one.rank, one.id, one.response});
@@ -536,7 +537,7 @@ TEST_CASE("a question that is asked again after a loss is the same question") {
   Nodes nodes(2, 1);
   nodes.say(0, pmix::msg::DataWanted{1, 1, "late"});
   for (int i = 0; i < 20; ++i) {
-    nodes.nodes[0].desk->reconnected(RankSet::single(1));
+    nodes.nodes[0].service->reconnected(RankSet::single(1));
     nodes.settle();
   }
   const auto asked = std::ranges::count_if(nodes.nodes[1].told, [](const pmix::Message& message) {
@@ -552,8 +553,8 @@ TEST_CASE("a question that is asked again after a loss is the same question") {
 TEST_CASE("what a lost node has asked for is forgotten") {
   Nodes nodes(2, 1);
   nodes.say(0, pmix::msg::DataWanted{1, 1, "late"});
-  nodes.nodes[1].desk->nodes_lost(RankSet::single(0));
+  nodes.nodes[1].service->nodes_lost(RankSet::single(0));
   CHECK(nodes.last<pmix::msg::DataNoMore>(1) != nullptr);
 }
 
-}  // namespace pmix_desk_test
+}  // namespace pmix_service_test

@@ -1,5 +1,5 @@
 // Tests how the agents of a job find the adapter engines of each other's nodes.
-#include "nla/core/pmix/engine_desk.h"
+#include "nla/core/pmix/engine_directory.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -9,7 +9,7 @@
 #include "common/core/text.h"
 #include "tests/support/tree_harness.h"
 
-namespace engine_desk_test {
+namespace engine_directory_test {
 
 using namespace scela;
 using namespace scela::nla;
@@ -17,14 +17,14 @@ using scela::nla::testing::TreeHarness;
 
 namespace {
 
-// The desks of `hosts` nodes with two ranks each, over a tree of agents. The test plays the
+// The directories of `hosts` nodes with two ranks each, over a tree of agents. The test plays the
 // engines.
 struct Nodes : TreeHarness {
   struct Node {
     RankSet own;
     std::vector<std::string> told;       // what the engine was told
-    std::vector<std::string> not_taken;  // said, but not heard by the desk yet
-    std::unique_ptr<EngineDesk> desk;
+    std::vector<std::string> not_taken;  // said, but not heard by the directory yet
+    std::unique_ptr<EngineDirectory> directory;
   };
 
   explicit Nodes(std::uint32_t hosts) : TreeHarness(hosts, 2), work(job(hosts, 2)), nodes(hosts) {
@@ -34,7 +34,7 @@ struct Nodes : TreeHarness {
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
-      EngineDesk::Sides sides;
+      EngineDirectory::Sides sides;
       sides.tell = [&node](std::string_view text) { node.told.emplace_back(text); };
       sides.send = [this, i](Rank from, const ask::Send& send) {
         ++asked;
@@ -42,21 +42,22 @@ struct Nodes : TreeHarness {
       };
       sides.catch_up = [&node] {
         for (const std::string& text : std::exchange(node.not_taken, {}))
-          REQUIRE(node.desk->said(text));
+          REQUIRE(node.directory->said(text));
       };
       sides.key = [i](std::uint32_t from) {
         return std::string(30, '\0') + static_cast<char>(i) + static_cast<char>(from);
       };
-      node.desk = std::make_unique<EngineDesk>(work, node.own, std::move(sides));
+      node.directory = std::make_unique<EngineDirectory>(work, node.own, std::move(sides));
     }
   }
   void say(std::uint32_t node, const std::string& text) {
-    REQUIRE(nodes[node].desk->said(text));
+    REQUIRE(nodes[node].directory->said(text));
     run();
     for (; passed < answers.size(); run()) {
       const Answered one = answers[passed++];
       if (one.id == kEngineRequest) continue;  // it only says that the message was sent
-      REQUIRE(nodes[*work.map.node_of(one.rank)].desk->heard({one.rank, one.id, one.response}));
+      REQUIRE(
+          nodes[*work.map.node_of(one.rank)].directory->heard({one.rank, one.id, one.response}));
     }
   }
 
@@ -104,12 +105,12 @@ TEST_CASE("engines: an engine that has ended, or that never was, is said to be n
   job.say(0, "where 2");
   CHECK(job.nodes[0].told == Told{"nobody 2"});
   job.say(2, "listening 127.0.0.1:1");
-  job.nodes[2].desk->ended();
+  job.nodes[2].directory->ended();
   job.say(0, "where 2");
   job.say(2, "listening 127.0.0.1:2");
   job.say(0, "where 2");
   CHECK(job.nodes[0].told == Told{"nobody 2", "nobody 2", peer(2, "127.0.0.1:2", 0)});
-  // The desk has no engine to name for a node without ranks, nor for the asker's own node.
+  // The directory has no engine to name for a node without ranks, nor for the asker's own node.
   job.say(0, "where 9");
   job.say(0, "where 0");
   CHECK(job.nodes[0].told.size() == 5);
@@ -135,26 +136,26 @@ TEST_CASE("engines: they are found also when the ranks that would be asked have 
 
 TEST_CASE("engines: what makes no sense is not passed on") {
   Nodes job(2);
-  EngineDesk& desk = *job.nodes[0].desk;
+  EngineDirectory& directory = *job.nodes[0].directory;
   for (const char* const text :
        {"", "listening", "listening ", "listening a b", "listening 1.2.3.4:5\n", "where", "where ",
         "where x", "where 1 ", "where 99999999999", "peer 1"}) {
     CAPTURE(text);
-    CHECK_FALSE(desk.said(text));
+    CHECK_FALSE(directory.said(text));
   }
-  CHECK_FALSE(desk.listens());
+  CHECK_FALSE(directory.listens());
   const std::string key(64, 'a');
   for (const std::string& text :
        {std::string("1.2.3.4:5"), std::string("1.2.3.4:5 6"), cat("1.2.3.4:5  ", key),
         cat("1.2.3.4:5 ", key, "a"), cat("1.2.3.4:5 ", std::string(64, 'g')), cat(" ", key),
         cat("1.2.3.4:5 ", key, " ", key)})
-    CHECK(desk.heard(message(2, kEngineTag, text)));
-  CHECK(desk.heard(message(2, kEngineTag, std::string(100, '1'))));
-  CHECK(desk.heard(message(99, kEngineTag, "1.2.3.4:5")));
+    CHECK(directory.heard(message(2, kEngineTag, text)));
+  CHECK(directory.heard(message(2, kEngineTag, std::string(100, '1'))));
+  CHECK(directory.heard(message(99, kEngineTag, "1.2.3.4:5")));
   CHECK(job.nodes[0].told.empty());
   // Messages of PMIx have other tags.
-  CHECK_FALSE(desk.heard(message(2, kServiceTags, "?")));
-  CHECK_FALSE(desk.heard({0, 7, {}}));
+  CHECK_FALSE(directory.heard(message(2, kServiceTags, "?")));
+  CHECK_FALSE(directory.heard({0, 7, {}}));
 }
 
-}  // namespace engine_desk_test
+}  // namespace engine_directory_test

@@ -40,7 +40,7 @@ inline constexpr std::size_t kMaxVisitors = 64;
 // debugger or a full machine has this long.
 inline constexpr std::chrono::seconds kVisitLimit{20};
 
-// Lent by the door's owner. No function of it may destroy the door.
+// Lent by the listener's owner. No function of it may destroy the listener.
 struct DoorHost {
   boost::asio::io_context& io;
   Rank size = 0;                       // number of ranks of the job
@@ -55,11 +55,11 @@ struct DoorHost {
   std::chrono::milliseconds limit = kVisitLimit;
 };
 
-class RankDoor {
+class RankListener {
  public:
   // Error (launch): no port is available.
-  static Result<std::unique_ptr<RankDoor>> open(pmi::Dialect dialect, DoorHost host);
-  virtual ~RankDoor() = default;
+  static Result<std::unique_ptr<RankListener>> open(pmi::Dialect dialect, DoorHost host);
+  virtual ~RankListener() = default;
 
   virtual std::uint16_t port() const = 0;
   // Adds ranks of this node; the job then has `size` ranks.

@@ -1,4 +1,4 @@
-#include "nla/ranks/rank_door.h"
+#include "nla/ranks/rank_listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -41,9 +41,9 @@ struct Visitor {
 // Keyed by a number of their own, so that a late event of a visitor that has left finds no visitor.
 using Visitors = std::map<std::uint64_t, Visitor>;
 
-class Door final : public RankDoor {
+class Listener final : public RankListener {
  public:
-  Door(pmi::Dialect dialect, DoorHost host)
+  Listener(pmi::Dialect dialect, DoorHost host)
       : dialect_(dialect), host_(std::move(host)), listening_(host_.io), rest_(host_.io) {}
 
   Result<void> listen() {
@@ -165,7 +165,7 @@ class Door final : public RankDoor {
     const auto at = visitors_.find(number);
     if (at == visitors_.end()) return;
     const auto meant = read(at->second, true);
-    if (!meant || std::holds_alternative<greeting::Nonsense>(*meant)) {
+    if (!meant || std::holds_alternative<greeting::Malformed>(*meant)) {
       visitors_.erase(at);
       return wait();
     }
@@ -203,7 +203,7 @@ class Door final : public RankDoor {
   // Closes the connection unless it is a rank that checks in.
   void judge(Fd socket, std::string_view said, const std::optional<pmi::Greeting>& understood) {
     const std::optional<SocketOwner> owner = peer_owner(socket.get());
-    const pmi::Greeting meant = understood.value_or(greeting::Nonsense{"spoke for another rank"});
+    const pmi::Greeting meant = understood.value_or(greeting::Malformed{"spoke for another rank"});
     if (!owner || owner->inode == 0) {
       // The process has gone, and it cannot be identified any more.
       const auto* abort = std::get_if<greeting::Abort>(&meant);
@@ -214,8 +214,8 @@ class Door final : public RankDoor {
       return;
     }
     if (owner->user != ::geteuid()) return warn(cat("of user ", owner->user));
-    if (const auto* nonsense = std::get_if<greeting::Nonsense>(&meant)) {
-      return expose(*owner, nonsense->why);
+    if (const auto* malformed = std::get_if<greeting::Malformed>(&meant)) {
+      return expose(*owner, malformed->why);
     }
     if (const auto* abort = std::get_if<greeting::Abort>(&meant)) {
       if (!speaks_for(abort->rank, *owner)) {
@@ -224,7 +224,8 @@ class Door final : public RankDoor {
       return host_.abort(abort->rank, abort->code, abort->message);
     }
     const auto* hello = std::get_if<greeting::Hello>(&meant);
-    const Rank rank = hello != nullptr ? hello->rank : std::get<greeting::Again>(meant).rank;
+    const Rank rank =
+        hello != nullptr ? hello->rank : std::get<greeting::RepeatedHello>(meant).rank;
     if (!speaks_for(rank, *owner)) return expose(*owner, cat("checked in as rank ", rank));
     if (hello == nullptr) return host_.violation(rank, "checked in a second time");
     checked_in_.add(RankSet::single(rank));
@@ -272,10 +273,10 @@ class Door final : public RankDoor {
 
 }  // namespace
 
-Result<std::unique_ptr<RankDoor>> RankDoor::open(pmi::Dialect dialect, DoorHost host) {
-  auto door = std::make_unique<Door>(dialect, std::move(host));
-  if (Result<void> listens = door->listen(); !listens) return fail(listens.error());
-  return std::unique_ptr<RankDoor>(std::move(door));
+Result<std::unique_ptr<RankListener>> RankListener::open(pmi::Dialect dialect, DoorHost host) {
+  auto listener = std::make_unique<Listener>(dialect, std::move(host));
+  if (Result<void> listens = listener->listen(); !listens) return fail(listens.error());
+  return std::unique_ptr<RankListener>(std::move(listener));
 }
 
 }  // namespace scela::nla

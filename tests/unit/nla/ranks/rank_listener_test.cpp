@@ -1,5 +1,5 @@
 // Tests visitors of the port of a node's ranks, and which process a connection belongs to.
-#include "nla/ranks/rank_door.h"
+#include "nla/ranks/rank_listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -18,7 +18,7 @@
 #include "common/os/syscall.h"
 #include "pmi/protocol/native_ints.h"
 
-namespace rank_door_test {
+namespace rank_listener_test {
 
 using namespace scela;
 using namespace scela::nla;
@@ -52,7 +52,8 @@ bool say(const Fd& socket, std::string_view words) {
 // An event that has not come by then never comes.
 constexpr auto kNever = 30s;
 
-// The door of a node with ranks 0 and 1 of four; this process is rank 0, and rank 1 runs nowhere.
+// The listener of a node with ranks 0 and 1 of four; this process is rank 0, and rank 1 runs
+// nowhere.
 struct House {
   explicit House(std::chrono::milliseconds limit = kVisitLimit) {
     DoorHost host{io, 4, RankSet::run(0, 2), {}, {}, {}, {}, {}, {}, limit};
@@ -69,22 +70,22 @@ struct House {
       told.push_back(cat("rank ", rank, " ", why));
     };
     host.warn = [this](const std::string& what) { warnings.push_back(what); };
-    door = RankDoor::open(pmi::Dialect::pmgr, std::move(host)).value();
+    listener = RankListener::open(pmi::Dialect::pmgr, std::move(host)).value();
   }
-  // Lets the door hear until something is told; nothing else may be said meanwhile. A door that
-  // never tells it fails the test.
+  // Lets the listener hear until something is told; nothing else may be said meanwhile. A listener
+  // that never tells it fails the test.
   void until(std::size_t count) {
     io.restart();
     while (told.size() + warnings.size() < count)
       REQUIRE(io.run_one_for(kNever) > 0);
   }
-  // Lets the door hear all that can be heard now.
+  // Lets the listener hear all that can be heard now.
   void settle() {
     io.restart();
     while (io.poll() > 0) {
     }
   }
-  // Runs the loop until the door has closed that connection.
+  // Runs the loop until the listener has closed that connection.
   void await_end(const Fd& visitor) {
     bool ended = false;
     boost::asio::posix::stream_descriptor end(io, ::dup(visitor.get()));
@@ -96,14 +97,14 @@ struct House {
     char byte = 0;
     CHECK(::recv(visitor.get(), &byte, 1, MSG_DONTWAIT) == 0);
   }
-  Fd visitor() const { return connect_to(door->port()); }
+  Fd visitor() const { return connect_to(listener->port()); }
 
   boost::asio::io_context io;
   pid_t rank_0 = ::getpid();
   std::vector<std::string> told;
   std::vector<std::string> warnings;
   std::vector<Fd> in;
-  std::unique_ptr<RankDoor> door;
+  std::unique_ptr<RankListener> listener;
 };
 
 using Told = std::vector<std::string>;
@@ -119,8 +120,8 @@ struct Stranger {
   }
 };
 
-// Forks a process that is no rank. It connects, says the words, and stays until the door closes the
-// connection.
+// Forks a process that is no rank. It connects, says the words, and stays until the listener closes
+// the connection.
 Stranger stranger(std::uint16_t port, uid_t user, const std::string& words) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -220,10 +221,10 @@ TEST_CASE("an abort whose process is gone is a claim, whoever made it") {
   visitor.reset();
   house.until(1);
   CHECK(house.told == Told{"claim for 0"});
-  REQUIRE(house.door->claim(0) != nullptr);
-  CHECK(house.door->claim(0)->code == 7);
-  CHECK(house.door->claim(0)->message == "sorry");
-  CHECK(house.door->claim(1) == nullptr);
+  REQUIRE(house.listener->claim(0) != nullptr);
+  CHECK(house.listener->claim(0)->code == 7);
+  CHECK(house.listener->claim(0)->message == "sorry");
+  CHECK(house.listener->claim(1) == nullptr);
 }
 
 TEST_CASE("a rank that has gone is not let in by its number") {
@@ -282,7 +283,7 @@ TEST_CASE("another user is refused before he is heard, and told of once") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
   House house;
   {
-    const Stranger other = stranger(house.door->port(), 65534, ints({8, 0}));
+    const Stranger other = stranger(house.listener->port(), 65534, ints({8, 0}));
     house.until(1);
   }
   REQUIRE(house.warnings.size() == 1);
@@ -322,4 +323,4 @@ TEST_CASE("what is longer than any greeting is not waited for") {
   CHECK(house.told.back() == "rank 0 sent an abort with a message of 2000000000 bytes");
 }
 
-}  // namespace rank_door_test
+}  // namespace rank_listener_test
