@@ -23,9 +23,9 @@
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton.h"
 #include "launcher/core/report/report.h"
-#include "launcher/hosts/reach.h"
+#include "launcher/hosts/host_access.h"
 #include "launcher/io/stderr_writer.h"
-#include "launcher/plan/machines.h"
+#include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/pmi_choice.h"
 #include "launcher/session.h"
@@ -62,13 +62,13 @@ void warn(const std::vector<std::string>& lines) {
 
 // Warns if the hosts of a batch system's allocation are ignored. Hosts that the command line names
 // in any way are the user's choice, and there is no warning then.
-void warn_of_allocation(const Options& options, const Surroundings& around) {
+void warn_of_allocation(const Options& options, const LaunchContext& context) {
   const bool names_hosts =
       options.hosts || options.hostfile || options.sim_nodes || !options.rank_places.empty() ||
       std::ranges::any_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
   if (names_hosts) return;
   const auto read = [](const std::string& path) { return read_small_file(path.c_str()); };
-  if (const auto ignored = ignored_allocation(around.environment, around.host_name, read))
+  if (const auto ignored = ignored_allocation(context.environment, context.host_name, read))
     warn({cat("warning: ", *ignored)});
 }
 
@@ -148,8 +148,8 @@ std::string new_job_id() {
   return id;
 }
 
-Result<Surroundings> surroundings(const Options& options) {
-  Surroundings out;
+Result<LaunchContext> launch_context(const Options& options) {
+  LaunchContext out;
   out.job_id = new_job_id();
   utsname names{};
   ::uname(&names);
@@ -267,9 +267,9 @@ Result<void> use_own_topology(const Options& options, Plan& plan) {
 
 // Starts no process and asks no other machine, so the bindings are known for this machine only. If
 // a node would refuse to start its ranks, that error is the result.
-int run_dry(const Options& options, const Surroundings& around, Plan plan) {
+int run_dry(const Options& options, const LaunchContext& context, Plan plan) {
   if (!needs_topologies(plan, options)) return answer(plan_text(options, plan));
-  if (!has_ranks_here_only(plan, around)) {
+  if (!has_ranks_here_only(plan, context)) {
     const bool binds = plan.job.placement.bind_to != BindTo::none || !plan.job.chosen_cores.empty();
     return answer(plan_text(options, plan,
                             binds
@@ -290,7 +290,7 @@ int run_dry(const Options& options, const Surroundings& around, Plan plan) {
 
 struct Prepared {
   Plan plan;
-  Reach reach;
+  HostAccess reach;
 };
 
 // Returns the program name of the process that called for a launcher, for error messages.
@@ -305,18 +305,18 @@ std::string name_of_caller(const SingletonCall& call) {
 
 // Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
 // them, the plan is made again without them. The new plan may bring in other hosts.
-Result<Prepared> reach_hosts(const Options& options, Surroundings& around, Plan plan) {
+Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan) {
   for (;;) {
     auto reach = find_reach(options, plan);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
-    around.missing.insert(around.missing.end(), reach->missing.begin(), reach->missing.end());
+    context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());
     if (plan.once_per_host && reach->missing.size() == plan.hosts.size()) {
       plan.hosts.clear();  // no host is left: a normal result
-      plan.missing = around.missing;
+      plan.missing = context.missing;
       return Prepared{std::move(plan), {}};
     }
-    auto again = make_plan(options, around);
+    auto again = make_plan(options, context);
     if (!again) return fail(again.error());
     plan = std::move(*again);
   }
@@ -347,17 +347,17 @@ int run_command(int argc, char** argv) {
   if (auto read = read_rankfile(*options); !read) return complain(read.error());
   warn(options->warnings);
 
-  auto around = surroundings(*options);
-  if (!around) return complain(around.error());
-  warn_of_allocation(*options, *around);
-  warn(warn_of_pmi(*options, *around));
-  auto chosen = choose_pmi(*options, *around);
+  auto context = launch_context(*options);
+  if (!context) return complain(context.error());
+  warn_of_allocation(*options, *context);
+  warn(warn_of_pmi(*options, *context));
+  auto chosen = choose_pmi(*options, *context);
   if (!chosen) return complain(chosen.error());
-  around->pmi_choice = std::move(*chosen);
-  auto plan = make_plan(*options, *around);
+  context->pmi_choice = std::move(*chosen);
+  auto plan = make_plan(*options, *context);
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};
-  if (options->dry_run) return run_dry(*options, *around, std::move(*plan));
+  if (options->dry_run) return run_dry(*options, *context, std::move(*plan));
   if (options->show_map) {
     // Without this, the first map would be a guess, although this machine's processors are known.
     if (plan->counts_room && !plan->remote) {
@@ -370,7 +370,7 @@ int run_command(int argc, char** argv) {
   keep_secrets();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
-  auto prepared = reach_hosts(*options, *around, std::move(*plan));
+  auto prepared = reach_hosts(*options, *context, std::move(*plan));
   if (!prepared) return complain(prepared.error());
   StderrWriter person(options->grace + kReaderSlack);
   if (prepared->plan.hosts.empty()) {

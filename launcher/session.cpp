@@ -20,8 +20,8 @@
 #include "launcher/io/raw_terminal.h"
 #include "launcher/io/stdin_reader.h"
 #include "launcher/io/watched.h"
-#include "launcher/plan/beginning.h"
-#include "launcher/plan/machines.h"
+#include "launcher/plan/begin_event.h"
+#include "launcher/plan/host_topologies.h"
 #include "launcher/report/stats.h"
 #include "launcher/report/verdict.h"
 #include "launcher/spawn/spawning.h"
@@ -49,10 +49,11 @@ std::int64_t phase_moment() {
 
 class Session {
  public:
-  Session(const Options& options, Plan plan, Reach reach, StderrWriter& log, std::int64_t began_ns)
+  Session(const Options& options, Plan plan, HostAccess reach, StderrWriter& log,
+          std::int64_t began_ns)
       : options_(options),
         plan_(std::move(plan)),
-        reach_(std::move(reach)),
+        access_(std::move(reach)),
         person_(log),
         log_(options_, log),
         spawning_(plan_, failed_, options_, person_, log_, spawning_sides()) {
@@ -103,7 +104,7 @@ class Session {
 
   const Options& options_;
   Plan plan_;
-  Reach reach_;
+  HostAccess access_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
   RankAccounts accounts_;
@@ -147,8 +148,8 @@ Result<SessionResult> Session::run(const std::string& agent) {
   nla::ShellOptions shell;
   shell.role = nla::Role::root;
   shell.agent = agent_ = agent;
-  shell.spawn = std::move(reach_.spawn);
-  for (const std::string& note : reach_.notes)
+  shell.spawn = std::move(access_.spawn);
+  for (const std::string& note : access_.notes)
     log_.say(Subsystem::tree, note);
   shell.on_action = [this](const nla::Action& action) { on_action(action); };
   shell.record = options_.record.value_or("");
@@ -179,7 +180,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
-  spawning_.open(io, reach_.find_later);
+  spawning_.open(io, access_.find_later);
   wait_signal();
   start_timeout();
   begin();
@@ -216,7 +217,7 @@ Result<void> Session::prepare_output() {
 
 void Session::begin() {
   phases_.tree = phase_moment();
-  auto begin = beginning(options_, plan_, agent_, std::move(reach_.contacts), phases_.tree);
+  auto begin = make_begin_event(options_, plan_, agent_, std::move(access_.contacts), phases_.tree);
   if (!plan_.pmi_choice.why.empty()) {
     const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
     log_.say(Subsystem::pmi, cat("--pmi ",
@@ -544,7 +545,7 @@ SessionResult Session::finish() {
 
 }  // namespace
 
-Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
+Result<SessionResult> run_session(const Options& options, Plan plan, HostAccess reach,
                                   const std::string& agent, StderrWriter& log,
                                   std::int64_t began_ns) {
   try {

@@ -19,23 +19,23 @@ std::string padded(std::uint32_t number, std::uint32_t count) {
   return std::string(width - std::min(width, digits.size()), '0') + digits;
 }
 
-bool is_here(const std::string& name, const Surroundings& around) {
-  return name == "localhost" || name.starts_with("127.") || name == around.host_name ||
-         around.host_name.starts_with(name + ".");
+bool is_here(const std::string& name, const LaunchContext& context) {
+  return name == "localhost" || name.starts_with("127.") || name == context.host_name ||
+         context.host_name.starts_with(name + ".");
 }
 
 // Returns the hosts that are named for the whole job, or an empty list if no hosts are named.
-Result<std::vector<HostEntry>> named_hosts(const Options& options, const Surroundings& around) {
+Result<std::vector<HostEntry>> named_hosts(const Options& options, const LaunchContext& context) {
   if (options.hosts) return parse_hosts(*options.hosts);
   if (options.hostfile) {
-    return parse_hostfile(around.hostfile_text.value_or(""), *options.hostfile);
+    return parse_hostfile(context.hostfile_text.value_or(""), *options.hostfile);
   }
   if (options.rank_places.empty() || options.sim_nodes) return std::vector<HostEntry>();
   return hosts_of(options.rank_places);
 }
 
-bool is_variable(std::string_view name, const Surroundings& around) {
-  return std::ranges::any_of(around.environment, [&](std::string_view variable) {
+bool is_variable(std::string_view name, const LaunchContext& context) {
+  return std::ranges::any_of(context.environment, [&](std::string_view variable) {
     return variable.size() > name.size() && variable.starts_with(name) &&
            variable[name.size()] == '=';
   });
@@ -44,10 +44,10 @@ bool is_variable(std::string_view name, const Surroundings& around) {
 // mpirun's -x NAME passes on a variable; here -x excludes a host. A name that is a variable and no
 // host of the job is an error.
 Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry>& hosts,
-                            const Surroundings& around) {
+                            const LaunchContext& context) {
   for (const std::string& name : split_list(spec, ',')) {
     if (std::ranges::find(hosts, name, &HostEntry::name) != hosts.end()) continue;
-    if (!is_variable(name, around)) continue;
+    if (!is_variable(name, context)) continue;
     return fail(Error{ErrorKind::usage, "option --exclude", "",
                       cat("'", name, "' is a variable, and no host of the job"),
                       "ranks inherit all variables: leave it out"});
@@ -62,8 +62,8 @@ bool names_no_hosts(const Options& options) {
          std::ranges::none_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
 }
 
-Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around) {
-  auto named = named_hosts(options, around);
+Result<std::vector<HostEntry>> find_hosts(const Options& options, const LaunchContext& context) {
+  auto named = named_hosts(options, context);
   if (!named) return named;
   std::vector<HostEntry> hosts = std::move(*named);
   for (const App& app : options.apps) {
@@ -85,9 +85,9 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
       hosts.push_back({cat("sim", padded(i, *options.sim_nodes)), std::nullopt});
     }
   }
-  if (hosts.empty()) hosts.push_back({around.host_name, std::nullopt});
+  if (hosts.empty()) hosts.push_back({context.host_name, std::nullopt});
   if (options.exclude) {
-    if (auto fits = check_excluded(*options.exclude, hosts, around); !fits)
+    if (auto fits = check_excluded(*options.exclude, hosts, context); !fits)
       return fail(fits.error());
     auto left = exclude_hosts(std::move(hosts), *options.exclude);
     if (!left) return left;
@@ -97,32 +97,32 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
     return fail(Error{ErrorKind::usage, "choose the nodes", "", "the host list is empty",
                       "name at least one host with --hosts or --hostfile"});
   }
-  if (around.missing.empty()) return hosts;
+  if (context.missing.empty()) return hosts;
   std::set<std::string_view> missing;
-  for (const MissingHost& host : around.missing)
+  for (const MissingHost& host : context.missing)
     missing.insert(host.host);
   std::erase_if(hosts, [&](const HostEntry& host) { return missing.contains(host.name); });
   if (hosts.empty()) {
-    const MissingHost& first = around.missing.front();
+    const MissingHost& first = context.missing.front();
     return fail(Error{ErrorKind::unreachable, cat("reach any host (", first.phase, ")"), first.host,
                       first.why, ""});
   }
   return hosts;
 }
 
-bool is_remote(const Options& options, const Plan& plan, const Surroundings& around) {
+bool is_remote(const Options& options, const Plan& plan, const LaunchContext& context) {
   if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
-  const auto here = [&](const std::string& name) { return is_here(name, around); };
+  const auto here = [&](const std::string& name) { return is_here(name, context); };
   return !std::ranges::all_of(plan.hosts, here) ||
          !std::ranges::all_of(plan.later, here,
                               [](const LaterHost& host) { return host.node.name; });
 }
 
-bool has_ranks_here_only(const Plan& plan, const Surroundings& around) {
+bool has_ranks_here_only(const Plan& plan, const LaunchContext& context) {
   if (!plan.remote) return true;
   if (plan.counts_room) return false;  // any of its hosts may get ranks
   for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
-    if (!is_here(plan.hosts[node], around) && !plan.job.map.ranks_of(node).empty()) return false;
+    if (!is_here(plan.hosts[node], context) && !plan.job.map.ranks_of(node).empty()) return false;
   }
   return true;
 }
@@ -135,8 +135,8 @@ bool is_once_per_host(const Options& options, const std::vector<HostEntry>& host
                       [](const HostEntry& host) { return host.slots.has_value(); });
 }
 
-bool runs_once_per_host(const Options& options, const Surroundings& around) {
-  const auto hosts = find_hosts(options, around);
+bool runs_once_per_host(const Options& options, const LaunchContext& context) {
+  const auto hosts = find_hosts(options, context);
   return hosts && is_once_per_host(options, *hosts);
 }
 

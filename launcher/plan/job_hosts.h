@@ -32,7 +32,7 @@ struct PmiChoice {
   bool guessed = false;
 };
 
-struct Surroundings {
+struct LaunchContext {
   std::string job_id;
   std::string host_name;                     // name of this machine
   std::string directory;                     // working directory of scela-run
@@ -66,21 +66,21 @@ bool names_no_hosts(const Options& options);
 
 // Returns the hosts of the job in host-list order, without the missing ones. Returns an error (kind
 // unreachable) if all hosts are missing.
-Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around);
+Result<std::vector<HostEntry>> find_hosts(const Options& options, const LaunchContext& context);
 
 // Returns true if some host, in the tree or in Plan::later, is not this machine and is not
 // simulated.
-bool is_remote(const Options& options, const Plan& plan, const Surroundings& around);
+bool is_remote(const Options& options, const Plan& plan, const LaunchContext& context);
 
 // Returns true if all nodes that have ranks are this machine, or are simulated on it.
-bool has_ranks_here_only(const Plan& plan, const Surroundings& around);
+bool has_ranks_here_only(const Plan& plan, const LaunchContext& context);
 
 // Returns true if hosts are named but no number of ranks, slots or placement: the program runs once
 // on each host, as under pdsh and clush.
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts);
 // Finds the hosts and returns is_once_per_host() of them. Returns false if the hosts cannot be
 // found; make_plan() then reports the error.
-bool runs_once_per_host(const Options& options, const Surroundings& around);
+bool runs_once_per_host(const Options& options, const LaunchContext& context);
 
 std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts);
 

@@ -6,7 +6,7 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "launcher/core/options/universe.h"
-#include "launcher/plan/machines.h"
+#include "launcher/plan/host_topologies.h"
 
 namespace scela {
 
@@ -144,14 +144,14 @@ Result<CachePolicy> chosen_cache(const Options& options, bool once_per_host) {
 }
 
 // Makes the whole job except the placement of its ranks, which place() sets.
-nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan,
+nla::Job make_job(const Options& options, const LaunchContext& context, const Plan& plan,
                   CachePolicy policy) {
   nla::Job job;
-  job.id = around.job_id;
+  job.id = context.job_id;
   const bool own_environment = plan.once_per_host && plan.remote;
   const EnvPass by_default{own_environment ? EnvPass::Kind::none : EnvPass::Kind::all, {}};
-  job.env = inherited(options.env_pass.value_or(by_default), around.environment, plan.remote);
-  job.wdir = around.directory;
+  job.env = inherited(options.env_pass.value_or(by_default), context.environment, plan.remote);
+  job.wdir = context.directory;
   job.on_failure = on_failure(options, plan.once_per_host);
   job.placement = placement_of(options.placement, options.oversubscribe);
   for (Rank rank = 0; rank < options.rank_places.size(); ++rank) {
@@ -171,15 +171,15 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     job.label = plan.once_per_host ? nla::Label::host : nla::Label::rank;
   }
   job.timestamps = options.timestamp;
-  job.ahead_s = around.ahead_s;
+  job.ahead_s = context.ahead_s;
   if (options.host_timeout) {
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
   if (options.pty) {
     // Input that does not come from a terminal is not echoed.
-    job.modes = around.modes.value_or(TerminalModes{false, true, {}});
-    job.window = around.window.value_or(WindowSize{});
-    pass_on("TERM", around.environment, job.env);
+    job.modes = context.modes.value_or(TerminalModes{false, true, {}});
+    job.window = context.window.value_or(WindowSize{});
+    pass_on("TERM", context.environment, job.env);
   }
   for (const App& from : options.apps) {
     nla::App app;
@@ -190,7 +190,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     app.wdir = from.wdir.value_or("");
     if (!app.wdir.empty() && app.wdir.front() != '/') {
       // A relative directory is meant from scela-run's directory, not from the agent's.
-      app.wdir = around.directory + "/" + app.wdir;
+      app.wdir = context.directory + "/" + app.wdir;
     }
     app.path = from.path.value_or("");
     job.apps.push_back(std::move(app));
@@ -240,10 +240,10 @@ bool counts_room(const Options& options, const std::vector<HostEntry>& hosts) {
 
 }  // namespace
 
-Result<Plan> make_plan(const Options& options, const Surroundings& around) {
-  auto hosts = find_hosts(options, around);
+Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
+  auto hosts = find_hosts(options, context);
   if (!hosts) return fail(hosts.error());
-  auto spares = take_spares(*hosts, options, around.missing.size());
+  auto spares = take_spares(*hosts, options, context.missing.size());
   if (!spares) return fail(spares.error());
   Plan plan;
   plan.counts_room = counts_room(options, *hosts);
@@ -271,7 +271,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
   for (const App& app : options.apps)
     plan.commands.push_back(app.argv);
-  plan.remote = is_remote(options, plan, around);
+  plan.remote = is_remote(options, plan, context);
   plan.once_per_host = is_once_per_host(options, *hosts);
   plan.node_shares = plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
   plan.pty = options.pty;
@@ -282,8 +282,8 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   }
   const auto cache = chosen_cache(options, plan.once_per_host);
   if (!cache) return fail(cache.error());
-  plan.missing = around.missing;
-  plan.pmi_choice = around.pmi_choice;
+  plan.missing = context.missing;
+  plan.pmi_choice = context.pmi_choice;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
   std::uint32_t most = max_ranks_on_a_node(mapping->map, nodes);
@@ -297,14 +297,14 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
     if (!degree) return fail(degree.error());
     plan.degree = *degree;
   }
-  plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
-  plan.job = make_job(options, around, plan, *cache);
+  plan.stdin_to = stdin_target(options, plan.once_per_host, context.terminal_input);
+  plan.job = make_job(options, context, plan, *cache);
   plan.job.universe = universe_size(options, slots);
   // One rank on its own machine may well be there to spawn others. As under mpirun, the universe
   // then has room for as many ranks as there are processors.
   if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options) &&
       std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); })) {
-    plan.job.universe = static_cast<std::int32_t>(around.processors);
+    plan.job.universe = static_cast<std::int32_t>(context.processors);
   }
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
     return fail(placed.error());

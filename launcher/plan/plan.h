@@ -2,7 +2,7 @@
 // chooses the hosts.
 //
 // The command, the session, and the parts that reach or add hosts use it. All functions compute
-// values from values: the surroundings (environment, directory, host name, text of the host file)
+// values from values: the launch context (environment, directory, host name, text of the host file)
 // are parameters, so every rule is testable without them. They may be called from any thread.
 // Errors are the user's (kind usage, unless stated otherwise) and say what to change.
 #pragma once
@@ -57,7 +57,7 @@ struct Plan {
 };
 
 // Makes the plan of a job. Errors have the kind usage, or unreachable if hosts are missing.
-Result<Plan> make_plan(const Options& options, const Surroundings& around);
+Result<Plan> make_plan(const Options& options, const LaunchContext& context);
 
 // Maps the ranks onto the nodes that are not in `failed`; the nodes keep their numbers. Returns an
 // error if these nodes do not hold the ranks, or if all hosts of a program are in `failed`. The

@@ -12,9 +12,9 @@ namespace scela {
 
 namespace {
 
-std::string_view value_of(const Surroundings& around, std::string_view name,
+std::string_view value_of(const LaunchContext& context, std::string_view name,
                           std::string_view otherwise) {
-  for (const std::string& variable : around.environment) {
+  for (const std::string& variable : context.environment) {
     const std::string_view text = variable;
     if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
       return text.substr(name.size() + 1);
@@ -23,8 +23,8 @@ std::string_view value_of(const Surroundings& around, std::string_view name,
   return otherwise;
 }
 
-std::string_view path_of(const Surroundings& around) {
-  return value_of(around, "PATH", kUsualPath);
+std::string_view path_of(const LaunchContext& context) {
+  return value_of(context, "PATH", kUsualPath);
 }
 
 // The PMI that a program needs.
@@ -38,7 +38,7 @@ struct Finding {
 
 // Returns std::nullopt if the file is no program, or a script. If `wanted` is set, only libraries
 // with this need count.
-std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& around,
+std::optional<PmiGuess> guess_for(const std::string& file, const LaunchContext& context,
                                   std::optional<PmiNeed> wanted = {}) {
   PmiGuess guess;
   const auto see = [&](const std::string& name) {
@@ -47,7 +47,7 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
     guess = std::move(one);
     return false;
   };
-  if (!for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), see)) return std::nullopt;
+  if (!for_each_library(file, value_of(context, "LD_LIBRARY_PATH", ""), see)) return std::nullopt;
   return guess;
 }
 
@@ -56,32 +56,32 @@ constexpr std::size_t kMaxWords = 32;
 
 // Finds the need of a program. If it shows none, the program that it is given to run counts (under
 // env, gdb or numactl). Scripts are not examined.
-Finding find_need(const App& app, const Surroundings& around, bool once_per_host) {
+Finding find_need(const App& app, const LaunchContext& context, bool once_per_host) {
   if (app.argv.empty()) return {};
-  std::string directory = app.wdir.value_or(around.directory);
-  if (!directory.starts_with('/')) directory = cat(around.directory, "/", directory);
+  std::string directory = app.wdir.value_or(context.directory);
+  if (!directory.starts_with('/')) directory = cat(context.directory, "/", directory);
   const std::string search =
-      app.path ? cat(*app.path, ":", path_of(around)) : std::string(path_of(around));
+      app.path ? cat(*app.path, ":", path_of(context)) : std::string(path_of(context));
   const std::string& program = app.argv.front();
   auto found = find_program(program, search, directory);
   // The working directory is searched last, as when ranks are started.
   if (!found && !once_per_host) found = find_program(program, ".", directory);
   if (!found) return {};
   if (!found->starts_with('/')) found = cat(directory, "/", *found);
-  const auto guess = guess_for(*found, around);
+  const auto guess = guess_for(*found, context);
   if (!guess) return {};
   if (guess->need != PmiNeed::unknown)
     return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
   // If a command runs once on each host, files are often its subject: ls -l /opt/bin/solver.
   if (once_per_host) return {};
-  if (stays_as_it_is(*found, value_of(around, "LD_LIBRARY_PATH", "")))
+  if (stays_as_it_is(*found, value_of(context, "LD_LIBRARY_PATH", "")))
     return {PmiNeed::unknown, "", "", true};
   for (std::size_t i = 1; i < std::min(app.argv.size(), kMaxWords); ++i) {
     const std::string& word = app.argv[i];
     if (word.starts_with('-')) continue;
     auto file = find_program(word, search, directory);
     if (!file) continue;
-    const auto inner = guess_for(*file, around);
+    const auto inner = guess_for(*file, context);
     if (!inner || inner->need == PmiNeed::unknown) continue;
     return {inner->need, cat("'", program, "' runs '", word, "', which needs ", inner->by),
             std::move(*file)};
@@ -106,7 +106,7 @@ Choice for_unknown(const Options& options, bool once_per_host, bool all_stay) {
 
 }  // namespace
 
-std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings& around) {
+std::vector<std::string> warn_of_pmi(const Options& options, const LaunchContext& context) {
   PmiNeed stated = PmiNeed::pmi;
   std::string_view word = "fd";
   if (options.pmi == PmiKind::pmix) {
@@ -117,13 +117,13 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   } else if (options.pmi != PmiKind::fd) {
     return {};
   }
-  const bool once_per_host = runs_once_per_host(options, around);
+  const bool once_per_host = runs_once_per_host(options, context);
   std::vector<std::string> out;
   for (const App& app : options.apps) {
-    const Finding found = find_need(app, around, once_per_host);
+    const Finding found = find_need(app, context, once_per_host);
     if (found.need == PmiNeed::unknown || found.need == stated) continue;
     // Some programs are built for both.
-    const auto other = guess_for(found.file, around, stated);
+    const auto other = guess_for(found.file, context, stated);
     if (other && other->need == stated) continue;
     std::string text =
         cat(found.why, found.need == PmiNeed::pmix ? " (PMIx)" : " (PMI)", ", and --pmi ", word,
@@ -133,14 +133,14 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   return out;
 }
 
-Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
+Result<PmiChoice> choose_pmi(Options& options, const LaunchContext& context) {
   if (options.pmi != PmiKind::automatic) return PmiChoice();
-  const bool once_per_host = runs_once_per_host(options, around);
+  const bool once_per_host = runs_once_per_host(options, context);
   std::optional<Choice> chosen;
   bool all_stay = true;
   for (const App& app : options.apps) {
     if (app.argv.empty()) return PmiChoice();
-    Finding found = find_need(app, around, once_per_host);
+    Finding found = find_need(app, context, once_per_host);
     all_stay = all_stay && found.stays;
     if (found.need == PmiNeed::unknown) continue;
     if (!chosen) {

@@ -20,10 +20,10 @@ namespace scela {
 // Stores the choice in `options.pmi`. In the result, `why` is text for the user, and it is empty if
 // there was no choice to make. Returns an error (kind usage) if the programs of the job need
 // different PMIs.
-Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around);
+Result<PmiChoice> choose_pmi(Options& options, const LaunchContext& context);
 
 // Returns warnings about programs that do not find what they need under the stated --pmi. Such a
 // job goes on: MPI libraries then have each rank run alone.
-std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings& around);
+std::vector<std::string> warn_of_pmi(const Options& options, const LaunchContext& context);
 
 }  // namespace scela

@@ -1,5 +1,5 @@
-// Plans a PMI spawn: decides which nodes start how many of the ranks that a rank asks for. Growth
-// and Spawning use it.
+// Plans a PMI spawn: decides which nodes start how many of the ranks that a rank asks for.
+// HostExpansion and Spawning use it.
 //
 // All functions compute values from values and may be called from any thread. Ranks go to free
 // slots first, and then to the hosts with the fewest ranks per slot. They run on hosts of the job,

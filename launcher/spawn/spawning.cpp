@@ -26,23 +26,24 @@ Spawning::Spawning(Plan& plan, const RankSet& failed, const Options& options, St
       person_(person),
       log_(log),
       sides_(std::move(sides)),
-      growth_(plan, failed, options.max_conn, growth_hooks()) {}
+      expansion_(plan, failed, options.max_conn, growth_hooks()) {}
 
 void Spawning::open(boost::asio::io_context& io, HostFinder::Find find) {
   find_ = find;
   finder_ = std::make_unique<HostFinder>(
-      io, std::move(find), [this](const std::vector<FoundHost>& hosts) { growth_.found(hosts); });
+      io, std::move(find),
+      [this](const std::vector<FoundHost>& hosts) { expansion_.found(hosts); });
 }
 
 void Spawning::close() {
   finder_->close();
 }
 
-Growth::Hooks Spawning::growth_hooks() {
-  Growth::Hooks hooks;
+HostExpansion::Hooks Spawning::growth_hooks() {
+  HostExpansion::Hooks hooks;
   hooks.find = [this](const std::vector<std::string>& hosts) {
     if (plan_.remote) return finder_->find(hosts);
-    growth_.found(find_(hosts));  // local hosts need no lookup
+    expansion_.found(find_(hosts));  // local hosts need no lookup
   };
   hooks.start = [this](const std::vector<std::string>& contacts) {
     log_.say(Subsystem::tree, cat("starting ", counted(contacts.size(), "agent"),
@@ -56,7 +57,7 @@ Growth::Hooks Spawning::growth_hooks() {
 }
 
 void Spawning::on(const nla::action::Spawn& asked) {
-  if (!options_.no_spawn) return growth_.ask(asked);
+  if (!options_.no_spawn) return expansion_.ask(asked);
   planned(asked,
           fail(Error{ErrorKind::usage, "spawning is switched off (--no-spawn)", "", "", ""}));
 }

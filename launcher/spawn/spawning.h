@@ -1,6 +1,6 @@
-// Handles spawns at the root: plans them, has agents started on hosts that have none (growth.h),
-// and tells the user about spawns that failed. It is a part of the session and runs in its thread.
-// It does not handle output, signals or the end of the job.
+// Handles spawns at the root: plans them, has agents started on hosts that have none
+// (host_expansion.h), and tells the user about spawns that failed. It is a part of the session and
+// runs in its thread. It does not handle output, signals or the end of the job.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 #include "launcher/io/log.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/plan.h"
-#include "launcher/spawn/growth.h"
+#include "launcher/spawn/host_expansion.h"
 #include "nla/core/tree/actions.h"
 
 namespace boost::asio {
@@ -33,22 +33,22 @@ class Spawning {
   Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
            Log& log, Sides sides);
 
-  // Must be called before any other function. `find` is Reach::find_later.
+  // Must be called before any other function. `find` is HostAccess::find_later.
   void open(boost::asio::io_context& io, HostFinder::Find find);
   void close();
 
   void on(const nla::action::Spawn& asked);
-  void on(const nla::action::HostsAdded& added) { growth_.added(added.nodes); }
+  void on(const nla::action::HostsAdded& added) { expansion_.added(added.nodes); }
   void on(const nla::action::WorldLaunched& launched);
   // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
   // then.
-  bool failed(const nla::msg::NodeFailed& failure) { return growth_.failed(failure); }
+  bool failed(const nla::msg::NodeFailed& failure) { return expansion_.failed(failure); }
 
   // Returns the ranks of worlds that could not be started. They do not count as failed ranks.
   const RankSet& unspawned() const { return unspawned_; }
 
  private:
-  Growth::Hooks growth_hooks();
+  HostExpansion::Hooks growth_hooks();
   void planned(const nla::action::Spawn& spawn, Result<nla::World> world);
   void tell_failed(Rank asker, const std::string& why);
 
@@ -59,7 +59,7 @@ class Spawning {
   const Sides sides_;
   RankSet unspawned_;
   std::uint32_t told_ = 0;  // failures already told to the user
-  Growth growth_;
+  HostExpansion expansion_;
   HostFinder::Find find_;
   std::unique_ptr<HostFinder> finder_;
 };

@@ -10,7 +10,7 @@
 // Then the descriptors of the stream are passed to the orphan, which uses them as its link from
 // then on.
 //
-// The attached process stays for as long as the orphan's guardian, and is given the guardian's
+// The attached process stays for as long as the orphan's guardian, and is given the
 // guardian's socket to watch. Its end is the promise that nothing is left on the node. The key
 // reaches it as the first frame of the stream (LinkFrame::introduce); it is never an argument, in
 // the environment or in a file.

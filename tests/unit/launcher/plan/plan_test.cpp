@@ -8,8 +8,8 @@ using namespace scela;
 
 namespace {
 
-Surroundings around() {
-  Surroundings out;
+LaunchContext context() {
+  LaunchContext out;
   out.job_id = "j1";
   out.host_name = "here";
   out.directory = "/data";
@@ -26,7 +26,7 @@ Options options(std::vector<std::string> words) {
 }
 
 Plan plan(std::vector<std::string> words) {
-  auto made = make_plan(options(std::move(words)), around());
+  auto made = make_plan(options(std::move(words)), context());
   if (!made) FAIL(made.error().text());
   return *made;
 }
@@ -69,7 +69,7 @@ TEST_CASE("the universe has the slots of all hosts, or what the option says") {
   CHECK(universe({"-n", "1", "-w", "a:4", "-usize", "INFINITE"}) == -1);
   CHECK(universe({"-n", "1", "-w", "a:4", "--usize", "system"}) == 4);
   // One rank on this machine has its processors, unless the command line says something of slots.
-  Surroundings here = around();
+  LaunchContext here = context();
   here.processors = 6;
   const auto alone = [&](std::vector<std::string> words) {
     words.emplace_back("./p");
@@ -84,7 +84,7 @@ TEST_CASE("the universe has the slots of all hosts, or what the option says") {
   CHECK(alone({"-n", "2"}) == 1);  // ranks are told their own number at least
   // Hosts that are lost before the ranks start take their slots along.
   const Options wanted = options({"-n", "2", "-w", "a:1,b:3,c:5,d:7", "--min-nodes", "1", "./p"});
-  Plan made = *make_plan(wanted, around());
+  Plan made = *make_plan(wanted, context());
   CHECK(made.job.universe == 16);
   REQUIRE(map_again(made, wanted, RankSet::single(0)));
   CHECK(made.job.universe == 15);
@@ -134,7 +134,7 @@ TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are s
 }
 
 TEST_CASE("what belongs to this login does not reach ranks elsewhere") {
-  Surroundings there = around();
+  LaunchContext there = context();
   there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin"};
   const auto remote = make_plan(options({"-w", "node1", "-n", "1", "./p"}), there);
   REQUIRE(remote);
@@ -173,7 +173,7 @@ TEST_CASE("spare hosts have no ranks until they replace a dead one") {
 }
 
 TEST_CASE("hosts that are missing from the start use up spares") {
-  Surroundings there = around();
+  LaunchContext there = context();
   there.missing = {{"node6", "resolve", "no such name"}};
   const auto words = options({"-w", "node[1-5]", "--spares", "2", "--ppn", "1", "./p"});
   const auto made = make_plan(words, there);
@@ -191,7 +191,7 @@ TEST_CASE("more spares than hosts, or spares for a command on every host, are re
   for (const auto& words :
        {std::vector<std::string>{"-w", "a,b", "--spares", "2", "-n", "1", "./p"},
         std::vector<std::string>{"-w", "a,b,c", "--spares", "1", "./p"}}) {
-    const auto made = make_plan(options(words), around());
+    const auto made = make_plan(options(words), context());
     REQUIRE_FALSE(made);
     CHECK(made.error().what.find("--spares") != std::string::npos);
   }
@@ -201,7 +201,7 @@ TEST_CASE("pairs are spread over agents only where the job ends with the first t
   for (const auto& words :
        {std::vector<std::string>{"-n", "2", "--cache", "dht", "--on-failure", "wait", "./p"},
         std::vector<std::string>{"-w", "a,b", "--cache", "dht", "./p"}}) {
-    const auto made = make_plan(options(words), around());
+    const auto made = make_plan(options(words), context());
     REQUIRE_FALSE(made);
     CHECK(made.error().kind == ErrorKind::usage);
     CHECK(made.error().text().find("--cache dht") != std::string::npos);
@@ -214,7 +214,7 @@ TEST_CASE("pairs are spread over agents only where the job ends with the first t
     if (where == "SCELA_CACHE") sources.environment = {{where, "dht"}};
     if (where == "conf") sources.config_text = "\n cache = dht\n";
     sources.config_name = "conf";
-    return make_plan(*parse_options(sources), around());
+    return make_plan(*parse_options(sources), context());
   };
   for (const char* where : {"SCELA_CACHE", "conf"}) {
     CHECK(with_default({"-w", "a,b", "./p"}, where)->job.cache_policy == cache::PolicyKind::hcmab);
@@ -244,7 +244,8 @@ TEST_CASE("the degree follows the thesis' rule and the option overrules it") {
   CHECK(plan({"--sim-nodes", "64", "--ppn", "1", "--max-depth", "1", "./p"}).degree == 64);
   CHECK(plan({"-n", "500", "./p"}).degree == 1);
   CHECK(plan({"--sim-nodes", "9", "--ppn", "200", "./p"}).degree == 9);
-  const auto too_many = make_plan(options({"--sim-nodes", "128", "--ppn", "200", "./p"}), around());
+  const auto too_many =
+      make_plan(options({"--sim-nodes", "128", "--ppn", "200", "./p"}), context());
   REQUIRE_FALSE(too_many);
   CHECK(too_many.error().hint.find("--max-conn") != std::string::npos);
 }
@@ -253,7 +254,7 @@ TEST_CASE("standard input can only go to a rank of the job") {
   CHECK(plan({"-n", "4", "--stdin", "3", "./p"}).job.stdin_ranks.text() == "3");
   CHECK(plan({"-n", "4", "--stdin", "all", "./p"}).job.stdin_ranks.text() == "0-3");
   CHECK(plan({"-n", "4", "--stdin", "none", "./p"}).job.stdin_ranks.empty());
-  CHECK_FALSE(make_plan(options({"-n", "4", "--stdin", "4", "./p"}), around()));
+  CHECK_FALSE(make_plan(options({"-n", "4", "--stdin", "4", "./p"}), context()));
 }
 
 TEST_CASE("the rank that reads standard input has the terminal") {
@@ -269,7 +270,7 @@ TEST_CASE("a command on one host may have a terminal, on several only where one 
   CHECK(one.once_per_host);
   CHECK(one.job.terminal_ranks == RankSet::single(0));
   CHECK(one.job.stdin_ranks == RankSet::single(0));
-  const auto several = make_plan(options({"--pty", "-w", "node[1-3]", "./p"}), around());
+  const auto several = make_plan(options({"--pty", "-w", "node[1-3]", "./p"}), context());
   REQUIRE_FALSE(several);
   CHECK(several.error().kind == ErrorKind::usage);
   CHECK(plan({"--pty", "--stdin", "1", "-w", "node[1-3]", "./p"}).job.terminal_ranks ==
@@ -277,7 +278,7 @@ TEST_CASE("a command on one host may have a terminal, on several only where one 
 }
 
 TEST_CASE("a terminal begins like the launcher's, or small and silent where it has none") {
-  Surroundings here = around();
+  LaunchContext here = context();
   here.environment.push_back("TERM=vt100");
   const Options wanted = options({"--pty", "-w", "node1", "./p"});
   const Plan without = *make_plan(wanted, here);
@@ -325,7 +326,7 @@ TEST_CASE("what speaks of ranks, slots or programs is a job of ranks") {
 }
 
 TEST_CASE("a terminal is nobody's input where a command runs once on each host") {
-  Surroundings there = around();
+  LaunchContext there = context();
   there.terminal_input = true;
   CHECK(make_plan(options({"-w", "a,b", "p"}), there)->job.stdin_ranks.empty());
   CHECK(make_plan(options({"-w", "a,b", "--stdin", "all", "p"}), there)->job.stdin_ranks.text() ==
@@ -346,7 +347,7 @@ TEST_CASE("simulated hosts keep the launcher's environment") {
 }
 
 TEST_CASE("hosts that cannot be reached are left out of the plan and remembered") {
-  Surroundings there = around();
+  LaunchContext there = context();
   there.missing = {{"b", "resolve", "unknown"}};
   const auto made = make_plan(options({"-w", "a,b,c", "p"}), there);
   REQUIRE(made);
@@ -361,10 +362,10 @@ TEST_CASE("hosts that cannot be reached are left out of the plan and remembered"
 
 TEST_CASE("fewer hosts than --min-nodes asks for are the user's mistake or the hosts'") {
   const auto mistake =
-      make_plan(options({"-w", "a,b", "--min-nodes", "3", "-n", "2", "p"}), around());
+      make_plan(options({"-w", "a,b", "--min-nodes", "3", "-n", "2", "p"}), context());
   REQUIRE_FALSE(mistake);
   CHECK(mistake.error().kind == ErrorKind::usage);
-  Surroundings there = around();
+  LaunchContext there = context();
   there.missing = {{"b", "resolve", "unknown"}};
   const auto gone = make_plan(options({"-w", "a,b", "--min-nodes", "2", "-n", "2", "p"}), there);
   REQUIRE_FALSE(gone);
@@ -374,7 +375,7 @@ TEST_CASE("fewer hosts than --min-nodes asks for are the user's mistake or the h
 
 TEST_CASE("ranks are mapped again onto the nodes that have an agent") {
   const Options wanted = options({"-w", "a,b,c,d", "-n", "6", "--min-nodes", "2", "p"});
-  auto made = make_plan(wanted, around());
+  auto made = make_plan(wanted, context());
   REQUIRE(made);
   CHECK(made->min_nodes == 2);
   REQUIRE(map_again(*made, wanted, RankSet::single(1)));
@@ -388,7 +389,7 @@ TEST_CASE("ranks are mapped again onto the nodes that have an agent") {
 
 TEST_CASE("without a number of ranks there are fewer when nodes are missing") {
   const Options wanted = options({"-w", "a:2,b:2,c:2", "--min-nodes", "1", "--stdin", "all", "p"});
-  auto made = make_plan(wanted, around());
+  auto made = make_plan(wanted, context());
   REQUIRE(made);
   REQUIRE(map_again(*made, wanted, RankSet::run(0, 2)));
   CHECK(made->job.map.size() == 2);
@@ -398,7 +399,7 @@ TEST_CASE("without a number of ranks there are fewer when nodes are missing") {
 
 TEST_CASE("nodes that are left but do not hold the ranks are an error about the others") {
   const Options wanted = options({"-w", "a:2,b:2", "-n", "4", "--min-nodes", "1", "p"});
-  auto made = make_plan(wanted, around());
+  auto made = make_plan(wanted, context());
   REQUIRE(made);
   const auto mapped = map_again(*made, wanted, RankSet::single(0));
   REQUIRE_FALSE(mapped);
@@ -409,7 +410,7 @@ TEST_CASE("nodes that are left but do not hold the ranks are an error about the 
 TEST_CASE("a program whose own hosts are all missing cannot be placed") {
   const Options wanted =
       options({"-w", "a,b", "-n", "1", "--min-nodes", "1", "p", ":", "-w", "b", "-n", "1", "q"});
-  auto made = make_plan(wanted, around());
+  auto made = make_plan(wanted, context());
   REQUIRE(made);
   CHECK_FALSE(map_again(*made, wanted, RankSet::single(1)));
   REQUIRE(map_again(*made, wanted, RankSet::single(0)));
@@ -419,7 +420,7 @@ TEST_CASE("a program whose own hosts are all missing cannot be placed") {
 TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agents") {
   Options from = options({"--rankfile", "ranks", "./p"});
   from.rank_places = {{"b", CoreChoice{1, RankSet::single(2)}}, {"a", {}}};
-  const auto made = make_plan(from, around());
+  const auto made = make_plan(from, context());
   REQUIRE(made);
   CHECK(made->hosts == std::vector<std::string>{"b", "a"});
   CHECK(made->job.map.size() == 2);
@@ -429,7 +430,7 @@ TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agen
   Options fewer = options({"--rankfile", "ranks", "-n", "1", "./p"});
   fewer.rank_places = {{"b", CoreChoice{0, RankSet::single(2)}},
                        {"b", CoreChoice{0, RankSet::single(1)}}};
-  const auto one = make_plan(fewer, around());
+  const auto one = make_plan(fewer, context());
   REQUIRE(one);
   CHECK(one->job.chosen_cores.size() == 1);
 }

@@ -16,11 +16,11 @@ inline Plan plan(std::vector<std::string> words) {
   sources.words = std::move(words);
   auto options = parse_options(sources);
   REQUIRE(options);
-  Surroundings around;
-  around.job_id = "j1";
-  around.host_name = "here";
-  around.directory = "/data";
-  auto made = make_plan(*options, around);
+  LaunchContext context;
+  context.job_id = "j1";
+  context.host_name = "here";
+  context.directory = "/data";
+  auto made = make_plan(*options, context);
   if (!made) FAIL(made.error().text());
   return *made;
 }

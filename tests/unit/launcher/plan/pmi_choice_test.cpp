@@ -61,7 +61,7 @@ class Machine {
   }
 
   test::TemporaryHome home_;
-  Surroundings around_;
+  LaunchContext around_;
 };
 
 using Lines = std::vector<std::string>;

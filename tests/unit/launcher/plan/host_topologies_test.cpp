@@ -1,17 +1,17 @@
-#include "launcher/plan/machines.h"
+#include "launcher/plan/host_topologies.h"
 
 #include <catch2/catch.hpp>
 
 #include "tests/support/hwloc_topology.h"
 
-namespace machines_test {
+namespace host_topologies_test {
 
 using namespace scela;
 
 namespace {
 
-Surroundings around() {
-  Surroundings out;
+LaunchContext context() {
+  LaunchContext out;
   out.job_id = "j1";
   out.host_name = "here";
   out.directory = "/data";
@@ -34,7 +34,7 @@ const Topology& machine() {
 }
 
 std::string bound(const Options& asked, const nla::TopologyList& told) {
-  auto made = make_plan(asked, around());
+  auto made = make_plan(asked, context());
   REQUIRE(made);
   CHECK(needs_topologies(*made, asked));
   use_topologies(*made, told);
@@ -54,7 +54,7 @@ std::string cores(std::uint32_t count) {
 TEST_CASE(
     "hosts that count their processors get ranks once they have said how many they have room for") {
   const Options asked = options({"-w", "a,b:3,c,d", "--map-by", "core:pe=2", "./p"});
-  auto made = make_plan(asked, around());
+  auto made = make_plan(asked, context());
   REQUIRE(made);
   CHECK(made->counts_room);
   CHECK_FALSE(made->once_per_host);
@@ -71,7 +71,7 @@ TEST_CASE(
   CHECK(made->job.map.ranks_of(3).empty());
 
   const Options many = options({"-w", "a,b", "-n", "9", "--cpus-per-rank", "2", "./p"});
-  auto full = make_plan(many, around());
+  auto full = make_plan(many, context());
   REQUIRE(full);
   use_topologies(*full, {{cores(8), RankSet::run(0, 2)}});
   const auto refused = map_again(*full, many, {});
@@ -132,7 +132,7 @@ TEST_CASE("cores that a rankfile has chosen are shown, and who is not bound") {
 
 TEST_CASE("nodes without an agent are not said to bind anything") {
   const Options asked = options({"--show-map", "-w", "a,b,c", "--bind-to", "core", "true"});
-  auto made = make_plan(asked, around());
+  auto made = make_plan(asked, context());
   REQUIRE(made);
   CHECK(made->once_per_host);
   use_topologies(*made, {{cores(1), RankSet::parse("0,2").value()}});
@@ -144,13 +144,13 @@ TEST_CASE("nobody is asked for what nothing depends on") {
   for (const auto& words : {std::vector<std::string>{"--bind-to", "core", "./p"},
                             std::vector<std::string>{"--show-map", "./p"}}) {
     const Options asked = options(words);
-    CHECK_FALSE(needs_topologies(make_plan(asked, around()).value(), asked));
+    CHECK_FALSE(needs_topologies(make_plan(asked, context()).value(), asked));
   }
 }
 
 TEST_CASE("where no host has what a rank needs, the one that has most is named") {
   const Options asked = options({"-w", "a,b,c", "--cpus-per-rank", "12", "./p"});
-  auto made = make_plan(asked, around());
+  auto made = make_plan(asked, context());
   REQUIRE(made);
   use_topologies(
       *made, {{cores(2), RankSet::parse("0,2").value()}, {machine().bytes(), RankSet::single(1)}});
@@ -163,7 +163,7 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
   CHECK(without.error().why.find("the largest host (a) has 2") != std::string::npos);
   // Its largest socket, where a rank's cores are to lie in one.
   const Options by_socket = options({"-w", "a,b,c", "--map-by", "socket:pe=6", "./p"});
-  auto sockets = make_plan(by_socket, around());
+  auto sockets = make_plan(by_socket, context());
   REQUIRE(sockets);
   use_topologies(*sockets, {{machine().bytes(), RankSet::run(0, 3)}});
   const auto none = map_again(*sockets, by_socket, {});
@@ -174,7 +174,7 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
 
 TEST_CASE("what agents claim of machines that cannot be takes bounded memory, and no one's room") {
   const Options asked = options({"-w", "a,b", "--map-by", "core", "./p"});
-  auto made = make_plan(asked, around());
+  auto made = make_plan(asked, context());
   REQUIRE(made);
   // 65,536 processors in some 60 bytes, of 100 kinds.
   std::vector<Processor> all;
@@ -203,11 +203,11 @@ TEST_CASE("what agents claim of machines that cannot be takes bounded memory, an
     CHECK(made->slots[0] == 3u);
   }
   SECTION("nothing is kept where nothing depends on it") {
-    auto plain = make_plan(options({"-w", "a,b", "--bind-to", "none", "./p"}), around());
+    auto plain = make_plan(options({"-w", "a,b", "--bind-to", "none", "./p"}), context());
     REQUIRE(plain);
     use_topologies(*plain, told);
     CHECK(plain->machines.empty());
   }
 }
 
-}  // namespace machines_test
+}  // namespace host_topologies_test

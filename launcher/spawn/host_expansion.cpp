@@ -1,4 +1,4 @@
-#include "launcher/spawn/growth.h"
+#include "launcher/spawn/host_expansion.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace scela {
 
-std::set<std::string> Growth::hosts_of(const SpawnPlan& made) const {
+std::set<std::string> HostExpansion::hosts_of(const SpawnPlan& made) const {
   std::set<std::string> hosts;
   for (const std::size_t at : made.later)
     hosts.insert(plan_.later[at].node.name);
@@ -20,7 +20,7 @@ std::set<std::string> Growth::hosts_of(const SpawnPlan& made) const {
   return hosts;
 }
 
-void Growth::ask(const nla::action::Spawn& asked) {
+void HostExpansion::ask(const nla::action::Spawn& asked) {
   auto made = plan_spawn(plan_, failed_, asked.rank, asked.request);
   if (!made) return hooks_.planned(asked, fail(made.error()));
   Waiting one{asked, hosts_of(*made)};
@@ -42,7 +42,7 @@ void Growth::ask(const nla::action::Spawn& asked) {
   if (!fresh.empty()) hooks_.find(fresh);
 }
 
-void Growth::found(const std::vector<FoundHost>& hosts) {
+void HostExpansion::found(const std::vector<FoundHost>& hosts) {
   Settled failed;
   std::vector<std::string> contacts;
   std::vector<std::size_t> positions;
@@ -65,7 +65,7 @@ void Growth::found(const std::vector<FoundHost>& hosts) {
   settle(failed);
 }
 
-bool Growth::failed(const nla::msg::NodeFailed& failure) {
+bool HostExpansion::failed(const nla::msg::NodeFailed& failure) {
   if (!starting_.contains(failure.node)) return false;
   why_[failure.node] =
       Error{ErrorKind::launch, cat("start its agent (", nla::name_of(failure.phase), ")"),
@@ -74,7 +74,7 @@ bool Growth::failed(const nla::msg::NodeFailed& failure) {
   return true;
 }
 
-void Growth::added(const Slice& nodes) {
+void HostExpansion::added(const Slice& nodes) {
   Settled settled;
   for (std::uint32_t node = nodes.first; node < nodes.end; ++node) {
     starting_.remove(RankSet::single(node));
@@ -87,7 +87,7 @@ void Growth::added(const Slice& nodes) {
   settle(settled);
 }
 
-void Growth::settle(const Settled& hosts) {
+void HostExpansion::settle(const Settled& hosts) {
   if (hosts.empty()) return;
   for (const auto& [host, why] : hosts)
     under_way_.erase(host);

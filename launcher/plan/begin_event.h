@@ -14,7 +14,8 @@ namespace scela {
 
 // `agent` is the path of scela-nla on this machine. `contacts` has one entry per host of the plan,
 // in its order. `now_ns` is the monotonic clock in nanoseconds.
-nla::event::Begin beginning(const Options& options, const Plan& plan, const std::string& agent,
-                            std::vector<std::string> contacts, std::int64_t now_ns);
+nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
+                                   const std::string& agent, std::vector<std::string> contacts,
+                                   std::int64_t now_ns);
 
 }  // namespace scela

@@ -1,4 +1,4 @@
-#include "launcher/hosts/reach.h"
+#include "launcher/hosts/host_access.h"
 
 #include <algorithm>
 #include <map>
@@ -115,8 +115,8 @@ std::vector<FoundHost> find_by_ssh(const std::vector<std::string>& names,
 
 }  // namespace
 
-Result<Reach> find_reach(const Options& options, const Plan& plan) {
-  Reach out;
+Result<HostAccess> find_reach(const Options& options, const Plan& plan) {
+  HostAccess out;
   if (!plan.remote) {
     out.contacts = plan.hosts;
     out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };

@@ -13,7 +13,7 @@
 
 namespace scela {
 
-struct Reach {
+struct HostAccess {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
   // The hosts that can never be reached, if the plan can do without some hosts. The contacts are
   // then incomplete, and the caller must make a plan without these hosts.
@@ -27,6 +27,6 @@ struct Reach {
 
 // Blocks as find_ssh_hosts does. Returns an error if a host that the plan needs can never be
 // reached. The error says what to do about it and names the other unreachable hosts.
-Result<Reach> find_reach(const Options& options, const Plan& plan);
+Result<HostAccess> find_reach(const Options& options, const Plan& plan);
 
 }  // namespace scela

@@ -1,4 +1,4 @@
-#include "launcher/plan/machines.h"
+#include "launcher/plan/host_topologies.h"
 
 #include <algorithm>
 

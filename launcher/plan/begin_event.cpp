@@ -1,9 +1,9 @@
-#include "launcher/plan/beginning.h"
+#include "launcher/plan/begin_event.h"
 
 #include <fstream>
 #include <utility>
 
-#include "launcher/plan/machines.h"
+#include "launcher/plan/host_topologies.h"
 #include "nla/core/wire/contact.h"
 #include "nla/io/address.h"
 #include "nla/io/settings.h"
@@ -33,8 +33,9 @@ std::string own_address(const std::vector<std::string>& contacts) {
 
 }  // namespace
 
-nla::event::Begin beginning(const Options& options, const Plan& plan, const std::string& agent,
-                            std::vector<std::string> contacts, std::int64_t now_ns) {
+nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
+                                   const std::string& agent, std::vector<std::string> contacts,
+                                   std::int64_t now_ns) {
   nla::Settings settings;
   settings.record = options.record.value_or("");
   settings.shares = plan.node_shares;

@@ -21,7 +21,7 @@
 
 namespace scela {
 
-class Growth {
+class HostExpansion {
  public:
   struct Hooks {
     // Finds out how these hosts are reached. The owner calls found() later.
@@ -35,7 +35,7 @@ class Growth {
   // `failed` has the numbers of the nodes that no longer have an agent. `plan` and `failed` must
   // outlive this object. `most` is the largest number of children that the root may get in this
   // way.
-  Growth(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
+  HostExpansion(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
       : plan_(plan), failed_(failed), max_(most), hooks_(std::move(hooks)) {}
 
   void ask(const nla::action::Spawn& asked);
