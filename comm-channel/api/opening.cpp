@@ -24,7 +24,7 @@ namespace {
 // why not.
 constexpr char kWhyNot = '!';
 // Stands before a text that may begin with any byte.
-constexpr char kCard = '=';
+constexpr char kAddress = '=';
 constexpr std::string_view kVerbs = "verbs";
 constexpr std::string_view kTransportVariable = "SCELA_CHANNEL_TRANSPORT";
 
@@ -147,7 +147,7 @@ Result<OnNode> link_of_node(Bootstrap& bootstrap, const Options& options) {
 // datagrams. Each has its own bytes, so that one does not reveal the other.
 struct JobSecrets {
   verbs::JobKey key{};
-  std::array<std::uint8_t, connect::kWatchwordBytes> word{};
+  std::array<std::uint8_t, connect::kJobSecretBytes> word{};
 };
 constexpr char kSecrets[] = "scela.key";
 
@@ -194,8 +194,8 @@ Result<std::unique_ptr<NetworkLink>> open_network(Bootstrap& bootstrap, const Op
   if (!device) return fail(std::move(device.error()));
   // Without shared memory, the node's ranks have no file in common and count as different nodes.
   if (options.transport == kVerbs) std::iota(world.node_of.begin(), world.node_of.end(), 0);
-  return NetworkLink::open(world, options, connect::watchword_of(secrets->word), std::move(*device),
-                           file);
+  return NetworkLink::open(world, options, connect::job_secret_of(secrets->word),
+                           std::move(*device), file);
 }
 
 // Returns null if all ranks are reached by shared memory.
@@ -208,12 +208,12 @@ Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap, const Opt
     file = Fd(::open(cat("/proc/", segment->place().pid, "/fd/", segment->place().fd).c_str(),
                      O_RDWR | O_CLOEXEC));
   auto link = open_network(bootstrap, options, file ? file.get() : -1);
-  Result<std::string> card = std::string();
+  Result<std::string> address = std::string();
   if (link)
-    card = cat(kCard, (*link)->card());
+    address = cat(kAddress, (*link)->address());
   else
-    card = fail(link.error());
-  if (auto all = meeting.say("scela.card", std::move(card)); !all)
+    address = fail(link.error());
+  if (auto all = meeting.say("scela.card", std::move(address)); !all)
     return fail(std::move(all.error()));
   (*link)->look_up_with([&bootstrap](int rank) {
     auto said = bootstrap.get(rank, "scela.card");

@@ -127,7 +127,7 @@ void Messenger::begin_send(Operation& operation) {
     count_sent(operation.peer, operation.length);
     return;
   }
-  if (operation.length > eager_limit(operation)) return offer(operation);
+  if (operation.length > eager_limit(operation)) return rts(operation);
   if (by_network) offloader_->outside(operation);
   Outgoing outgoing;
   outgoing.operation = &operation;
@@ -158,7 +158,7 @@ void Messenger::send_to_self(Operation& operation) {
   Header header;
   if (operation.synchronous) header.flags = flag::kSynchronous;
   if (stays || operation.synchronous) header.number = number(operation);
-  Offer own;
+  Rts own;
   own.length = operation.length;
   own.address = reinterpret_cast<std::uint64_t>(operation.from);
   keep(envelope, header, stays ? &own : nullptr, operation.sent_bytes());
@@ -247,13 +247,13 @@ void Messenger::say(int rank, Kind kind, std::uint32_t number, const Body& body,
   outgoing.body_length = sizeof body;
   put(rank, outgoing);
 }
-template void Messenger::say(int, Kind, std::uint32_t, const Offer&, const Operation*);
-template void Messenger::say(int, Kind, std::uint32_t, const Ready&, const Operation*);
-template void Messenger::say(int, Kind, std::uint32_t, const Done&, const Operation*);
+template void Messenger::say(int, Kind, std::uint32_t, const Rts&, const Operation*);
+template void Messenger::say(int, Kind, std::uint32_t, const Cts&, const Operation*);
+template void Messenger::say(int, Kind, std::uint32_t, const Fin&, const Operation*);
 
 void Messenger::answer_synchronous(int rank, std::uint32_t number, Outcome told) {
-  if (rank != world_.rank) return say(rank, Kind::done, number, Done{0, told});
-  if (Operation* const send = numbers_.find(number)) {
+  if (rank != world_.rank) return say(rank, Kind::fin, number, Fin{0, told});
+  if (Operation* const send = request_table_.find(number)) {
     forget_number(*send);
     complete(*send, told == Outcome::closed ? not_received(rank) : ChannelError());
   }
@@ -280,10 +280,10 @@ Unexpected* Messenger::take(const Pattern& pattern) {
 void Messenger::receive(Operation& operation, Unexpected& unexpected) {
   operation.phase = Phase::waiting;
   if (unexpected.parked) return offloader_->fetch(unexpected, &operation);
-  auto& message = static_cast<Kept&>(unexpected);
+  auto& message = static_cast<UnexpectedMessage&>(unexpected);
   const Envelope envelope = message.envelope;
-  if (message.offer) {
-    accept(operation, envelope, *message.offer, message.number);
+  if (message.rts) {
+    accept(operation, envelope, *message.rts, message.number);
   } else if (message.missing != 0) {
     receive_stream(operation, message);
   } else {
@@ -296,10 +296,10 @@ void Messenger::receive(Operation& operation, Unexpected& unexpected) {
 void Messenger::drop(Unexpected& unexpected, Outcome told) {
   if (closed_) return;
   if (unexpected.parked) return offloader_->fetch(unexpected, nullptr);
-  auto& message = static_cast<Kept&>(unexpected);
+  auto& message = static_cast<UnexpectedMessage&>(unexpected);
   const int source = message.envelope.source;
-  if (message.offer && source != world_.rank)
-    say(source, Kind::done, message.number, Done{0, told});
+  if (message.rts && source != world_.rank)
+    say(source, Kind::fin, message.number, Fin{0, told});
   else if (message.number != 0)
     answer_synchronous(source, message.number, told);
   else if (message.missing != 0)
@@ -344,8 +344,8 @@ void Messenger::accept(Context first, Context count) {
   if (count != 0) matcher_.want({first, first + (count - 1)});
 }
 
-void Messenger::recycle(Kept& message) {
-  message.offer.reset();
+void Messenger::recycle(UnexpectedMessage& message) {
+  message.rts.reset();
   kept_.give_back(message);
 }
 
@@ -414,24 +414,24 @@ void Messenger::arrived(int rank, const Header& header, std::span<const std::byt
     return;
   }
   switch (header.kind) {
-    case Kind::offer: {
-      const auto offer = only_body_of<Offer>(payload);
-      if (!offer) return;
+    case Kind::rts: {
+      const auto rts = only_body_of<Rts>(payload);
+      if (!rts) return;
       const std::uint64_t after = came_outside(rank);
-      const Envelope envelope{header.context, rank, header.tag, offer->length};
+      const Envelope envelope{header.context, rank, header.tag, rts->length};
       Posted* const receive = matcher_.arrived(envelope);
-      if (receive == nullptr) return keep(envelope, header, &*offer, {}, after);
-      return accept(static_cast<Operation&>(*receive), envelope, *offer, header.number);
+      if (receive == nullptr) return keep(envelope, header, &*rts, {}, after);
+      return accept(static_cast<Operation&>(*receive), envelope, *rts, header.number);
     }
     case Kind::first_part:
       return begin_stream(rank, header, payload);
     case Kind::part:
       return take_part(rank, payload);
-    case Kind::ready:
+    case Kind::cts:
       return take_ready(rank, header, payload);
     case Kind::piece:
       return take_piece(rank, header, payload);
-    case Kind::done:
+    case Kind::fin:
       return take_done(rank, header, payload);
     case Kind::credit:
       return;  // the network's
@@ -440,22 +440,22 @@ void Messenger::arrived(int rank, const Header& header, std::span<const std::byt
   }
 }
 
-void Messenger::keep(const Envelope& envelope, const Header& header, const Offer* offer,
+void Messenger::keep(const Envelope& envelope, const Header& header, const Rts* rts,
                      std::span<const std::byte> bytes, std::uint64_t after) {
-  Kept& message = kept_for(envelope, offer != nullptr ? 0 : bytes.size());
+  UnexpectedMessage& message = unexpected_for(envelope, rts != nullptr ? 0 : bytes.size());
   message.after = after;
   message.number = header.number;
   message.synchronous = (header.flags & flag::kSynchronous) != 0;
-  if (offer != nullptr)
-    message.offer = *offer;
+  if (rts != nullptr)
+    message.rts = *rts;
   else if (!bytes.empty())
     std::memcpy(message.bytes.get(), bytes.data(), bytes.size());
   matcher_.keep(message);
 }
 
 // Returns a message with memory for `room` bytes.
-Kept& Messenger::kept_for(const Envelope& envelope, std::size_t room) {
-  Kept& message = kept_.take();
+UnexpectedMessage& Messenger::unexpected_for(const Envelope& envelope, std::size_t room) {
+  UnexpectedMessage& message = kept_.take();
   message.envelope = envelope;
   message.after = 0;
   message.number = 0;

@@ -15,8 +15,8 @@
 
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/core/match/matching.h"
-#include "comm-channel/core/protocol/numbers.h"
 #include "comm-channel/core/protocol/rendezvous.h"
+#include "comm-channel/core/protocol/request_table.h"
 #include "comm-channel/core/protocol/wire.h"
 #include "comm-channel/engine/guarded_copy.h"
 #include "comm-channel/engine/network.h"
@@ -76,7 +76,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // channels do not count.
   bool owes() const;
   // Returns whether sends wait for receivers.
-  bool unanswered() const { return !numbers_.empty(); }
+  bool unanswered() const { return !request_table_.empty(); }
   // Finds ranks of this node that have ended since the last call, and fails what waits for them.
   void notice_ends();
   // Does so for ranks of other nodes that `failed` reports.
@@ -130,7 +130,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // A message or a move that waits for room.
   struct Outgoing {
     Header header;
-    std::array<std::byte, sizeof(Ready)> body{};
+    std::array<std::byte, sizeof(Cts)> body{};
     std::uint8_t body_length = 0;
     std::shared_ptr<const std::vector<std::byte>> longer;  // instead of body
     Operation* operation = nullptr;                        // its bytes follow, or are moved
@@ -141,9 +141,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // A message that comes in parts. Each rank of the node sends one of these at a time.
   struct Stream {
     Envelope envelope;
-    std::uint64_t came = 0;        // bytes
-    Operation* receive = nullptr;  // that it goes to; null: it waits in
-    Kept* kept = nullptr;          // `kept`; both null: not wanted
+    std::uint64_t came = 0;             // bytes
+    Operation* receive = nullptr;       // that it goes to; null: it waits in
+    UnexpectedMessage* kept = nullptr;  // `kept`; both null: not wanted
   };
   struct Peer {
     std::int32_t local = -1;  // its number on this node; -1: on another
@@ -176,9 +176,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   ChannelError not_received(int rank) const;
 
   // messenger_transfers.cpp: messages that are not sent at once.
-  void offer(Operation& operation);
-  void accept(Operation& operation, const Envelope& envelope, const Offer& offer,
-              std::uint32_t theirs);
+  void rts(Operation& operation);
+  void accept(Operation& operation, const Envelope& envelope, const Rts& rts, std::uint32_t theirs);
   void carry_send(Operation& operation, const Steps& steps);
   void carry_receive(Operation& operation, const Steps& steps);
   void copy(Operation& operation, const Step& step);
@@ -199,12 +198,12 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // messenger_stream.cpp: messages in parts.
   void begin_stream(int rank, const Header& header, std::span<const std::byte> part);
   void take_part(int rank, std::span<const std::byte> part);
-  void receive_stream(Operation& operation, Kept& message);
-  void drop_stream(const Kept& message);
+  void receive_stream(Operation& operation, UnexpectedMessage& message);
+  void drop_stream(const UnexpectedMessage& message);
   void end_stream(int rank);
 
   // messenger_offload.cpp: what the offloader asks for.
-  void say(int rank, const Saying& saying, const LaneEnd* end) override;
+  void say(int rank, const ControlMessage& saying, const LaneEnd* end) override;
   void offloaded(Operation& send) override;
   void came(Operation& receive, const Envelope& envelope, const std::byte* own) override;
   void matched(Operation& receive, Unexpected& message) override;
@@ -223,9 +222,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
 
   void arrived(int rank, const Header& header, std::span<const std::byte> payload) override;
   void moved(Operation& operation, Outcome outcome) override;
-  void keep(const Envelope& envelope, const Header& header, const Offer* offer,
+  void keep(const Envelope& envelope, const Header& header, const Rts* rts,
             std::span<const std::byte> bytes, std::uint64_t after = 0);
-  Kept& kept_for(const Envelope& envelope, std::size_t room);
+  UnexpectedMessage& unexpected_for(const Envelope& envelope, std::size_t room);
   std::uint64_t came_outside(int rank) { return offloader_ ? offloader_->came_outside(rank) : 0; }
   void fill(Operation& operation, const Envelope& envelope, std::span<const std::byte> bytes);
   // Copies many bytes if one of the buffers may be unmapped. Returns false if one is.
@@ -233,7 +232,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
                     std::span<const std::byte> bytes);
   void received(Operation& operation, const Envelope& envelope, std::uint64_t bytes);
   void truncated(Operation& operation, const Envelope& envelope);
-  void recycle(Kept& message);
+  void recycle(UnexpectedMessage& message);
   void drop_all(const Pattern& pattern, Outcome told = Outcome::none);
   void drop_all(const ContextSet::Run& contexts);
   void refuse_messages();
@@ -254,10 +253,10 @@ class Messenger final : private NetworkUser, private OffloadUser {
   int probed_ = -1;             // the last one probed for in vain
   std::size_t asked_last_ = 0;  // the last rank looked at for `left`
   Pool<Operation> operations_;
-  Pool<Kept> kept_;
-  std::vector<int> busy_;              // ranks with something outgoing
-  Numbers<Operation> numbers_;         // those with a number on the wire
-  std::uint64_t longest_offered_ = 0;  // to this node, since none was pending
+  Pool<UnexpectedMessage> kept_;
+  std::vector<int> busy_;                  // ranks with something outgoing
+  RequestTable<Operation> request_table_;  // those with a number on the wire
+  std::uint64_t longest_offered_ = 0;      // to this node, since none was pending
   std::vector<std::byte> piece_;
   GuardedCopy guarded_copy_;
   std::uint64_t unwanted_looks_ = 0;

@@ -78,7 +78,7 @@ void Messenger::ended(int rank, std::string why) {
   for (const Outgoing& outgoing : unsent)
     if (outgoing.operation != nullptr && outgoing.operation->number == 0)
       complete(*outgoing.operation, peer_ended(rank));
-  const std::vector<Operation*> under_way = numbers_.all();
+  const std::vector<Operation*> under_way = request_table_.all();
   for (Operation* const operation : under_way)
     if (operation->peer == rank) {
       operation->memory.keep_not();  // it may live, and use what was offered

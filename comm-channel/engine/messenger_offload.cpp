@@ -8,7 +8,7 @@
 
 namespace scela::channel {
 
-void Messenger::say(int rank, const Saying& saying, const LaneEnd* end) {
+void Messenger::say(int rank, const ControlMessage& saying, const LaneEnd* end) {
   std::vector<std::byte> bytes;
   const auto add = [&bytes](std::span<const std::byte> more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
@@ -37,7 +37,7 @@ void Messenger::agreement_arrived(int rank, const Header& header,
   }
   const auto opening = header.kind == Kind::open ? opening_of(Kind::open, payload) : std::nullopt;
   if (!opening) return;
-  Saying no{Kind::opened, 0, 0, opening->agreement, {}};
+  ControlMessage no{Kind::opened, 0, 0, opening->agreement, {}};
   no.body.count = 0;
   say(rank, no, nullptr);
 }

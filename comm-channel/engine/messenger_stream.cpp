@@ -51,7 +51,7 @@ void Messenger::begin_stream(int rank, const Header& header, std::span<const std
   if (Posted* const receive = matcher_.arrived(envelope)) {
     stream.receive = static_cast<Operation*>(receive);
   } else {
-    stream.kept = &kept_for(envelope, envelope.length);
+    stream.kept = &unexpected_for(envelope, envelope.length);
     stream.kept->missing = envelope.length;
     matcher_.keep(*stream.kept);
   }
@@ -78,7 +78,7 @@ void Messenger::take_part(int rank, std::span<const std::byte> part) {
 }
 
 // Receives a message that has not come whole: the rest goes where the receive wants it.
-void Messenger::receive_stream(Operation& operation, Kept& message) {
+void Messenger::receive_stream(Operation& operation, UnexpectedMessage& message) {
   const int rank = message.envelope.source;
   Stream& stream = peer(rank).stream;
   if (stream.kept != &message) return complete(operation, peer_ended(rank));
@@ -87,7 +87,7 @@ void Messenger::receive_stream(Operation& operation, Kept& message) {
   stream.receive = &operation;
 }
 
-void Messenger::drop_stream(const Kept& message) {
+void Messenger::drop_stream(const UnexpectedMessage& message) {
   Stream& stream = peer(message.envelope.source).stream;
   if (stream.kept == &message) stream.kept = nullptr;
 }

@@ -29,27 +29,27 @@ Code Messenger::code_of(Outcome outcome, int rank) const {
 }
 
 std::uint32_t Messenger::number(Operation& operation) {
-  operation.number = numbers_.add(operation);
+  operation.number = request_table_.add(operation);
   return operation.number;
 }
 
 void Messenger::forget_number(Operation& operation) {
-  numbers_.remove(operation.number);
+  request_table_.remove(operation.number);
   operation.number = 0;
-  if (!numbers_.empty() || longest_offered_ == 0) return;
+  if (!request_table_.empty() || longest_offered_ == 0) return;
   longest_offered_ = 0;
   node_->expect_copy(0);
 }
 
 // A peer's number is not believed: it may be unused, or that of another rank.
 Operation* Messenger::numbered(std::uint32_t number, int rank) {
-  Operation* const operation = numbers_.find(number);
+  Operation* const operation = request_table_.find(number);
   return operation != nullptr && operation->peer == rank ? operation : nullptr;
 }
 
 // ---- the sender ----
 
-void Messenger::offer(Operation& operation) {
+void Messenger::rts(Operation& operation) {
   const Peer& to = peer(operation.peer);
   operation.why.reset();
   const std::uint32_t ways = to.local >= 0 ? way::kCopy | way::kPieces : way::kWrite | way::kRead;
@@ -83,17 +83,17 @@ void Messenger::carry_send(Operation& operation, const Steps& steps) {
   for (const Step& step : steps)
     switch (step.act) {
       case Act::say_offer: {
-        Offer offer;
-        offer.length = operation.length;
-        offer.address = reinterpret_cast<std::uint64_t>(operation.from);
-        offer.key = operation.memory.rkey();
-        offer.ways =
+        Rts rts;
+        rts.length = operation.length;
+        rts.address = reinterpret_cast<std::uint64_t>(operation.from);
+        rts.key = operation.memory.rkey();
+        rts.ways =
             peer(operation.peer).local >= 0 ? way::kCopy | way::kPieces : way::kWrite | way::kRead;
-        say(operation.peer, Kind::offer, operation.number, offer, &operation);
+        say(operation.peer, Kind::rts, operation.number, rts, &operation);
         break;
       }
       case Act::say_done:
-        say(operation.peer, Kind::done, operation.theirs, Done{step.bytes, step.outcome, 0});
+        say(operation.peer, Kind::fin, operation.theirs, Fin{step.bytes, step.outcome, 0});
         break;
       case Act::write:
       case Act::pieces:
@@ -130,7 +130,7 @@ void Messenger::end_send(Operation& operation, const Step& step) {
 }
 
 void Messenger::take_ready(int rank, const Header& header, std::span<const std::byte> payload) {
-  const auto ready = only_body_of<Ready>(payload);
+  const auto ready = only_body_of<Cts>(payload);
   Operation* const operation = numbered(header.number, rank);
   if (!ready || operation == nullptr) return;
   auto* const transfer = std::get_if<SendTransfer>(&operation->transfer);
@@ -164,12 +164,12 @@ bool Messenger::give_pieces(int rank, Outgoing& outgoing) {
 
 // ---- the receiver ----
 
-void Messenger::accept(Operation& operation, const Envelope& envelope, const Offer& offer,
+void Messenger::accept(Operation& operation, const Envelope& envelope, const Rts& rts,
                        std::uint32_t theirs) {
   if (envelope.source == world_.rank) {
-    Operation* const send = numbers_.find(theirs);
+    Operation* const send = request_table_.find(theirs);
     if (fill_guarded(operation, envelope,
-                     {reinterpret_cast<const std::byte*>(offer.address), offer.length}))
+                     {reinterpret_cast<const std::byte*>(rts.address), rts.length}))
       return answer_synchronous(world_.rank, theirs);
     if (send == nullptr) return;
     forget_number(*send);
@@ -181,17 +181,17 @@ void Messenger::accept(Operation& operation, const Envelope& envelope, const Off
   operation.context = envelope.context;
   operation.length = envelope.length;
   operation.theirs = theirs;
-  operation.offer = offer;
+  operation.rts = rts;
   operation.why.reset();
   if (from.ended) return complete(operation, peer_ended(envelope.source));
   std::uint32_t ways = way::kWrite | way::kRead;
   if (from.local >= 0) ways = node_->can_read() ? way::kCopy | way::kPieces : way::kPieces;
   const std::uint32_t prefer = options_.rendezvous == Rendezvous::write ? way::kWrite : way::kRead;
-  auto& transfer = operation.transfer.emplace<ReceiveTransfer>(offer, operation.room, ways,
+  auto& transfer = operation.transfer.emplace<ReceiveTransfer>(rts, operation.room, ways,
                                                                from.local >= 0 ? 0 : prefer);
   bool possible = number(operation) != 0;
   if (possible && from.local < 0 && operation.room != 0) {
-    const std::size_t size = std::min<std::uint64_t>(operation.room, offer.length);
+    const std::size_t size = std::min<std::uint64_t>(operation.room, rts.length);
     auto memory = network_->registered(operation.received_bytes().first(size),
                                        verbs::Registrations::For::transfer);
     if (memory)
@@ -210,7 +210,7 @@ void Messenger::carry_receive(Operation& operation, const Steps& steps) {
         say_ready(operation, step);
         break;
       case Act::say_done:
-        say(operation.peer, Kind::done, operation.theirs, Done{step.bytes, step.outcome, 0});
+        say(operation.peer, Kind::fin, operation.theirs, Fin{step.bytes, step.outcome, 0});
         break;
       case Act::read:
         move(operation, step);
@@ -228,13 +228,13 @@ void Messenger::carry_receive(Operation& operation, const Steps& steps) {
 }
 
 void Messenger::say_ready(Operation& operation, const Step& step) {
-  Ready ready;
+  Cts ready;
   ready.length = std::min<std::uint64_t>(operation.length, operation.room);
   ready.address = reinterpret_cast<std::uint64_t>(operation.to);
   ready.key = operation.memory.rkey();
   ready.way = step.way;
   ready.number = operation.number;
-  say(operation.peer, Kind::ready, operation.theirs, ready);
+  say(operation.peer, Kind::cts, operation.theirs, ready);
 }
 
 void Messenger::copy(Operation& operation, const Step& step) {
@@ -301,7 +301,7 @@ void Messenger::take_piece(int rank, const Header& header, std::span<const std::
 // ---- both ----
 
 void Messenger::take_done(int rank, const Header& header, std::span<const std::byte> payload) {
-  const auto done = only_body_of<Done>(payload);
+  const auto done = only_body_of<Fin>(payload);
   Operation* const operation = numbered(header.number, rank);
   if (!done || operation == nullptr) return;
   if (auto* const send = std::get_if<SendTransfer>(&operation->transfer)) {

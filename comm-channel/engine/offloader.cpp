@@ -63,7 +63,7 @@ bool Offloader::send(Operation& operation) {
     }
     operation.memory = std::move(*memory);
   }
-  Sayings none;
+  ControlMessages none;
   static_cast<void>(to.send(operation.context, operation.tag, operation.length, none));
   link_.send(lane, operation);
   ++messages_;
@@ -75,7 +75,7 @@ void Offloader::outside(const Operation& operation) {
   OffloadSender& to = sender(operation.peer);
   const bool must = operation.synchronous || operation.length > link_.longest_message() ||
                     to.channel_for(operation.context, operation.tag, operation.length);
-  Sayings sayings;
+  ControlMessages sayings;
   static_cast<void>(to.send(operation.context, operation.tag, operation.length, sayings,
                             must ? OffloadSender::By::outside : OffloadSender::By::choice));
   say_all(operation.peer, sayings);
@@ -93,26 +93,26 @@ void Offloader::leave_longest_idle() {
     since = *idle;
   }
   if (oldest == senders_.size()) return;
-  Sayings sayings;
+  ControlMessages sayings;
   senders_[oldest]->leave_idle(sayings);
   say_all(static_cast<int>(oldest), sayings);
 }
 
-void Offloader::say_all(int rank, const Sayings& sayings) {
-  for (const Saying& saying : sayings) {
+void Offloader::say_all(int rank, const ControlMessages& sayings) {
+  for (const ControlMessage& saying : sayings) {
     if (saying.kind != Kind::open) {
       user_.say(rank, saying, nullptr);
     } else if (!open(rank, saying)) {
       // This counts as a refusal, so that it is not tried again soon.
       Agreement no = saying.body;
       no.count = 0;
-      Sayings nothing;
+      ControlMessages nothing;
       sender(rank).opened(no, nothing);
     }
   }
 }
 
-bool Offloader::open(int rank, const Saying& saying) {
+bool Offloader::open(int rank, const ControlMessage& saying) {
   const auto lane = link_.make(OffloadLink::Side::sending);
   if (!lane) return false;
   const Place place{rank, saying.body.channel};
@@ -130,7 +130,7 @@ void Offloader::opened(int rank, std::span<const std::byte> payload) {
   const auto at = outgoing_.find({rank, opening->agreement.channel});
   if (at == outgoing_.end() || at->second.life != opening->agreement.life || at->second.connected)
     return;
-  Sayings sayings;
+  ControlMessages sayings;
   if (!opening->end) {
     places_.erase(at->second.lane);
     static_cast<void>(link_.remove(at->second.lane));
@@ -164,7 +164,7 @@ void Offloader::lane_sent(LaneId lane, Operation& operation) {
 void Offloader::leave() {
   for (std::size_t rank = 0; rank < senders_.size(); ++rank) {
     if (!senders_[rank]) continue;
-    Sayings sayings;
+    ControlMessages sayings;
     senders_[rank]->leave_all(sayings);
     say_all(static_cast<int>(rank), sayings);
   }
@@ -176,25 +176,25 @@ Unexpected* Offloader::post(Operation& receive) {
   receive.cancelling = false;
   receive.why.reset();
   if (receiver_.idle() && receive.pattern.tag != kAny) return matcher_.post(receive);
-  Deeds deeds;
-  Unexpected* const message = receiver_.post(receive, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  Unexpected* const message = receiver_.post(receive, actions);
+  carry_out(actions);
   return message;
 }
 
 Unexpected* Offloader::probe(const Pattern& pattern) {
   if (receiver_.idle() && pattern.tag != kAny) return matcher_.probe(pattern);
-  Deeds deeds;
-  Unexpected* const message = receiver_.probe(pattern, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  Unexpected* const message = receiver_.probe(pattern, actions);
+  carry_out(actions);
   return message;
 }
 
 Unexpected* Offloader::take(const Pattern& pattern) {
   if (receiver_.idle() && pattern.tag != kAny) return matcher_.take(pattern);
-  Deeds deeds;
-  Unexpected* const message = receiver_.take(pattern, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  Unexpected* const message = receiver_.take(pattern, actions);
+  carry_out(actions);
   return message;
 }
 
@@ -203,29 +203,29 @@ Unexpected* Offloader::take_to_drop(const Pattern& pattern) {
 }
 
 void Offloader::discard(ContextSet::Run contexts) {
-  Deeds deeds;
-  receiver_.discard(contexts, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  receiver_.discard(contexts, actions);
+  carry_out(actions);
 }
 
 void Offloader::refuse_messages() {
-  Deeds deeds;
-  receiver_.refuse(deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  receiver_.refuse(actions);
+  carry_out(actions);
 }
 
 void Offloader::fetch(Unexpected& parked, Operation* receive) {
   if (receive != nullptr) receive->why.reset();
-  Deeds deeds;
-  receiver_.fetch(static_cast<ParkedMessage&>(parked), receive, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  receiver_.fetch(static_cast<ParkedMessage&>(parked), receive, actions);
+  carry_out(actions);
 }
 
 bool Offloader::cancel(Operation& receive) {
   if (receiver_.idle()) return matcher_.cancel(receive);
-  Deeds deeds;
-  const auto cancelled = receiver_.cancel(receive, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  const auto cancelled = receiver_.cancel(receive, actions);
+  carry_out(actions);
   receive.cancelling = cancelled == OffloadReceiver::Cancelled::later;
   return cancelled == OffloadReceiver::Cancelled::yes;
 }
@@ -235,36 +235,36 @@ bool Offloader::cancel(Operation& receive) {
 void Offloader::arrived(int rank, const Header& header, std::span<const std::byte> payload) {
   if (header.kind == Kind::open) return opening(rank, header, payload);
   if (header.kind == Kind::opened) return opened(rank, payload);
-  Deeds deeds;
+  ReceiverActions actions;
   if (header.kind == Kind::left) {
     const auto left = left_of(payload);
     if (!left) return;
     std::vector<Parked> parked;
     for (std::uint32_t i = 0; i < left->agreement.first; ++i)
       parked.push_back(left->parked(i));
-    receiver_.left(rank, left->agreement, parked, deeds);
-    return carry_out(deeds);
+    receiver_.left(rank, left->agreement, parked, actions);
+    return carry_out(actions);
   }
   const auto agreement = only_body_of<Agreement>(payload);
   if (!agreement) return;
-  Sayings sayings;
-  if (header.kind == Kind::begin) receiver_.began(rank, *agreement, deeds);
+  ControlMessages sayings;
+  if (header.kind == Kind::begin) receiver_.began(rank, *agreement, actions);
   if (header.kind == Kind::recall) sender(rank).recall(*agreement, sayings);
   if (header.kind == Kind::closed) closed(rank, *agreement);
-  carry_out(deeds);
+  carry_out(actions);
   say_all(rank, sayings);
 }
 
 void Offloader::opening(int rank, const Header& header, std::span<const std::byte> payload) {
   const auto opening = opening_of(Kind::open, payload);
   if (!opening) return;
-  Saying answer{Kind::opened, 0, 0, opening->agreement, {}};
-  Deeds deeds;
+  ControlMessage answer{Kind::opened, 0, 0, opening->agreement, {}};
+  ReceiverActions actions;
   const bool may = opening->agreement.count <= link_.longest_message() &&
                    !incoming_.contains({rank, opening->agreement.channel});
   if (may) {
-    receiver_.opening(rank, header.context, header.tag, opening->agreement, deeds);
-    answer = deeds.front().saying;
+    receiver_.opening(rank, header.context, header.tag, opening->agreement, actions);
+    answer = actions.front().saying;
   }
   if (!may) answer.body.count = 0;
   if (answer.body.count != 0 && !accept(rank, header, *opening)) {
@@ -293,41 +293,41 @@ bool Offloader::accept(int rank, const Header& header, const Opening& opening) {
 // ---- carrying out ----
 
 // `current` is the envelope of the message that has just come.
-void Offloader::carry_out(const Deeds& deeds, const Envelope* current) {
-  for (const Deed& deed : deeds)
-    carry_out(deed, current);
+void Offloader::carry_out(const ReceiverActions& actions, const Envelope* current) {
+  for (const ReceiverAction& action : actions)
+    carry_out(action, current);
   // These receives were armed, and their channel was left without their messages.
-  for (const Deed& deed : deeds) {
-    if (deed.what != Deed::What::disarm) continue;
-    auto& receive = static_cast<Operation&>(*deed.receive);
+  for (const ReceiverAction& action : actions) {
+    if (action.what != ReceiverAction::What::disarm) continue;
+    auto& receive = static_cast<Operation&>(*action.receive);
     if (receive.cancelling && cancel(receive)) user_.cancelled(receive);
   }
   receiver_.sweep();
 }
 
-void Offloader::carry_out(const Deed& deed, const Envelope* current) {
-  using What = Deed::What;
-  auto* const receive = static_cast<Operation*>(deed.receive);
-  switch (deed.what) {
+void Offloader::carry_out(const ReceiverAction& action, const Envelope* current) {
+  using What = ReceiverAction::What;
+  auto* const receive = static_cast<Operation*>(action.receive);
+  switch (action.what) {
     case What::say:
-      return user_.say(deed.source, deed.saying, nullptr);
+      return user_.say(action.source, action.saying, nullptr);
     case What::arm:
-      return arm(deed);
+      return arm(action);
     case What::arm_own:
-      return arm_own(deed);
+      return arm_own(action);
     case What::disarm:
       return;  // its buffer stays posted and unused
     case What::complete:
-      return complete(deed, current);
+      return complete(action, current);
     case What::matched:
-      return user_.matched(*receive, *deed.message);
+      return user_.matched(*receive, *action.message);
     case What::fail:
-      return user_.peer_gone(*receive, deed.source);
+      return user_.peer_gone(*receive, action.source);
     case What::forget:
-      own_.erase(deed.parked);
+      own_.erase(action.parked);
       return;
     case What::reset: {
-      const auto at = incoming_.find({deed.source, deed.channel});
+      const auto at = incoming_.find({action.source, action.channel});
       places_.erase(at->second.lane);
       link_.retire(at->second.lane);
       incoming_.erase(at);
@@ -338,18 +338,18 @@ void Offloader::carry_out(const Deed& deed, const Envelope* current) {
 
 // If a buffer cannot be registered, its message is received into the channel's own memory and its
 // receive fails. The channel goes on for others.
-void Offloader::arm(const Deed& deed) {
-  auto& receive = static_cast<Operation&>(*deed.receive);
-  const Incoming& in = incoming_.at({deed.source, deed.channel});
+void Offloader::arm(const ReceiverAction& action) {
+  auto& receive = static_cast<Operation&>(*action.receive);
+  const Incoming& in = incoming_.at({action.source, action.channel});
   const auto size = std::min<std::uint64_t>(receive.room, in.envelope.length);
   auto memory = network_.registered({receive.to, size}, verbs::Registrations::For::transfer);
   if (memory) return link_.arm(in.lane, {{receive.to, size}, std::move(*memory)});
   receive.why = memory.error();
-  arm_own({deed.source, deed.channel}, nullptr, in.envelope.length);
+  arm_own({action.source, action.channel}, nullptr, in.envelope.length);
 }
 
-void Offloader::arm_own(const Deed& deed) {
-  arm_own({deed.source, deed.channel}, deed.parked, deed.bytes);
+void Offloader::arm_own(const ReceiverAction& action) {
+  arm_own({action.source, action.channel}, action.parked, action.bytes);
 }
 
 void Offloader::arm_own(const Place& place, const ParkedMessage* message, std::uint64_t bytes) {
@@ -363,13 +363,13 @@ void Offloader::arm_own(const Place& place, const ParkedMessage* message, std::u
   link_.arm(incoming_.at(place).lane, {room, std::move(*memory)});
 }
 
-void Offloader::complete(const Deed& deed, const Envelope* current) {
-  auto& receive = static_cast<Operation&>(*deed.receive);
-  Envelope envelope = deed.parked != nullptr ? deed.parked->envelope : *current;
-  envelope.length = deed.bytes;
+void Offloader::complete(const ReceiverAction& action, const Envelope* current) {
+  auto& receive = static_cast<Operation&>(*action.receive);
+  Envelope envelope = action.parked != nullptr ? action.parked->envelope : *current;
+  envelope.length = action.bytes;
   receive.cancelling = false;
   if (receive.why) return user_.refused(receive, envelope.source, *receive.why);
-  const auto own = own_.find(deed.parked);
+  const auto own = own_.find(action.parked);
   user_.came(receive, envelope, own == own_.end() ? nullptr : own->second->bytes.get());
 }
 
@@ -377,9 +377,9 @@ void Offloader::lane_came(LaneId lane, std::uint64_t bytes) {
   const Place place = places_.at(lane);
   Envelope envelope = incoming_.at(place).envelope;
   envelope.length = bytes;
-  Deeds deeds;
-  receiver_.came(place.rank, place.number, bytes, deeds);
-  carry_out(deeds, &envelope);
+  ReceiverActions actions;
+  receiver_.came(place.rank, place.number, bytes, actions);
+  carry_out(actions, &envelope);
 }
 
 // ---- ends ----
@@ -417,9 +417,9 @@ void Offloader::ended(int rank) {
   std::erase_if(outgoing_, [&](const auto& one) { return one.first.rank == rank; });
   std::erase_if(incoming_, [&](const auto& one) { return one.first.rank == rank; });
   if (senders_[static_cast<std::size_t>(rank)]) sender(rank).peer_ended();
-  Deeds deeds;
-  receiver_.peer_ended(rank, deeds);
-  carry_out(deeds);
+  ReceiverActions actions;
+  receiver_.peer_ended(rank, actions);
+  carry_out(actions);
 }
 
 void Offloader::account(Accounts& accounts) const {

@@ -29,7 +29,7 @@ namespace scela::channel {
 class OffloadUser {
  public:
   // `end` is given for open, and for opened if that is not a refusal.
-  virtual void say(int rank, const Saying& saying, const LaneEnd* end) = 0;
+  virtual void say(int rank, const ControlMessage& saying, const LaneEnd* end) = 0;
   virtual void offloaded(Operation& send) = 0;  // its buffer is free
   // `own` is the memory from which the bytes are still to be copied. If it is null, they are in the
   // receive's buffer.
@@ -100,20 +100,20 @@ class Offloader final : private OffloadLink::User {
   };
 
   OffloadSender& sender(int rank);
-  void say_all(int rank, const Sayings& sayings);
+  void say_all(int rank, const ControlMessages& sayings);
   void leave_longest_idle();
-  bool open(int rank, const Saying& saying);
+  bool open(int rank, const ControlMessage& saying);
   void opening(int rank, const Header& header, std::span<const std::byte> payload);
   void opened(int rank, std::span<const std::byte> payload);
   void closed(int rank, const Agreement& agreement);
   bool accept(int rank, const Header& header, const Opening& opening);
 
-  void carry_out(const Deeds& deeds, const Envelope* current = nullptr);
-  void carry_out(const Deed& deed, const Envelope* current);
-  void arm(const Deed& deed);
-  void arm_own(const Deed& deed);
+  void carry_out(const ReceiverActions& actions, const Envelope* current = nullptr);
+  void carry_out(const ReceiverAction& action, const Envelope* current);
+  void arm(const ReceiverAction& action);
+  void arm_own(const ReceiverAction& action);
   void arm_own(const Place& place, const ParkedMessage* message, std::uint64_t bytes);
-  void complete(const Deed& deed, const Envelope* current);
+  void complete(const ReceiverAction& action, const Envelope* current);
 
   void lane_sent(LaneId lane, Operation& operation) override;
   void lane_came(LaneId lane, std::uint64_t bytes) override;

@@ -57,7 +57,7 @@ struct Operation : Posted {
   // Small messages do not use the members below, so these stand behind those that small messages
   // use.
   std::variant<std::monostate, SendTransfer, ReceiveTransfer> transfer;
-  Offer offer;               // of a receive
+  Rts rts;                   // of a receive
   std::optional<Error> why;  // the system's reason of a failure
   verbs::Registration memory;
 
@@ -67,14 +67,14 @@ struct Operation : Posted {
 };
 
 // A message that has no receive yet.
-struct Kept : Unexpected {
+struct UnexpectedMessage : Unexpected {
   std::unique_ptr<std::byte[]> bytes;  // of an eager one
   std::size_t capacity = 0;            // of `bytes`
   std::uint64_t missing = 0;           // bytes that have not come yet
   std::uint32_t number = 0;            // the sender's, of an offer or a wait
-  std::optional<Offer> offer;
+  std::optional<Rts> rts;
   bool synchronous = false;
-  Kept* next_free = nullptr;
+  UnexpectedMessage* next_free = nullptr;
 };
 
 }  // namespace scela::channel

@@ -83,10 +83,10 @@ void NetworkLink::came_back(Work& work, const ibv_wc& wc, NetworkUser& user) {
   if (wc.status == IBV_WC_RNR_RETRY_EXC_ERR) ++rnr_events_;
   break_pair(work);
   const bool message = work.move == nullptr;
-  const bool way = is_of_the_way(wc.status, message);
-  if (way && !to.lost) doubt_node_of(work.rank, what);
-  if (way) to.roads[work.port].not_before = now() + kPauseOfPort;
-  const bool refused = !way && wc.status != IBV_WC_WR_FLUSH_ERR &&
+  const bool slot = is_of_the_way(wc.status, message);
+  if (slot && !to.lost) doubt_node_of(work.rank, what);
+  if (slot) to.paths[work.port].not_before = now() + kPauseOfPort;
+  const bool refused = !slot && wc.status != IBV_WC_WR_FLUSH_ERR &&
                        wc.status != IBV_WC_RNR_RETRY_EXC_ERR;  // no buffer just then
   if (!message && refused && !to.lost && is_of_the_other_side(wc.status)) return hold(to, work);
   if (!message && (refused || to.lost)) {
@@ -140,8 +140,8 @@ bool NetworkLink::settle(Remote& remote) {
   const bool spoken_to =
       remote.flow.connected() || !remote.again.empty() || (by_rank() && remote.doubted.has_value());
   const bool going =
-      !remote.lost && spoken_to && way_to(remote).pair != nullptr && send_again(remote);
-  if (going && remote.doubted && remote.roads.front().under_way == 0) ask(remote);
+      !remote.lost && spoken_to && slot_to(remote).pair != nullptr && send_again(remote);
+  if (going && remote.doubted && remote.paths.front().under_way == 0) ask(remote);
   const bool told = remote.lost || settle_refused(remote, going);
   if (!remote.lost && (!told || remote.doubted || !remote.again.empty())) return false;
   remote.unsettled = false;
@@ -161,8 +161,8 @@ void NetworkLink::hold(Remote& to, Work& work) {
 // Sends a message: if it comes into the peer's memory, the peer has memory. With RC this takes a
 // new connection, which the peer's program makes.
 void NetworkLink::question(Remote& remote) {
-  const Way way = way_to(remote);
-  std::byte* const buffer = way.pair != nullptr ? sends_->take() : nullptr;
+  const SendSlot slot = slot_to(remote);
+  std::byte* const buffer = slot.pair != nullptr ? sends_->take() : nullptr;
   if (buffer == nullptr) return;
   const Room room = flow_.room_for_answer(remote.flow);
   if (room == Room::none) return sends_->give_back(buffer);
@@ -172,7 +172,7 @@ void NetworkLink::question(Remote& remote) {
   header.kind = Kind::credit;
   header.source = world_.rank;
   const Credit nothing;
-  send_in(remote.rank, way, room, header, bytes_of(nothing), buffer);
+  send_in(remote.rank, slot, room, header, bytes_of(nothing), buffer);
 }
 
 // The peer has its memory, so the buffer was not there.
@@ -208,8 +208,8 @@ void NetworkLink::end_refused(Remote& remote, std::size_t count, Outcome outcome
 // Posts a write of no bytes: it uses no buffer, and the other program need not look. It names the
 // queue where the rank receives, so it is refused if that rank has ended.
 void NetworkLink::ask(Remote& remote) {
-  const Way way = way_to(remote);
-  if (way.pair == nullptr) return;
+  const SendSlot slot = slot_to(remote);
+  if (slot.pair == nullptr) return;
   Work& work = works_.take();
   work.rank = remote.rank;
   work.move = nullptr;
@@ -219,13 +219,13 @@ void NetworkLink::ask(Remote& remote) {
   work.opcode = IBV_WR_RDMA_WRITE;
   work.remote_address = 0;
   work.key = 0;
-  if (!post(0, way, work)) works_.give_back(work);
+  if (!post(0, slot, work)) works_.give_back(work);
 }
 
 // Returns whether the peer was asked for a connection and has not answered for some time.
 bool NetworkLink::is_awaited(const Remote& remote) const {
   return remote.wanted && now() - *remote.wanted >= kBetweenQuestions &&
-         !ports_.front()->peers().route(remote.roads.front().id);
+         !ports_.front()->peers().route(remote.paths.front().id);
 }
 
 void NetworkLink::look_around() {
@@ -236,7 +236,7 @@ void NetworkLink::look_around() {
   for (std::size_t i = 0; i < remotes_.size() && asked < kMaxQuestions; ++i) {
     asked_last_ = (asked_last_ + 1) % remotes_.size();
     Remote* const one = remotes_[asked_last_].get();
-    if (one == nullptr || one->lost || one->roads.front().under_way != 0 || !one->flow.connected())
+    if (one == nullptr || one->lost || one->paths.front().under_way != 0 || !one->flow.connected())
       continue;
     if (is_awaited(*one)) {
       // It may have ended well before there was a connection: then nothing is left to answer.
@@ -245,7 +245,7 @@ void NetworkLink::look_around() {
       continue;
     }
     // No link is opened only to ask.
-    if (options_.max_links != 0 && !ports_.front()->peers().route(one->roads.front().id)) continue;
+    if (options_.max_links != 0 && !ports_.front()->peers().route(one->paths.front().id)) continue;
     ask(*one);
     ++asked;
   }
@@ -285,7 +285,7 @@ void NetworkLink::not_connected(Remote& remote, connect::Failure why) {
     remote.ask_after = now() + std::min(now() - *remote.unanswered, kLongestPause);
     return;
   }
-  Error error = connect::explain(why, ports_.front()->peers().card(remote.roads.front().id));
+  Error error = connect::explain(why, ports_.front()->peers().address(remote.paths.front().id));
   const std::string& refused = ports_.front()->why_no_pair();
   if (why == connect::Failure::resources && !refused.empty()) error.why += cat(": ", refused);
   if (why == connect::Failure::mode)
@@ -299,14 +299,14 @@ void NetworkLink::lose(Remote& remote, std::string why, Tells tells) {
   remote.lost = true;
   std::erase(in_hand_, link_to(remote.rank));
   lost_.push_back({remote.rank, std::move(why), looks_.mark()});
-  const PeerId id = remote.roads.front().id;
+  const PeerId id = remote.paths.front().id;
   if (tells == Tells::yes && id != connect::kNone) ports_.front()->give_up(id);
 }
 
 // The user has found out by itself that it cannot go on with the rank.
 void NetworkLink::give_up(int rank) {
   Remote& one = *remote(rank);
-  if (one.roads.front().id != connect::kNone) ports_.front()->give_up(one.roads.front().id);
+  if (one.paths.front().id != connect::kNone) ports_.front()->give_up(one.paths.front().id);
 }
 
 // The adapter's engine has ended, the system has removed the device, or it does not do what it is
@@ -331,7 +331,7 @@ void NetworkLink::abandon() {
   works_.each([this](Work& work) {
     if (!std::exchange(work.posted, false)) return;
     --sends_under_way_;
-    --remotes_[static_cast<std::size_t>(work.rank)]->roads[work.port].under_way;
+    --remotes_[static_cast<std::size_t>(work.rank)]->paths[work.port].under_way;
     end(work, Outcome::peer_ended);
   });
 }
@@ -343,7 +343,7 @@ bool NetworkLink::is_known_to_the_last(const Loss& loss) const {
 
 bool NetworkLink::is_receiving(int rank) const {
   const auto& known = remotes_[static_cast<std::size_t>(rank)];
-  const PeerId id = known ? known->roads.front().id : connect::kNone;
+  const PeerId id = known ? known->paths.front().id : connect::kNone;
   return !dead_ && id != connect::kNone && ports_.front()->is_receiving(id);
 }
 
@@ -352,7 +352,7 @@ bool NetworkLink::is_connected(int rank) const {
   if (!known) return false;
   // If links are limited, look_around() makes none to ask a rank that has none any more.
   const bool is_asked =
-      options_.max_links == 0 || ports_.front()->peers().route(known->roads.front().id);
+      options_.max_links == 0 || ports_.front()->peers().route(known->paths.front().id);
   return known->wanted || (known->flow.connected() && is_asked);
 }
 
@@ -400,8 +400,8 @@ void NetworkLink::ended(int rank) {
   // A peer that leaves still waits for answers.
   if (gone.leaves || dead_) return;
   for (std::size_t port = 0; port < ports_.size(); ++port)
-    if (gone.roads[port].id != connect::kNone)
-      ports_[port]->tell(event::PeerEnded{gone.roads[port].id});
+    if (gone.paths[port].id != connect::kNone)
+      ports_[port]->tell(event::PeerEnded{gone.paths[port].id});
 }
 
 // ---- this process's end ----

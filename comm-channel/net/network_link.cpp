@@ -17,7 +17,7 @@
 namespace scela::channel {
 
 namespace event = connect::event;
-using connect::Card;
+using connect::PeerAddress;
 using connect::PeerId;
 
 namespace {
@@ -43,14 +43,14 @@ NetworkLink::NetworkLink(const World& world, const Options& options, verbs::Devi
 NetworkLink::~NetworkLink() = default;
 
 Result<std::unique_ptr<NetworkLink>> NetworkLink::open(const World& world, const Options& options,
-                                                       const connect::Watchword& word,
+                                                       const connect::JobSecret& word,
                                                        verbs::Device device, int file) {
   std::unique_ptr<NetworkLink> link(new NetworkLink(world, options, std::move(device)));
   if (auto made = link->make(word, file); !made) return fail(std::move(made.error()));
   return link;
 }
 
-Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
+Result<void> NetworkLink::make(const connect::JobSecret& word, int file) {
   const verbs::Symbols& symbols = *device_.symbols;
   const auto into = [](auto& place, auto made) -> Result<void> {
     if (!made) return fail(std::move(made.error()));
@@ -109,8 +109,8 @@ std::size_t NetworkLink::ports_to_use() const {
   return options_.ports == 0 ? active : std::min(options_.ports, active);
 }
 
-Result<void> NetworkLink::make_ports(const connect::Watchword& word) {
-  Card self;
+Result<void> NetworkLink::make_ports(const connect::JobSecret& word) {
+  PeerAddress self;
   self.name = {hash_of(world_.job, 0), static_cast<std::uint32_t>(world_.rank)};
   self.life =
       static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
@@ -125,11 +125,11 @@ Result<void> NetworkLink::make_ports(const connect::Watchword& word) {
   return {};
 }
 
-// Returns one card for each port.
-std::string NetworkLink::card() const {
+// Returns one peer address for each port.
+std::string NetworkLink::address() const {
   std::string text;
   for (const auto& port : ports_)
-    text.append(reinterpret_cast<const char*>(&port->card()), sizeof(Card));
+    text.append(reinterpret_cast<const char*>(&port->address()), sizeof(PeerAddress));
   return text;
 }
 
@@ -154,13 +154,13 @@ NetworkLink::Remote* NetworkLink::remote(int rank) {
   known = std::make_unique<Remote>();
   known->rank = rank;
   const Result<std::string> said = card_of_(rank);
-  const std::size_t theirs = said ? said->size() / sizeof(Card) : 0;
-  if (theirs != 0 && theirs <= kMaxPorts && said->size() % sizeof(Card) == 0) {
+  const std::size_t theirs = said ? said->size() / sizeof(PeerAddress) : 0;
+  if (theirs != 0 && theirs <= kMaxPorts && said->size() % sizeof(PeerAddress) == 0) {
     known->ports = std::min(ports_.size(), theirs);
     for (std::size_t port = 0; port < known->ports; ++port) {
-      Card card;
-      std::memcpy(&card, said->data() + port * sizeof card, sizeof card);
-      known->roads[port].id = ports_[port]->add(card);
+      PeerAddress address;
+      std::memcpy(&address, said->data() + port * sizeof address, sizeof address);
+      known->paths[port].id = ports_[port]->add(address);
     }
   } else {
     lose(*known, said ? std::string("what it has said of itself is of another version of libscela")
@@ -170,10 +170,10 @@ NetworkLink::Remote* NetworkLink::remote(int rank) {
 }
 
 NetworkLink::Remote* NetworkLink::remote_of(std::size_t port, PeerId peer) {
-  const connect::Name& name = ports_[port]->peers().card(peer).name;
-  if (name.job != ports_[port]->card().name.job || name.rank >= remotes_.size()) return nullptr;
+  const connect::Name& name = ports_[port]->peers().address(peer).name;
+  if (name.job != ports_[port]->address().name.job || name.rank >= remotes_.size()) return nullptr;
   Remote* const found = remote(static_cast<int>(name.rank));
-  if (found->roads[port].id == connect::kNone) found->roads[port].id = peer;
+  if (found->paths[port].id == connect::kNone) found->paths[port].id = peer;
   return found;
 }
 
@@ -198,13 +198,13 @@ void NetworkLink::addressed(std::size_t port, PeerId peer) {
 void NetworkLink::drain(std::size_t port, PeerId peer) {
   Remote* const remote = remote_of(port, peer);
   if (remote == nullptr) return;
-  remote->roads[port].draining = true;
+  remote->paths[port].draining = true;
   drained(*remote, port);
 }
 
 // Requests that come back are sent again.
 void NetworkLink::posted_is_lost(std::size_t port, PeerId peer) {
-  if (Remote* const remote = remote_of(port, peer)) remote->roads[port].draining = false;
+  if (Remote* const remote = remote_of(port, peer)) remote->paths[port].draining = false;
 }
 
 // A port other than the first only adds bandwidth, so its failure is no error.
@@ -212,7 +212,7 @@ void NetworkLink::not_connected(std::size_t port, PeerId peer, connect::Failure 
   Remote* const remote = remote_of(port, peer);
   if (remote == nullptr) return;
   if (port == 0) return not_connected(*remote, why);
-  remote->roads[port].not_before = now() + kPauseOfPort;
+  remote->paths[port].not_before = now() + kPauseOfPort;
 }
 
 void NetworkLink::gave_up(std::size_t port, PeerId peer) {
@@ -242,10 +242,10 @@ void NetworkLink::changed() {
 }
 
 void NetworkLink::drained(Remote& remote, std::size_t port) {
-  Road& road = remote.roads[port];
-  if (!road.draining || road.under_way != 0) return;
-  road.draining = false;
-  ports_[port]->tell(event::Drained{road.id});
+  PortPath& path = remote.paths[port];
+  if (!path.draining || path.under_way != 0) return;
+  path.draining = false;
+  ports_[port]->tell(event::Drained{path.id});
 }
 
 void NetworkLink::account(Accounts& accounts) const {

@@ -38,15 +38,15 @@ class NetworkLink final : public Network, private PortLinks::User {
   // It is -1 if this rank is alone on its node. The caller keeps the descriptor. Ranks on one node
   // of `world` share connections. All ranks have the same `word`.
   static Result<std::unique_ptr<NetworkLink>> open(const World& world, const Options& options,
-                                                   const connect::Watchword& word,
+                                                   const connect::JobSecret& word,
                                                    verbs::Device device, int file);
   NetworkLink(const NetworkLink&) = delete;
   NetworkLink& operator=(const NetworkLink&) = delete;
   ~NetworkLink() override;
 
-  // card() returns what other ranks must know of this rank. look_up_with() sets the function that
-  // gets another rank's card when it is first needed.
-  std::string card() const;
+  // address() returns what other ranks must know of this rank. look_up_with() sets the
+  // function that gets another rank's peer address when it is first needed.
+  std::string address() const;
   using CardOf = std::function<Result<std::string>(int rank)>;
   void look_up_with(CardOf card_of) { card_of_ = std::move(card_of); }
   // Sets the function that asks the launcher whether a rank that does not answer has ended.
@@ -107,19 +107,19 @@ class NetworkLink final : public Network, private PortLinks::User {
     Work* next_free = nullptr;
   };
   // The connection to a rank by one port.
-  struct Road {
+  struct PortPath {
     connect::PeerId id = connect::kNone;
     std::uint32_t under_way = 0;
     bool draining = false;
     connect::Time not_before{};  // not before, if another port failed
   };
   // A connection on which a request can be posted now.
-  struct Way {
+  struct SendSlot {
     Pair* pair = nullptr;  // null: on none
     connect::Route route;
   };
   struct Remote {
-    std::array<Road, kMaxPorts> roads;
+    std::array<PortPath, kMaxPorts> paths;
     std::size_t ports = 1;  // that both sides use
     Stripes stripes;
     int rank = -1;
@@ -155,8 +155,8 @@ class NetworkLink final : public Network, private PortLinks::User {
   static constexpr connect::Time kPauseOfPort = std::chrono::seconds(10);
 
   NetworkLink(const World& world, const Options& options, verbs::Device device);
-  Result<void> make(const connect::Watchword& word, int file);
-  Result<void> make_ports(const connect::Watchword& word);
+  Result<void> make(const connect::JobSecret& word, int file);
+  Result<void> make_ports(const connect::JobSecret& word);
   std::size_t ports_to_use() const;
   connect::Time now() const override {
     return std::chrono::duration_cast<connect::Time>(Clock::now() - begin_);
@@ -180,12 +180,12 @@ class NetworkLink final : public Network, private PortLinks::User {
   // The first function returns a route with room on its queue pair, and asks for a connection if
   // there is none. The second one does so for a port other than the first; no message waits for
   // such ports.
-  Way way_to(Remote& remote);
-  Way side_way_to(Remote& remote, std::size_t index);
-  bool post(std::size_t port, const Way& way, Work& work);
+  SendSlot slot_to(Remote& remote);
+  SendSlot side_slot_to(Remote& remote, std::size_t index);
+  bool post(std::size_t port, const SendSlot& slot, Work& work);
   bool something() const;
   bool send_again(Remote& remote);
-  bool send_in(int rank, const Way& way, Room room, const Header& header,
+  bool send_in(int rank, const SendSlot& slot, Room room, const Header& header,
                std::span<const std::byte> payload, std::byte* buffer);
   bool send_note(int rank, Remote& to);
   void send_notes();
@@ -275,7 +275,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   bool armed_ = false;
   bool dead_ = false;                 // the device is gone
   std::vector<std::byte*> unposted_;  // receive buffers not posted yet
-  Trouble receiving_, sending_;
+  DeviceHealth receiving_, sending_;
   connect::Time looked_around_{};
   connect::Time listened_{};    // time spent listening to unsettled_
   connect::Time settled_at_{};  // the last time

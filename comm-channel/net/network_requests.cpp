@@ -74,48 +74,48 @@ bool NetworkLink::in_turn(const Remote& remote) {
   return true;
 }
 
-NetworkLink::Way NetworkLink::way_to(Remote& remote) {
+NetworkLink::SendSlot NetworkLink::slot_to(Remote& remote) {
   PortLinks& port = *ports_.front();
-  const Road& road = remote.roads.front();
-  Way way;
-  way.route = port.route(road.id);
-  if (!way.route) {
+  const PortPath& path = remote.paths.front();
+  SendSlot slot;
+  slot.route = port.route(path.id);
+  if (!slot.route) {
     // A request for a connection while leaving would be refused, and the peer would be lost.
     if (leaving_ || (remote.unanswered && now() < remote.ask_after) || !in_turn(remote)) return {};
     connect_flow(remote);
     if (!remote.wanted) remote.wanted = now();
-    port.tell(event::Wanted{road.id});
-    way.route = port.route(road.id);
-    if (!way.route) return {};
+    port.tell(event::Wanted{path.id});
+    slot.route = port.route(path.id);
+    if (!slot.route) return {};
   }
   std::erase(in_hand_, link_to(remote.rank));
   remote.wanted.reset();
   remote.unanswered.reset();
-  Pair* const pair = port.pair(way.route.qp);
+  Pair* const pair = port.pair(slot.route.qp);
   // Messages on another queue pair come back first, and are sent before new ones.
-  if (road.under_way != 0 && remote.by != pair) return {};
+  if (path.under_way != 0 && remote.by != pair) return {};
   if (!pair->broken && pair->under_way < kPairDepth && sends_under_way_ < kMaxUnderWay)
-    way.pair = pair;
-  return way;
+    slot.pair = pair;
+  return slot;
 }
 
-NetworkLink::Way NetworkLink::side_way_to(Remote& remote, std::size_t index) {
+NetworkLink::SendSlot NetworkLink::side_slot_to(Remote& remote, std::size_t index) {
   PortLinks& port = *ports_[index];
-  const Road& road = remote.roads[index];
-  Way way;
-  way.route = port.route(road.id);
-  if (!way.route) {
-    if (leaving_ || now() < road.not_before) return {};
-    port.tell(event::Wanted{road.id});
-    way.route = port.route(road.id);
-    if (!way.route) return {};
+  const PortPath& path = remote.paths[index];
+  SendSlot slot;
+  slot.route = port.route(path.id);
+  if (!slot.route) {
+    if (leaving_ || now() < path.not_before) return {};
+    port.tell(event::Wanted{path.id});
+    slot.route = port.route(path.id);
+    if (!slot.route) return {};
   }
-  Pair* const pair = port.pair(way.route.qp);
-  if (!pair->broken && pair->under_way < kPairDepth) way.pair = pair;
-  return way;
+  Pair* const pair = port.pair(slot.route.qp);
+  if (!pair->broken && pair->under_way < kPairDepth) slot.pair = pair;
+  return slot;
 }
 
-bool NetworkLink::post(std::size_t port, const Way& way, Work& work) {
+bool NetworkLink::post(std::size_t port, const SendSlot& slot, Work& work) {
   const bool message = work.move == nullptr;
   ibv_sge piece{reinterpret_cast<std::uint64_t>(work.bytes), work.length,
                 message ? sends_->key_of(work.bytes) : work.move->operation->memory.lkey()};
@@ -128,29 +128,29 @@ bool NetworkLink::post(std::size_t port, const Way& way, Work& work) {
   request.send_flags = IBV_SEND_SIGNALED;
   request.wr.rdma.remote_addr = work.remote_address;
   request.wr.rdma.rkey = work.key;
-  request.qp_type.xrc.remote_srqn = way.route.srq;
-  work.pair = way.pair;
+  request.qp_type.xrc.remote_srqn = slot.route.srq;
+  work.pair = slot.pair;
   work.port = port;
-  work.qp = way.route.qp;
-  if (const int error = ::ibv_post_send(way.pair->qp.get(), &request, &bad); error != 0) {
+  work.qp = slot.route.qp;
+  if (const int error = ::ibv_post_send(slot.pair->qp.get(), &request, &bad); error != 0) {
     if (sending_.lasts(now()))
       lose_device(verbs::verbs_error("post a send", device_.context.get(), error).text());
     return false;
   }
   sending_.over();
   work.posted = true;
-  ++way.pair->under_way;
+  ++slot.pair->under_way;
   ++sends_under_way_;
-  ++to.roads[port].under_way;
+  ++to.paths[port].under_way;
   to.stripes.went(port, work.length);
-  if (port == 0) to.by = way.pair;
+  if (port == 0) to.by = slot.pair;
   return true;
 }
 
 bool NetworkLink::send_again(Remote& remote) {
   while (!remote.again.empty()) {
-    const Way way = way_to(remote);
-    if (way.pair == nullptr || !post(0, way, *remote.again.front())) return false;
+    const SendSlot slot = slot_to(remote);
+    if (slot.pair == nullptr || !post(0, slot, *remote.again.front())) return false;
     remote.again.pop_front();
   }
   return true;
@@ -160,8 +160,8 @@ bool NetworkLink::send_again(Remote& remote) {
 bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte> payload) {
   Remote& to = *remote(rank);
   if (to.lost) return false;
-  const Way way = way_to(to);
-  if (way.pair == nullptr || !send_again(to)) return false;
+  const SendSlot slot = slot_to(to);
+  if (slot.pair == nullptr || !send_again(to)) return false;
   std::byte* buffer = sends_->take();
   if (buffer == nullptr && sends_->count() < kMaxUnderWay && sends_->add(64))
     buffer = sends_->take();
@@ -175,11 +175,11 @@ bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte
     sends_->give_back(buffer);
     return false;
   }
-  return send_in(rank, way, room, header, payload, buffer);
+  return send_in(rank, slot, room, header, payload, buffer);
 }
 
 // The caller has taken the room for the message.
-bool NetworkLink::send_in(int rank, const Way& way, Room room, const Header& header,
+bool NetworkLink::send_in(int rank, const SendSlot& slot, Room room, const Header& header,
                           std::span<const std::byte> payload, std::byte* buffer) {
   Remote& to = *remote(rank);
   Header whole = header;
@@ -194,7 +194,7 @@ bool NetworkLink::send_in(int rank, const Way& way, Room room, const Header& hea
   work.length = static_cast<std::uint32_t>(
       channel::write({buffer, sends_->bytes()}, whole, payload, bytes_of(number)));
   // A message that cannot be posted now is posted with those that came back: it has its room.
-  if (!post(0, way, work)) go_again(to, work);
+  if (!post(0, slot, work)) go_again(to, work);
   return true;
 }
 
@@ -215,8 +215,8 @@ void NetworkLink::send_notes() {
 bool NetworkLink::send_note(int rank, Remote& to) {
   while (!to.notes.empty()) {
     if (to.lost) return true;
-    const Way way = way_to(to);
-    if (way.pair == nullptr || !send_again(to)) return false;
+    const SendSlot slot = slot_to(to);
+    if (slot.pair == nullptr || !send_again(to)) return false;
     std::byte* const buffer = sends_->take();
     if (buffer == nullptr) return false;
     const Flow::Note note = to.notes.front();
@@ -224,7 +224,7 @@ bool NetworkLink::send_note(int rank, Remote& to) {
     Header header;
     header.kind = Kind::credit;
     header.source = world_.rank;
-    send_in(rank, way, note.room, header, bytes_of(note.body), buffer);
+    send_in(rank, slot, note.room, header, bytes_of(note.body), buffer);
   }
   return true;
 }
@@ -235,13 +235,13 @@ bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, s
                        ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key) {
   Remote& to = *remote(rank);
   if (to.lost) return false;
-  std::array<Way, kMaxPorts> ways;
-  ways.front() = way_to(to);
-  if (ways.front().pair == nullptr || !send_again(to)) return false;
+  std::array<SendSlot, kMaxPorts> slots;
+  slots.front() = slot_to(to);
+  if (slots.front().pair == nullptr || !send_again(to)) return false;
   unsigned usable = 1;
   for (std::size_t port = 1; port < to.ports; ++port) {
-    ways[port] = side_way_to(to, port);
-    if (ways[port].pair != nullptr) usable |= 1u << port;
+    slots[port] = side_slot_to(to, port);
+    if (slots[port].pair != nullptr) usable |= 1u << port;
   }
   const Stripes::Shares shares = to.stripes.cut(size, usable);
   Move& move = moves_.take();
@@ -260,7 +260,7 @@ bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, s
     work.remote_address = remote_address + at;
     work.key = key;
     ++move.parts;
-    if (!post(port, ways[port], work)) go_again(to, work);
+    if (!post(port, slots[port], work)) go_again(to, work);
   }
   return true;
 }
@@ -277,9 +277,9 @@ bool NetworkLink::go_on(Remote& to, Work& work) {
     return true;
   }
   const std::size_t port = work.port;
-  Way way;
-  if (to.again.empty()) way = port == 0 ? way_to(to) : side_way_to(to, port);
-  if (way.pair == nullptr || !post(port, way, work)) go_again(to, work);
+  SendSlot slot;
+  if (to.again.empty()) slot = port == 0 ? slot_to(to) : side_slot_to(to, port);
+  if (slot.pair == nullptr || !post(port, slot, work)) go_again(to, work);
   return true;
 }
 
@@ -410,7 +410,7 @@ void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
   work.posted = false;
   --pair.under_way;
   --sends_under_way_;
-  --to.roads[port].under_way;
+  --to.paths[port].under_way;
   if (wc.status != IBV_WC_SUCCESS) {
     came_back(work, wc, user);
   } else {

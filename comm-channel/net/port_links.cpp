@@ -16,10 +16,10 @@ namespace scela::channel {
 namespace action = connect::action;
 namespace event = connect::event;
 using connect::Action;
-using connect::Card;
 using connect::Event;
 using connect::kHandshakeBytes;
 using connect::Mode;
+using connect::PeerAddress;
 using connect::QpEnd;
 using connect::QpId;
 using connect::UdAddress;
@@ -58,7 +58,7 @@ verbs::Target target_of(const UdAddress& at, const QpEnd& end) {
 
 }  // namespace
 
-Result<void> PortLinks::make(const Card& self, const Job& job) {
+Result<void> PortLinks::make(const PeerAddress& self, const Job& job) {
   job_ = job;
   const verbs::Symbols& symbols = *parts_.device.symbols;
   auto cq = verbs::create_cq(symbols, parts_.device.context, 2 * kDatagrams, parts_.events);
@@ -196,23 +196,23 @@ void PortLinks::say(const UdAddress& to, const std::string& bytes) {
   }
   if (!posted) {
     out_->give_back(buffer);
-    return in_trouble(saying_, "say anything to others", posted.error());
+    return judge_device(saying_, "say anything to others", posted.error());
   }
   saying_.over();
   ways_.emplace_back(buffer, std::move(*ah));  // until it is sent
 }
 
-void PortLinks::in_trouble(Trouble& trouble, const char* what, const Error& error) {
+void PortLinks::judge_device(DeviceHealth& trouble, const char* what, const Error& error) {
   if (trouble.lasts(user_.now())) user_.failed(index_, cat(what, ": ", error.text()));
 }
 
 void PortLinks::give_up(connect::PeerId peer) {
-  give_ups_.give_up(peers().card(peer), user_.now());
+  give_ups_.give_up(peers().address(peer), user_.now());
   say_give_ups();
 }
 
 void PortLinks::say_give_ups() {
-  for (const connect::GiveUps::Saying& one : std::exchange(give_ups_.sayings(), {}))
+  for (const connect::GiveUps::OutgoingDatagram& one : std::exchange(give_ups_.sayings(), {}))
     say(one.to.address, one.bytes);
 }
 
@@ -368,7 +368,7 @@ Result<void> PortLinks::post(std::byte* buffer) {
 void PortLinks::post_those_left() {
   while (!unposted_.empty()) {
     if (auto posted = post(unposted_.back()); !posted)
-      return in_trouble(hearing_, "hear what others say", posted.error());
+      return judge_device(hearing_, "hear what others say", posted.error());
     unposted_.pop_back();
     hearing_.over();
   }
@@ -376,8 +376,8 @@ void PortLinks::post_those_left() {
 
 void PortLinks::hear(const std::string& bytes) {
   if (!give_ups_.take(bytes, user_.now())) return tell(event::Datagram{bytes});
-  for (const Card& card : give_ups_.take_those_that_did())
-    user_.gave_up(index_, machine_->add(card));
+  for (const PeerAddress& address : give_ups_.take_those_that_did())
+    user_.gave_up(index_, machine_->add(address));
 }
 
 unsigned PortLinks::poll() {
@@ -389,7 +389,7 @@ unsigned PortLinks::poll() {
   for (int i = 0; i < count; ++i) {
     const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
     auto* const buffer = reinterpret_cast<std::byte*>(wc.wr_id);
-    if (std::erase_if(ways_, [&](const auto& way) { return way.first == buffer; }) != 0) {
+    if (std::erase_if(ways_, [&](const auto& slot) { return slot.first == buffer; }) != 0) {
       out_->give_back(buffer);
       continue;
     }

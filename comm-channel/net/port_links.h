@@ -17,7 +17,7 @@
 #include "comm-channel/core/connect/connection.h"
 #include "comm-channel/core/connect/give_ups.h"
 #include "comm-channel/core/protocol/completion_looks.h"
-#include "comm-channel/engine/trouble.h"
+#include "comm-channel/engine/device_health.h"
 #include "comm-channel/net/network_buffers.h"
 #include "comm-channel/verbs/factory.h"
 
@@ -43,7 +43,7 @@ class PortLinks {
   // The job that this process takes part in.
   struct Job {
     std::uint32_t ranks = 0;
-    connect::Watchword word;
+    connect::JobSecret word;
     std::size_t max_links = 0;  // of this process; 0: any number
   };
   struct Pair {
@@ -84,10 +84,10 @@ class PortLinks {
   PortLinks& operator=(const PortLinks&) = delete;
 
   // `self` is complete except for the address, which is taken from the port.
-  Result<void> make(const connect::Card& self, const Job& job);
-  const connect::Card& card() const { return self_; }
+  Result<void> make(const connect::PeerAddress& self, const Job& job);
+  const connect::PeerAddress& address() const { return self_; }
   const connect::PeerTable& peers() const { return machine_->peers(); }
-  connect::PeerId add(const connect::Card& card) { return machine_->add(card); }
+  connect::PeerId add(const connect::PeerAddress& address) { return machine_->add(address); }
   connect::Route route(connect::PeerId peer) { return machine_->route(peer); }
   // Returns null if the queue pair does not exist any more.
   Pair* pair(connect::QpId qp) const { return qp < pairs_.size() ? pairs_[qp].get() : nullptr; }
@@ -115,7 +115,9 @@ class PortLinks {
   bool is_receiving() const {
     return std::ranges::any_of(dying_, [this](const auto& one) { return !is_received(*one); });
   }
-  bool is_receiving(connect::PeerId peer) const { return is_receiving(peers().card(peer).address); }
+  bool is_receiving(connect::PeerId peer) const {
+    return is_receiving(peers().address(peer).address);
+  }
   // Notes that the device has reported the last receive of the pair, closed or not, as complete
   // (IBV_EVENT_QP_LAST_WQE_REACHED).
   void last_reached(const ibv_qp* qp);
@@ -137,7 +139,7 @@ class PortLinks {
   void hear(const std::string& bytes);
   void say(const connect::UdAddress& to, const std::string& bytes);
   void say_give_ups();
-  void in_trouble(Trouble& trouble, const char* what, const Error& error);
+  void judge_device(DeviceHealth& trouble, const char* what, const Error& error);
   void carry_out();
   void carry_out(const connect::Action& action);
   void send(const connect::action::SendDatagram& action);
@@ -157,11 +159,11 @@ class PortLinks {
   Job job_;
   std::optional<Buffers> out_, in_;
   std::vector<std::pair<std::byte*, verbs::Ah>> ways_;  // of datagrams under way
-  connect::Card self_;
+  connect::PeerAddress self_;
   std::optional<connect::Machine> machine_;
   connect::GiveUps give_ups_;
   std::vector<std::byte*> unposted_;  // datagram buffers not posted yet
-  Trouble saying_, hearing_;
+  DeviceHealth saying_, hearing_;
   std::string why_no_pair_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
   std::vector<std::unique_ptr<Pair>> dying_;  // closed; see bury()

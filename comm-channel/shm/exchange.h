@@ -28,7 +28,7 @@
 namespace scela::channel::shm {
 
 // When a sender is given a box, and how often the receiver checks whether others send more.
-struct Habits {
+struct FastBoxPolicy {
   std::uint32_t often = 8;     // messages through the inbox
   std::uint32_t epoch = 1024;  // messages through the inbox, from all
 };
@@ -37,7 +37,7 @@ template <template <class> class A, class System>
 class Exchange {
  public:
   Exchange(const Shape& shape, std::uint32_t self, std::vector<Area<A>> areas, System& system,
-           Habits habits = {})
+           FastBoxPolicy habits = {})
       : shape_(shape),
         self_(self),
         areas_(std::move(areas)),
@@ -379,7 +379,7 @@ class Exchange {
   const std::uint32_t self_;
   const std::vector<Area<A>> areas_;
   System& system_;
-  const Habits habits_;
+  const FastBoxPolicy habits_;
   const Inbox<A> inbox_;
   std::uint64_t head_ = 0;  // of the inbox
   std::vector<Sender> from_;

@@ -59,14 +59,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto piece = body_of<Piece>(message->payload))
         expect_same(bytes, message->header, bytes_of(piece->body), piece->rest);
       break;
-    case Kind::offer:
-      read_only<Offer>(bytes, *message);
+    case Kind::rts:
+      read_only<Rts>(bytes, *message);
       break;
-    case Kind::ready:
-      read_only<Ready>(bytes, *message);
+    case Kind::cts:
+      read_only<Cts>(bytes, *message);
       break;
-    case Kind::done:
-      read_only<Done>(bytes, *message);
+    case Kind::fin:
+      read_only<Fin>(bytes, *message);
       break;
     case Kind::credit:
       read_only<Credit>(bytes, *message);

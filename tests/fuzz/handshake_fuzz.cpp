@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t kSecret = 77;
 
-Card card_of(std::uint32_t rank) {
-  Card card;
+PeerAddress card_of(std::uint32_t rank) {
+  PeerAddress card;
   card.name = {1, rank};
   card.life = 5;
   card.node = rank / 2;

@@ -8,10 +8,10 @@
 
 namespace scela::channel::connect {
 
-PeerId Machine::add(const Card& card) {
-  if (const auto known = table_.find(card.name)) {
-    const std::uint64_t life = table_.card(*known).life;
-    if (card.life <= life) return *known;
+PeerId Machine::add(const PeerAddress& address) {
+  if (const auto known = table_.find(address.name)) {
+    const std::uint64_t life = table_.address(*known).life;
+    if (address.life <= life) return *known;
     if (life != 0) {
       peer_ended(*known);
       const bool timed = peers_[*known].timed;
@@ -19,7 +19,7 @@ PeerId Machine::add(const Card& card) {
       peers_[*known].timed = timed;
     }
   }
-  const PeerId peer = table_.add(card);
+  const PeerId peer = table_.add(address);
   if (peer >= peers_.size()) peers_.resize(peer + 1);
   links_.resize(table_.nodes());
   return peer;
@@ -71,7 +71,7 @@ bool Machine::meet(const Handshake& shake, PeerId& peer) {
   if (shake.to != self_.name || shake.from.name == self_.name) return false;
   if (shake.to_life != 0 && shake.to_life != self_.life) return false;
   if (const auto known = table_.find(shake.from.name)) {
-    const std::uint64_t life = table_.card(*known).life;
+    const std::uint64_t life = table_.address(*known).life;
     if (shake.from.life < life) return false;
     if (shake.from.life == life || life == 0) {
       if (peers_[*known].ended) return false;
@@ -89,9 +89,9 @@ void Machine::take_datagram(std::string_view bytes) {
   }
   PeerId peer = kNone;
   if (left_ || !meet(*shake, peer)) return;
-  const bool request = shake->said == Said::connect || shake->said == Said::join;
+  const bool request = shake->said == HandshakeKind::connect || shake->said == HandshakeKind::join;
   if (request && (shake->mode != options_.mode ||
-                  (shake->said == Said::join && options_.mode == Mode::pairs))) {
+                  (shake->said == HandshakeKind::join && options_.mode == Mode::pairs))) {
     refuse(peer, shake->number, Refusal::mode);
   } else if (options_.mode == Mode::pairs) {
     pair_dispatch(peer, *shake);
@@ -102,34 +102,35 @@ void Machine::take_datagram(std::string_view bytes) {
 
 void Machine::dispatch(PeerId peer, const Handshake& shake) {
   switch (shake.said) {
-    case Said::connect:
-    case Said::join:
+    case HandshakeKind::connect:
+    case HandshakeKind::join:
       return asked(peer, shake);
-    case Said::accept:
+    case HandshakeKind::accept:
       return accepted(peer, shake);
-    case Said::joined:
+    case HandshakeKind::joined:
       return joined(peer, shake);
-    case Said::refuse:
+    case HandshakeKind::refuse:
       return refused(peer, shake);
-    case Said::close:
+    case HandshakeKind::close:
       return close_hold(peer, shake.number);
-    case Said::closed: {
+    case HandshakeKind::closed: {
       Slot& slot = peers_[peer].out;
-      if (slot.active && slot.said == Said::close && slot.number == shake.number)
+      if (slot.active && slot.said == HandshakeKind::close && slot.number == shake.number)
         slot.active = false;
       return;
     }
-    case Said::leave:
+    case HandshakeKind::leave:
       return told_to_leave(peer, shake.number);
-    case Said::confirm:
+    case HandshakeKind::confirm:
       return;  // RC only
-    case Said::give_up:
-    case Said::given_up:
+    case HandshakeKind::give_up:
+    case HandshakeKind::given_up:
       return;  // give_ups.h
   }
 }
 
-void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const Handshake& rest) {
+void Machine::say(PeerId peer, HandshakeKind said, std::uint32_t number, bool own,
+                  const Handshake& rest) {
   Handshake shake = rest;
   shake.secret = options_.secret;
   shake.said = said;
@@ -137,19 +138,20 @@ void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const 
   shake.own = own;
   // RC has no other message that tells the peer that a closing process does not come back, or that
   // its queue pair has broken. Otherwise the peer would wait for answers to what it has posted.
-  if (options_.mode == Mode::pairs && leaving_ && (said == Said::close || said == Said::closed))
+  if (options_.mode == Mode::pairs && leaving_ &&
+      (said == HandshakeKind::close || said == HandshakeKind::closed))
     shake.refusal = Refusal::leaving;
   const Pair& pair = peers_[peer].pair;
-  shake.gone = options_.mode == Mode::pairs && said == Said::close &&
+  shake.gone = options_.mode == Mode::pairs && said == HandshakeKind::close &&
                (pair.qp == kNone || pair.number != number || pair.mine != own);
   shake.from = self_;
-  shake.to = table_.card(peer).name;
-  shake.to_life = table_.card(peer).life;
+  shake.to = table_.address(peer).name;
+  shake.to_life = table_.address(peer).life;
   shake.number = number;
-  actions_.push_back(action::SendDatagram{peer, table_.card(peer).address, encode(shake)});
+  actions_.push_back(action::SendDatagram{peer, table_.address(peer).address, encode(shake)});
 }
 
-void Machine::repeat(PeerId peer, Slot& slot, Said said, std::uint32_t number, bool own) {
+void Machine::repeat(PeerId peer, Slot& slot, HandshakeKind said, std::uint32_t number, bool own) {
   slot = {true, said, own, 0, number, now_ + options_.first_wait};
   ++counts_.requests;
   if (!peers_[peer].timed) {
@@ -163,14 +165,14 @@ void Machine::say_again(PeerId peer, const Slot& slot) {
   const Peer& p = peers_[peer];
   Handshake rest;
   if (options_.mode == Mode::pairs) {
-    if (slot.said == Said::connect || slot.said == Said::accept)
+    if (slot.said == HandshakeKind::connect || slot.said == HandshakeKind::accept)
       rest.end = {p.pair.qpn, p.pair.psn, options_.mtu, options_.reads};
-    if (slot.said == Said::accept) rest.voided = numbers_;
+    if (slot.said == HandshakeKind::accept) rest.voided = numbers_;
   } else {
     const Link& link = links_[table_.node_of(peer)];
-    if (slot.said == Said::connect)
+    if (slot.said == HandshakeKind::connect)
       rest.end = {link.number, link.psn, options_.mtu, options_.reads};
-    if (slot.said == Said::join) rest.end.qpn = link.target;
+    if (slot.said == HandshakeKind::join) rest.end.qpn = link.target;
   }
   say(peer, slot.said, slot.number, slot.own, rest);
 }
@@ -199,7 +201,7 @@ void Machine::expire(PeerId peer, Slot& slot) {
   }
   slot.active = false;
   if (options_.mode == Mode::pairs) return pair_unanswered(peer, slot.said);
-  if (slot.said == Said::leave) return release_hold(peer);
+  if (slot.said == HandshakeKind::leave) return release_hold(peer);
   unanswered(peer, slot.said);
 }
 
@@ -281,7 +283,7 @@ void Machine::leave() {
 void Machine::check_left() {
   if (!leaving_ || left_ || open_links_ > 0) return;
   for (const Peer& p : peers_) {
-    if (p.out.active || p.hold.state != HoldState::none) return;
+    if (p.out.active || p.hold.state != XrcTargetState::none) return;
     if (p.pair.state != PairState::none) return;
   }
   left_ = true;

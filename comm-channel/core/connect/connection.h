@@ -71,12 +71,12 @@ struct Counts {
 
 class Machine {
  public:
-  Machine(const Card& self, const Options& options) : self_(self), options_(options) {}
+  Machine(const PeerAddress& self, const Options& options) : self_(self), options_(options) {}
 
-  // Adds a peer, or returns the number of a known one. If the card has a later life, the peer has
-  // started anew: its earlier life is treated as ended. A peer that speaks first is added from its
-  // datagram.
-  PeerId add(const Card& card);
+  // Adds a peer, or returns the number of a known one. If the peer address has a later life, the
+  // peer has started anew: its earlier life is treated as ended. A peer that speaks first is added
+  // from its datagram.
+  PeerId add(const PeerAddress& card);
   const PeerTable& peers() const { return table_; }
 
   void handle(const Event& event, Time now);
@@ -97,7 +97,7 @@ class Machine {
   Counts counts() const;
   PeerState state_of(PeerId peer) const { return peers_[peer].state; }
   PairState pair_of(PeerId peer) const { return peers_[peer].pair.state; }
-  HoldState hold_of(PeerId peer) const { return peers_[peer].hold.state; }
+  XrcTargetState hold_of(PeerId peer) const { return peers_[peer].hold.state; }
   LinkState link_of(NodeIndex node) const { return links_[node].state; }
   bool is_direct(PeerId peer) const;
   // Writes the state that decides what the machine does next, with times relative to `now`.
@@ -110,8 +110,9 @@ class Machine {
   bool is_of_job(const Handshake& shake) const;
   bool meet(const Handshake& shake, PeerId& peer);
   void dispatch(PeerId peer, const Handshake& shake);
-  void say(PeerId peer, Said said, std::uint32_t number, bool own, const Handshake& rest = {});
-  void repeat(PeerId peer, Slot& slot, Said said, std::uint32_t number, bool own);
+  void say(PeerId peer, HandshakeKind said, std::uint32_t number, bool own,
+           const Handshake& rest = {});
+  void repeat(PeerId peer, Slot& slot, HandshakeKind said, std::uint32_t number, bool own);
   void say_again(PeerId peer, const Slot& slot);
   void wake();
   void expire(PeerId peer, Slot& slot);
@@ -133,7 +134,7 @@ class Machine {
   void pump();
   bool make_room();
   void choose_direct(NodeIndex node);
-  void ask(PeerId peer, Said said);
+  void ask(PeerId peer, HandshakeKind said);
   void join_waiting(NodeIndex node);
   void make_ready(PeerId peer);
   void farewell(PeerId peer);
@@ -151,7 +152,7 @@ class Machine {
   void accepted(PeerId peer, const Handshake& shake);
   void joined(PeerId peer, const Handshake& shake);
   void refused(PeerId peer, const Handshake& shake);
-  void unanswered(PeerId peer, Said said);
+  void unanswered(PeerId peer, HandshakeKind said);
   void told_to_leave(PeerId peer, std::uint32_t number);
   void leave_links();
 
@@ -188,12 +189,12 @@ class Machine {
   void pair_broken(PeerId peer);
   void close_pair(PeerId peer);
   void drop_pair(PeerId peer);
-  void pair_unanswered(PeerId peer, Said said);
+  void pair_unanswered(PeerId peer, HandshakeKind said);
   void pair_dispatch(PeerId peer, const Handshake& shake);
   void pair_ended(PeerId peer);
   void leave_pairs();
 
-  Card self_;
+  PeerAddress self_;
   Options options_;
   PeerTable table_;
   std::vector<Peer> peers_;    // indexed by PeerId

@@ -34,7 +34,7 @@ enum class Failure : std::uint8_t {
 std::string_view name_of(Failure failure);
 Failure failure_of(Refusal refusal);
 // Returns an error for the user: what was tried, with which rank, what happened, and what to do.
-Error explain(Failure failure, const Card& peer);
+Error explain(Failure failure, const PeerAddress& peer);
 
 namespace event {
 

@@ -5,13 +5,13 @@ namespace scela::channel::connect {
 
 // A peer connects or joins. The numbers of its requests grow, so a late request is recognized.
 void Machine::asked(PeerId peer, const Handshake& shake) {
-  Hold& hold = peers_[peer].hold;
+  XrcTarget& hold = peers_[peer].hold;
   const std::uint32_t number = shake.number;
-  if (hold.state != HoldState::none && hold.number == number) {
-    if (hold.state == HoldState::leaving) return refuse(peer, number, Refusal::leaving);
+  if (hold.state != XrcTargetState::none && hold.number == number) {
+    if (hold.state == XrcTargetState::leaving) return refuse(peer, number, Refusal::leaving);
     return answer_hold(peer);
   }
-  if (number <= hold.voided || (hold.state != HoldState::none && number < hold.number))
+  if (number <= hold.voided || (hold.state != XrcTargetState::none && number < hold.number))
     return refuse(peer, number, Refusal::gone);
   if (leaving_) {
     release_hold(peer);  // earlier requests are void
@@ -22,10 +22,11 @@ void Machine::asked(PeerId peer, const Handshake& shake) {
 }
 
 void Machine::asked_anew(PeerId peer, const Handshake& shake) {
-  Hold& hold = peers_[peer].hold;
-  const bool join = shake.said == Said::join;
+  XrcTarget& hold = peers_[peer].hold;
+  const bool join = shake.said == HandshakeKind::join;
   const bool owned = options_.mode == Mode::owned;
-  if (join && hold.state == HoldState::held && hold.qp != kNone && hold.target == shake.end.qpn) {
+  if (join && hold.state == XrcTargetState::held && hold.qp != kNone &&
+      hold.target == shake.end.qpn) {
     hold.number = shake.number;  // this process holds it already
     return answer_hold(peer);
   }
@@ -33,22 +34,22 @@ void Machine::asked_anew(PeerId peer, const Handshake& shake) {
   hold.number = shake.number;
   hold.made = !join;
   if (join && owned) {
-    hold.state = HoldState::held;  // the maker holds it; we say when we leave
+    hold.state = XrcTargetState::held;  // the maker holds it; we say when we leave
     return answer_hold(peer);
   }
-  hold.state = HoldState::making;
+  hold.state = XrcTargetState::making;
   hold.qp = new_qp(QpUse::hold, peer);
   if (join) {
     hold.target = shake.end.qpn;
     actions_.push_back(action::OpenReceiveQp{hold.qp, shake.end.qpn});
   } else {
-    actions_.push_back(action::CreateReceiveQp{hold.qp, table_.card(peer).address, shake.end});
+    actions_.push_back(action::CreateReceiveQp{hold.qp, table_.address(peer).address, shake.end});
   }
 }
 
 void Machine::hold_made(PeerId peer, const event::QpMade& made) {
-  Hold& hold = peers_[peer].hold;
-  hold.state = HoldState::held;
+  XrcTarget& hold = peers_[peer].hold;
+  hold.state = XrcTargetState::held;
   if (hold.made) hold.target = made.number;
   answer_hold(peer);
 }
@@ -60,22 +61,22 @@ void Machine::hold_failed(PeerId peer, bool gone) {
 }
 
 void Machine::answer_hold(PeerId peer) {
-  const Hold& hold = peers_[peer].hold;
+  const XrcTarget& hold = peers_[peer].hold;
   Handshake rest;
   rest.srq = options_.srq;
   if (hold.made) rest.end = {hold.target, 0, options_.mtu, options_.reads};
-  say(peer, hold.made ? Said::accept : Said::joined, hold.number, false, rest);
+  say(peer, hold.made ? HandshakeKind::accept : HandshakeKind::joined, hold.number, false, rest);
 }
 
 void Machine::refuse(PeerId peer, std::uint32_t number, Refusal why) {
   Handshake rest;
   rest.refusal = why;
-  say(peer, Said::refuse, number, false, rest);
+  say(peer, HandshakeKind::refuse, number, false, rest);
 }
 
 void Machine::release_hold(PeerId peer) {
-  Hold& hold = peers_[peer].hold;
-  if (hold.state == HoldState::none) return;
+  XrcTarget& hold = peers_[peer].hold;
+  if (hold.state == XrcTargetState::none) return;
   const std::uint32_t number = hold.number;
   close_qp(hold.qp);
   hold = {};
@@ -84,22 +85,22 @@ void Machine::release_hold(PeerId peer) {
 
 // The peer sends nothing more under its requests up to this number.
 void Machine::close_hold(PeerId peer, std::uint32_t number) {
-  Hold& hold = peers_[peer].hold;
-  if (hold.state == HoldState::none || number >= hold.number) {
+  XrcTarget& hold = peers_[peer].hold;
+  if (hold.state == XrcTargetState::none || number >= hold.number) {
     release_hold(peer);
     if (number > hold.voided) hold.voided = number;
   }
-  say(peer, Said::closed, number, false);
+  say(peer, HandshakeKind::closed, number, false);
 }
 
 // Peers that send through queue pairs of this process are asked to let go first, so that no message
 // is lost.
 void Machine::leave_holds() {
   for (PeerId peer = 0; peer < peers_.size(); ++peer) {
-    Hold& hold = peers_[peer].hold;
-    if (hold.state != HoldState::held) continue;
-    hold.state = HoldState::leaving;
-    repeat(peer, hold.slot, Said::leave, hold.number, false);
+    XrcTarget& hold = peers_[peer].hold;
+    if (hold.state != XrcTargetState::held) continue;
+    hold.state = XrcTargetState::leaving;
+    repeat(peer, hold.slot, HandshakeKind::leave, hold.number, false);
   }
 }
 

@@ -73,10 +73,10 @@ void Machine::choose_direct(NodeIndex node) {
   link.prefer = kNone;
   if (link.direct == kNone) return end_link(node);
   peers_[link.direct].state = PeerState::asking;
-  ask(link.direct, Said::connect);
+  ask(link.direct, HandshakeKind::connect);
 }
 
-void Machine::ask(PeerId peer, Said said) {
+void Machine::ask(PeerId peer, HandshakeKind said) {
   Peer& p = peers_[peer];
   p.number = ++numbers_;
   repeat(peer, p.out, said, p.number, true);
@@ -86,15 +86,15 @@ void Machine::accepted(PeerId peer, const Handshake& shake) {
   Peer& p = peers_[peer];
   const NodeIndex node = table_.node_of(peer);
   Link& link = links_[node];
-  if (p.out.active && p.out.said == Said::connect && p.out.number == shake.number) {
+  if (p.out.active && p.out.said == HandshakeKind::connect && p.out.number == shake.number) {
     p.out.active = false;
     p.srq = shake.srq;
     p.registered = p.member = true;
     link.target = shake.end.qpn;
     link.state = LinkState::connecting;
-    actions_.push_back(action::ConnectQp{link.qp, table_.card(peer).address, shake.end});
+    actions_.push_back(action::ConnectQp{link.qp, table_.address(peer).address, shake.end});
   } else if (!(p.registered && p.number == shake.number) && shake.number <= p.number) {
-    say(peer, Said::close, shake.number, true);  // answers a request that was given up
+    say(peer, HandshakeKind::close, shake.number, true);  // answers a request that was given up
   }
 }
 
@@ -131,7 +131,7 @@ void Machine::join_waiting(NodeIndex node) {
       make_ready(peer);
     } else {
       p.state = PeerState::joining;
-      ask(peer, Said::join);
+      ask(peer, HandshakeKind::join);
     }
   }
 }
@@ -146,7 +146,7 @@ void Machine::make_ready(PeerId peer) {
 
 void Machine::joined(PeerId peer, const Handshake& shake) {
   Peer& p = peers_[peer];
-  if (p.out.active && p.out.said == Said::join && p.out.number == shake.number) {
+  if (p.out.active && p.out.said == HandshakeKind::join && p.out.number == shake.number) {
     p.out.active = false;
     p.srq = shake.srq;
     p.registered = true;
@@ -154,21 +154,21 @@ void Machine::joined(PeerId peer, const Handshake& shake) {
     make_ready(peer);
     pump();
   } else if (!(p.registered && p.number == shake.number) && shake.number <= p.number) {
-    say(peer, Said::close, shake.number, true);
+    say(peer, HandshakeKind::close, shake.number, true);
   }
 }
 
 void Machine::refused(PeerId peer, const Handshake& shake) {
   Peer& p = peers_[peer];
   const NodeIndex node = table_.node_of(peer);
-  const Said asked_for = p.out.said;
+  const HandshakeKind asked_for = p.out.said;
   if (!p.out.active || p.out.number != shake.number ||
-      (asked_for != Said::connect && asked_for != Said::join)) {
+      (asked_for != HandshakeKind::connect && asked_for != HandshakeKind::join)) {
     return;
   }
   p.out.active = false;
   p.registered = p.member = false;
-  if (shake.refusal == Refusal::gone && asked_for == Said::join) {
+  if (shake.refusal == Refusal::gone && asked_for == HandshakeKind::join) {
     // The far end went away with its last holder. Requests that are under way are still waited for.
     p.state = PeerState::waiting;
     links_[node].prefer = peer;
@@ -176,28 +176,28 @@ void Machine::refused(PeerId peer, const Handshake& shake) {
   }
   if (shake.refusal == Refusal::gone && p.out.tries + 1 < options_.tries) {
     const std::uint8_t tries = p.out.tries;  // the number was old: ask with a new one
-    ask(peer, Said::connect);
+    ask(peer, HandshakeKind::connect);
     p.out.tries = static_cast<std::uint8_t>(tries + 1);
     return;
   }
   p.leaving = p.leaving || shake.refusal == Refusal::leaving;
   fail(peer, failure_of(shake.refusal));
-  asked_for == Said::connect ? choose_direct(node) : settle(node);
+  asked_for == HandshakeKind::connect ? choose_direct(node) : settle(node);
 }
 
-void Machine::unanswered(PeerId peer, Said said) {
-  if (said == Said::close) return;  // the peer holds nothing of use
+void Machine::unanswered(PeerId peer, HandshakeKind said) {
+  if (said == HandshakeKind::close) return;  // the peer holds nothing of use
   fail(peer, Failure::unreachable);
   farewell(peer);  // the answer may have been lost
   const NodeIndex node = table_.node_of(peer);
-  said == Said::connect ? choose_direct(node) : settle(node);
+  said == HandshakeKind::connect ? choose_direct(node) : settle(node);
 }
 
 // Tells the peer that it may let go of what it holds for this process.
 void Machine::farewell(PeerId peer) {
   Peer& p = peers_[peer];
   p.registered = p.member = false;
-  if (!p.ended) repeat(peer, p.out, Said::close, p.number, true);
+  if (!p.ended) repeat(peer, p.out, HandshakeKind::close, p.number, true);
 }
 
 // Handles `leave`: the peer is about to end.
@@ -206,13 +206,13 @@ void Machine::told_to_leave(PeerId peer, std::uint32_t number) {
   const NodeIndex node = table_.node_of(peer);
   p.leaving = true;
   if (p.out.active && p.out.number == number) {
-    if (p.out.said == Said::close) return;
-    const Said said = p.out.said;
+    if (p.out.said == HandshakeKind::close) return;
+    const HandshakeKind said = p.out.said;
     fail(peer, Failure::leaving);
     farewell(peer);
-    return said == Said::connect ? choose_direct(node) : settle(node);
+    return said == HandshakeKind::connect ? choose_direct(node) : settle(node);
   }
-  if (!p.registered || p.number != number) return say(peer, Said::close, number, true);
+  if (!p.registered || p.number != number) return say(peer, HandshakeKind::close, number, true);
   if (p.state == PeerState::ready) {
     if (options_.mode == Mode::owned && p.member) return drain_link(node);
     return drain_peer(peer);

@@ -17,7 +17,7 @@ std::string_view name_of(PeerState state) {
   return kNames[static_cast<int>(state)];
 }
 
-std::string_view name_of(HoldState state) {
+std::string_view name_of(XrcTargetState state) {
   constexpr std::string_view kNames[] = {"none", "making", "held", "leaving"};
   return kNames[static_cast<int>(state)];
 }
@@ -49,7 +49,7 @@ Failure failure_of(Refusal refusal) {
   return Failure::unreachable;
 }
 
-Error explain(Failure failure, const Card& peer) {
+Error explain(Failure failure, const PeerAddress& peer) {
   Error error;
   error.what = "connect to rank " + std::to_string(peer.name.rank);
   switch (failure) {
@@ -100,7 +100,7 @@ void put(ByteWriter& out, const Slot& slot, Time now) {
   out.u64(static_cast<std::uint64_t>((slot.at - now).count()));
 }
 
-void put(ByteWriter& out, const Hold& hold, Time now) {
+void put(ByteWriter& out, const XrcTarget& hold, Time now) {
   out.u8(static_cast<std::uint8_t>(hold.state));
   out.flag(hold.made);
   out.u32(hold.number);
@@ -127,7 +127,7 @@ void put(ByteWriter& out, const Pair& pair) {
 void Machine::snapshot(ByteWriter& out, Time now) const {
   for (PeerId peer = 0; peer < peers_.size(); ++peer) {
     const Peer& p = peers_[peer];
-    out.u64(table_.card(peer).life);
+    out.u64(table_.address(peer).life);
     out.u32(table_.route(peer).qp);
     out.u8(static_cast<std::uint8_t>(p.state));
     out.u8(static_cast<std::uint8_t>(p.wanted | p.ended << 1 | p.leaving << 2 | p.registered << 3 |

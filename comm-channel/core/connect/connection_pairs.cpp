@@ -80,21 +80,21 @@ void Machine::pair_made(PeerId peer, const event::QpMade& made) {
   if (pair.mine) {
     pair.state = PairState::asking;
     pair.number = ++numbers_;
-    repeat(peer, p.out, Said::connect, pair.number, true);
+    repeat(peer, p.out, HandshakeKind::connect, pair.number, true);
   } else {
     pair.state = PairState::connecting;
-    actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
+    actions_.push_back(action::ConnectQp{pair.qp, table_.address(peer).address, pair.far});
   }
 }
 
 void Machine::pair_connected(PeerId peer) {
   Peer& p = peers_[peer];
   if (p.pair.mine) {
-    say(peer, Said::confirm, p.pair.number, true);
+    say(peer, HandshakeKind::confirm, p.pair.number, true);
     return pair_ready(peer);
   }
   p.pair.state = PairState::answering;
-  repeat(peer, p.out, Said::accept, p.pair.number, false);
+  repeat(peer, p.out, HandshakeKind::accept, p.pair.number, false);
 }
 
 void Machine::pair_failed(PeerId peer) {
@@ -102,7 +102,7 @@ void Machine::pair_failed(PeerId peer) {
   if (!pair.mine) {
     refuse(peer, pair.number, Refusal::resources);
   } else if (pair.state == PairState::connecting) {
-    say(peer, Said::close, pair.number, true);  // if lost, the peer learns by its repeats
+    say(peer, HandshakeKind::close, pair.number, true);  // if lost, the peer learns by its repeats
   }
   if (pair.wanted) fail(peer, Failure::resources);
   peers_[peer].pair.wanted = false;
@@ -110,27 +110,27 @@ void Machine::pair_failed(PeerId peer) {
 }
 
 void Machine::pair_dispatch(PeerId peer, const Handshake& shake) {
-  const bool ends = shake.said == Said::close || shake.said == Said::closed;
+  const bool ends = shake.said == HandshakeKind::close || shake.said == HandshakeKind::closed;
   if (ends && shake.refusal == Refusal::leaving) peers_[peer].leaving = true;
   switch (shake.said) {
-    case Said::connect:
+    case HandshakeKind::connect:
       return pair_asked(peer, shake);
-    case Said::accept:
+    case HandshakeKind::accept:
       return pair_accepted(peer, shake);
-    case Said::confirm:
+    case HandshakeKind::confirm:
       return pair_confirmed(peer, shake);
-    case Said::refuse:
+    case HandshakeKind::refuse:
       return pair_refused(peer, shake);
-    case Said::close:
+    case HandshakeKind::close:
       return pair_close(peer, shake);
-    case Said::closed:
+    case HandshakeKind::closed:
       return pair_closed(peer, shake);
-    case Said::join:
-    case Said::joined:
-    case Said::leave:
+    case HandshakeKind::join:
+    case HandshakeKind::joined:
+    case HandshakeKind::leave:
       return;  // XRC only
-    case Said::give_up:
-    case Said::given_up:
+    case HandshakeKind::give_up:
+    case HandshakeKind::given_up:
       return;  // give_ups.h
   }
 }
@@ -146,7 +146,7 @@ void Machine::pair_asked(PeerId peer, const Handshake& shake) {
   if (shake.number <= pair.voided || (theirs && shake.number < pair.number))
     return refuse(peer, shake.number, Refusal::gone);
   if (leaving_) return refuse(peer, shake.number, Refusal::leaving);
-  if (pair.state == PairState::asking && self_.name < table_.card(peer).name)
+  if (pair.state == PairState::asking && self_.name < table_.address(peer).name)
     return say_again(peer, p.out);  // our request counts; it may be lost
   adopt(peer, shake);
 }
@@ -167,7 +167,7 @@ void Machine::adopt(PeerId peer, const Handshake& shake) {
   pair.far = shake.end;
   if (before == PairState::asking) {  // our own new queue pair is used for it
     pair.state = PairState::connecting;
-    actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
+    actions_.push_back(action::ConnectQp{pair.qp, table_.address(peer).address, pair.far});
     return;
   }
   pair.state = PairState::making;
@@ -184,14 +184,14 @@ void Machine::pair_accepted(PeerId peer, const Handshake& shake) {
     pair.far = shake.end;
     pair.voided = std::max(pair.voided, shake.voided);
     pair.state = PairState::connecting;
-    actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
+    actions_.push_back(action::ConnectQp{pair.qp, table_.address(peer).address, pair.far});
   } else if (current && pair.state >= PairState::connecting) {
     // The confirmation is not sent before the queue pair is connected. It is not sent either if the
     // queue pair is gone already: the peer is told so by repeats of `close`.
     if (pair.state >= PairState::ready && pair.qp != kNone)
-      say(peer, Said::confirm, pair.number, true);
+      say(peer, HandshakeKind::confirm, pair.number, true);
   } else if (shake.number <= numbers_) {
-    say(peer, Said::close, shake.number, true);  // answers a request that was given up
+    say(peer, HandshakeKind::close, shake.number, true);  // answers a request that was given up
   }
 }
 
@@ -199,7 +199,7 @@ void Machine::pair_confirmed(PeerId peer, const Handshake& shake) {
   const Pair& pair = peers_[peer].pair;
   if (pair.number != shake.number || pair.mine) {
     // The acceptance was given up: this end has nothing left of it.
-    if (shake.number <= pair.voided) say(peer, Said::close, shake.number, false);
+    if (shake.number <= pair.voided) say(peer, HandshakeKind::close, shake.number, false);
   } else if (pair.state == PairState::answering) {
     pair_ready(peer);
   }
@@ -223,7 +223,7 @@ bool Machine::ask_pair_anew(PeerId peer) {
   const auto tries = static_cast<std::uint8_t>(p.out.tries + 1);
   if (tries >= options_.tries) return false;
   p.pair.number = ++numbers_;
-  repeat(peer, p.out, Said::connect, p.pair.number, true);
+  repeat(peer, p.out, HandshakeKind::connect, p.pair.number, true);
   p.out.tries = tries;
   return true;
 }
@@ -249,7 +249,7 @@ void Machine::pair_drained(PeerId peer) {
   Pair& pair = peers_[peer].pair;
   if (pair.state != PairState::draining) return;
   if (!pair.asked) return close_pair(peer);
-  say(peer, Said::closed, pair.number, pair.mine);
+  say(peer, HandshakeKind::closed, pair.number, pair.mine);
   drop_pair(peer);
 }
 
@@ -257,7 +257,7 @@ void Machine::pair_drained(PeerId peer) {
 void Machine::close_pair(PeerId peer) {
   Peer& p = peers_[peer];
   p.pair.state = PairState::closing;
-  repeat(peer, p.out, Said::close, p.pair.number, p.pair.mine);
+  repeat(peer, p.out, HandshakeKind::close, p.pair.number, p.pair.mine);
 }
 
 void Machine::pair_close(PeerId peer, const Handshake& shake) {
@@ -270,11 +270,11 @@ void Machine::pair_close(PeerId peer, const Handshake& shake) {
     if (pair.state == PairState::ready) drain_pair(peer);
     return;
   }
-  say(peer, Said::closed, shake.number, !shake.own);
+  say(peer, HandshakeKind::closed, shake.number, !shake.own);
   if (current && pair.state == PairState::asking) {
     // The peer had accepted, or was about to, but its acceptance no longer counts.
     if (peers_[peer].leaving) return drop_pair(peer);
-    if (!ask_pair_anew(peer)) pair_unanswered(peer, Said::connect);
+    if (!ask_pair_anew(peer)) pair_unanswered(peer, HandshakeKind::connect);
     return;
   }
   if (current) return drop_pair(peer);
@@ -294,7 +294,7 @@ void Machine::pair_broken(PeerId peer) {
     actions_.push_back(action::Lost{peer});
   }
   if (pair.asked) {
-    say(peer, Said::closed, pair.number, pair.mine);
+    say(peer, HandshakeKind::closed, pair.number, pair.mine);
     return drop_pair(peer);
   }
   close_qp(pair.qp);
@@ -321,9 +321,9 @@ void Machine::drop_pair(PeerId peer) {
   pump_pairs();
 }
 
-void Machine::pair_unanswered(PeerId peer, Said said) {
+void Machine::pair_unanswered(PeerId peer, HandshakeKind said) {
   Pair& pair = peers_[peer].pair;
-  if (said != Said::close && pair.wanted) {
+  if (said != HandshakeKind::close && pair.wanted) {
     pair.wanted = false;
     fail(peer, Failure::unreachable);
   }

@@ -33,7 +33,7 @@ enum class PeerState : std::uint8_t {
 };
 
 // The state of a receive queue pair that a peer sends through (XRC).
-enum class HoldState : std::uint8_t {
+enum class XrcTargetState : std::uint8_t {
   none,
   making,  // is being made or opened
   held,
@@ -55,13 +55,13 @@ enum class PairState : std::uint8_t {
 
 std::string_view name_of(LinkState state);
 std::string_view name_of(PeerState state);
-std::string_view name_of(HoldState state);
+std::string_view name_of(XrcTargetState state);
 std::string_view name_of(PairState state);
 
 // A request that is repeated until the peer answers it.
 struct Slot {
   bool active = false;
-  Said said = Said::connect;
+  HandshakeKind said = HandshakeKind::connect;
   bool own = false;
   std::uint8_t tries = 0;
   std::uint32_t number = 0;
@@ -70,8 +70,8 @@ struct Slot {
 
 // The receive queue pair that a peer sends through. Requests of the peer numbered up to `voided`
 // are void.
-struct Hold {
-  HoldState state = HoldState::none;
+struct XrcTarget {
+  XrcTargetState state = XrcTargetState::none;
   bool made = false;  // this process made it, not opened it
   std::uint32_t number = 0, voided = 0;
   std::uint32_t target = 0;  // the device's number of the queue pair
@@ -102,7 +102,7 @@ struct Peer {
   std::uint32_t number = 0;
   std::uint32_t srq = 0;
   Slot out;
-  Hold hold;
+  XrcTarget hold;
   Pair pair;
 };
 

@@ -5,19 +5,20 @@
 
 namespace scela::channel::connect {
 
-GiveUps::One* GiveUps::find(const Card& peer) {
+GiveUps::One* GiveUps::find(const PeerAddress& peer) {
   const auto at = std::ranges::find_if(given_up_, [&](const One& one) {
-    return one.card.name == peer.name && (one.card.life == 0 || one.card.life == peer.life);
+    return one.address.name == peer.name &&
+           (one.address.life == 0 || one.address.life == peer.life);
   });
   return at == given_up_.end() ? nullptr : &*at;
 }
 
-void GiveUps::say(Said said, const Card& to, std::uint32_t number) {
+void GiveUps::say(HandshakeKind said, const PeerAddress& to, std::uint32_t number) {
   Handshake shake;
   shake.secret = rules_.secret;
   shake.said = said;
   shake.mode = rules_.mode;
-  shake.own = said == Said::give_up;
+  shake.own = said == HandshakeKind::give_up;
   shake.from = self_;
   shake.to = to.name;
   shake.to_life = to.life;
@@ -29,10 +30,10 @@ void GiveUps::say_again(One& one, Time now) {
   const Time wait = rules_.first_wait * (1LL << std::min<int>(one.tries, 20));
   one.at = now + std::min(wait, rules_.longest_wait);
   ++one.tries;
-  say(Said::give_up, one.card, one.number);
+  say(HandshakeKind::give_up, one.address, one.number);
 }
 
-void GiveUps::give_up(const Card& peer, Time now) {
+void GiveUps::give_up(const PeerAddress& peer, Time now) {
   if (find(peer) != nullptr) return;
   given_up_.push_back({peer, ++numbers_, 0, false, now});
   say_again(given_up_.back(), now);
@@ -59,30 +60,31 @@ bool GiveUps::settled() const {
 bool GiveUps::take(std::string_view bytes, Time now) {
   const auto shake = decode(bytes);
   if (!shake || !is_secret(shake->secret, rules_.secret)) return false;
-  const bool is_ours = shake->said == Said::give_up || shake->said == Said::given_up;
+  const bool is_ours =
+      shake->said == HandshakeKind::give_up || shake->said == HandshakeKind::given_up;
   const bool is_for_me = shake->to == self_.name && shake->from.name.job == self_.name.job &&
                          shake->from.name != self_.name &&
                          (shake->to_life == 0 || shake->to_life == self_.life);
   One* const one = is_for_me ? find(shake->from) : nullptr;
   if (!is_for_me) return is_ours;
-  if (shake->said == Said::given_up) {
+  if (shake->said == HandshakeKind::given_up) {
     if (one != nullptr && one->number == shake->number) one->heard = true;
-  } else if (shake->said == Said::give_up) {
-    say(Said::given_up, shake->from, shake->number);
+  } else if (shake->said == HandshakeKind::give_up) {
+    say(HandshakeKind::given_up, shake->from, shake->number);
     if (std::ranges::find(gave_up_, shake->from) == gave_up_.end()) {
       gave_up_.push_back(shake->from);
       told_.push_back(shake->from);
     }
   } else if (one != nullptr && !goes_on(*one) &&
-             (shake->said == Said::connect || shake->said == Said::join)) {
-    say(Said::give_up, one->card,
+             (shake->said == HandshakeKind::connect || shake->said == HandshakeKind::join)) {
+    say(HandshakeKind::give_up, one->address,
         one->number);  // heard and forgotten, or heard only now
     one->at = now;
   }
   return is_ours || one != nullptr;
 }
 
-std::vector<Card> GiveUps::take_those_that_did() {
+std::vector<PeerAddress> GiveUps::take_those_that_did() {
   return std::exchange(told_, {});
 }
 

@@ -30,15 +30,15 @@ class GiveUps {
     std::uint8_t tries = 12;
     std::uint8_t tries_of_leaving = 5;  // a process that ends waits no longer
   };
-  struct Saying {
-    Card to;
+  struct OutgoingDatagram {
+    PeerAddress to;
     std::string bytes;
   };
 
   GiveUps() = default;
-  GiveUps(const Card& self, const Rules& rules) : self_(self), rules_(rules) {}
+  GiveUps(const PeerAddress& self, const Rules& rules) : self_(self), rules_(rules) {}
 
-  void give_up(const Card& peer, Time now);
+  void give_up(const PeerAddress& peer, Time now);
   // Repeats the notices that are due.
   void wake(Time now);
   std::optional<Time> next_wake() const;
@@ -49,30 +49,30 @@ class GiveUps {
   // Takes a datagram. Returns true if it was for this class, so that no other part needs to see it.
   bool take(std::string_view bytes, Time now);
   // The datagrams to send, in order. The caller empties the vector.
-  std::vector<Saying>& sayings() { return sayings_; }
+  std::vector<OutgoingDatagram>& sayings() { return sayings_; }
   // Returns the peers that have given this process up since the last call.
-  std::vector<Card> take_those_that_did();
+  std::vector<PeerAddress> take_those_that_did();
 
  private:
   struct One {
-    Card card;
+    PeerAddress address;
     std::uint32_t number = 0;
     std::uint8_t tries = 0;
     bool heard = false;
     Time at{};
   };
 
-  void say(Said said, const Card& to, std::uint32_t number);
+  void say(HandshakeKind said, const PeerAddress& to, std::uint32_t number);
   void say_again(One& one, Time now);
   bool goes_on(const One& one) const { return !one.heard && one.tries < rules_.tries; }
-  One* find(const Card& peer);
+  One* find(const PeerAddress& peer);
 
-  Card self_;
+  PeerAddress self_;
   Rules rules_;
   std::vector<One> given_up_;
-  std::vector<Card> gave_up_;  // peers that gave this process up
-  std::vector<Card> told_;
-  std::vector<Saying> sayings_;
+  std::vector<PeerAddress> gave_up_;  // peers that gave this process up
+  std::vector<PeerAddress> told_;
+  std::vector<OutgoingDatagram> sayings_;
   std::uint32_t numbers_ = 0;
 };
 

@@ -22,56 +22,58 @@ Name name_from(ByteReader& in) {
   return name;
 }
 
-void put(ByteWriter& out, const Card& card) {
-  put(out, card.name);
-  out.u64(card.life);
-  out.u64(card.node);
-  for (const std::uint8_t byte : card.address.gid)
+void put(ByteWriter& out, const PeerAddress& peer_address) {
+  put(out, peer_address.name);
+  out.u64(peer_address.life);
+  out.u64(peer_address.node);
+  for (const std::uint8_t byte : peer_address.address.gid)
     out.u8(byte);
-  out.u16(card.address.lid);
-  out.u32(card.address.qpn);
+  out.u16(peer_address.address.lid);
+  out.u32(peer_address.address.qpn);
 }
 
-Card card_from(ByteReader& in) {
-  Card card;
-  card.name = name_from(in);
-  card.life = in.u64();
-  card.node = in.u64();
-  for (std::uint8_t& byte : card.address.gid)
+PeerAddress peer_address_from(ByteReader& in) {
+  PeerAddress peer_address;
+  peer_address.name = name_from(in);
+  peer_address.life = in.u64();
+  peer_address.node = in.u64();
+  for (std::uint8_t& byte : peer_address.address.gid)
     byte = in.u8();
-  card.address.lid = in.u16();
-  card.address.qpn = in.u32();
-  return card;
+  peer_address.address.lid = in.u16();
+  peer_address.address.qpn = in.u32();
+  return peer_address;
 }
 
 // Returns true if the handshake has the fields that its kind needs and no others, so that it has
 // one form.
 bool is_whole(const Handshake& shake) {
-  const bool has_end = shake.said == Said::connect || shake.said == Said::accept;
-  const bool has_srq = shake.said == Said::accept || shake.said == Said::joined;
-  const bool is_own = shake.said == Said::connect || shake.said == Said::confirm ||
-                      shake.said == Said::join || shake.said == Said::give_up;
-  const bool either = shake.said == Said::close || shake.said == Said::closed;
+  const bool has_end = shake.said == HandshakeKind::connect || shake.said == HandshakeKind::accept;
+  const bool has_srq = shake.said == HandshakeKind::accept || shake.said == HandshakeKind::joined;
+  const bool is_own = shake.said == HandshakeKind::connect ||
+                      shake.said == HandshakeKind::confirm || shake.said == HandshakeKind::join ||
+                      shake.said == HandshakeKind::give_up;
+  const bool either = shake.said == HandshakeKind::close || shake.said == HandshakeKind::closed;
   if (shake.from.life == 0 || shake.number == 0) return false;
   if (!either && shake.own != is_own) return false;
   const bool ends = either && shake.mode == Mode::pairs && shake.refusal == Refusal::leaving;
-  if (shake.gone && (shake.said != Said::close || shake.mode != Mode::pairs)) return false;
-  if ((shake.refusal != Refusal::none) != (shake.said == Said::refuse) && !ends) return false;
+  if (shake.gone && (shake.said != HandshakeKind::close || shake.mode != Mode::pairs)) return false;
+  if ((shake.refusal != Refusal::none) != (shake.said == HandshakeKind::refuse) && !ends)
+    return false;
   if (!has_srq && shake.srq != 0) return false;
-  if (shake.said != Said::accept && shake.voided != 0) return false;
+  if (shake.said != HandshakeKind::accept && shake.voided != 0) return false;
   if (shake.from.address.qpn > kQpnBits || shake.end.qpn > kQpnBits || shake.end.psn > kQpnBits ||
       shake.end.mtu > kLargestMtu) {
     return false;
   }
-  if (shake.said == Said::join)
+  if (shake.said == HandshakeKind::join)
     return shake.end.psn == 0 && shake.end.mtu == 0 && shake.end.reads == 0;
   return has_end || shake.end == QpEnd{};
 }
 
 }  // namespace
 
-Watchword watchword_of(std::span<const std::uint8_t, kWatchwordBytes> drawn) {
-  Watchword word;
+JobSecret job_secret_of(std::span<const std::uint8_t, kJobSecretBytes> drawn) {
+  JobSecret word;
   for (std::size_t i = 0; i < sizeof word.key; ++i)
     word.key = word.key << 8 | drawn[i];
   for (std::size_t i = sizeof word.key; i < drawn.size(); ++i)
@@ -85,7 +87,7 @@ bool is_secret(std::uint64_t said, std::uint64_t secret) {
   return (said ^ secret) == 0;
 }
 
-std::string_view name_of(Said said) {
+std::string_view name_of(HandshakeKind said) {
   constexpr std::string_view kNames[] = {"",       "connect", "accept",  "confirm",
                                          "join",   "joined",  "refuse",  "close",
                                          "closed", "leave",   "give_up", "given_up"};
@@ -119,18 +121,18 @@ std::optional<Handshake> decode(std::string_view bytes) {
   Handshake shake;
   shake.secret = in.u64();
   const std::uint8_t said = in.u8(), mode = in.u8(), refusal = in.u8(), flags = in.u8();
-  if (said < static_cast<std::uint8_t>(Said::connect) ||
-      said > static_cast<std::uint8_t>(Said::given_up) ||
+  if (said < static_cast<std::uint8_t>(HandshakeKind::connect) ||
+      said > static_cast<std::uint8_t>(HandshakeKind::given_up) ||
       mode > static_cast<std::uint8_t>(Mode::pairs) ||
       refusal > static_cast<std::uint8_t>(Refusal::mode) || flags > (kOwn | kGone)) {
     return std::nullopt;
   }
-  shake.said = static_cast<Said>(said);
+  shake.said = static_cast<HandshakeKind>(said);
   shake.mode = static_cast<Mode>(mode);
   shake.refusal = static_cast<Refusal>(refusal);
   shake.own = (flags & kOwn) != 0;
   shake.gone = (flags & kGone) != 0;
-  shake.from = card_from(in);
+  shake.from = peer_address_from(in);
   shake.to = name_from(in);
   shake.to_life = in.u64();
   shake.number = in.u32();

@@ -54,15 +54,15 @@ struct UdAddress {
 };
 
 // The data that other processes need before they can send a datagram to a process.
-struct Card {
+struct PeerAddress {
   Name name;
   std::uint64_t life = 0;  // grows with each restart; 0: not known
   NodeKey node = 0;
   UdAddress address;
-  friend bool operator==(const Card&, const Card&) = default;
+  friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
 };
 
-// One end of a connection. Its port is that of the process's card.
+// One end of a connection. Its port is that of the process's peer address.
 struct QpEnd {
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
@@ -73,18 +73,18 @@ struct QpEnd {
 
 // The shared secret of a job's processes, made of random bytes. Without the key a device delivers a
 // datagram to no queue pair. Without the secret no process accepts it.
-struct Watchword {
+struct JobSecret {
   std::uint32_t key = 0;  // the Q_Key of the UD queue pairs
   std::uint64_t secret = 0;
 };
-inline constexpr std::size_t kWatchwordBytes = 12;
-// Makes a watchword of random bytes. The key's highest bit is cleared, because such keys are the
+inline constexpr std::size_t kJobSecretBytes = 12;
+// Makes a job secret of random bytes. The key's highest bit is cleared, because such keys are the
 // system's: devices send another key in their place, or refuse them.
-Watchword watchword_of(std::span<const std::uint8_t, kWatchwordBytes> drawn);
+JobSecret job_secret_of(std::span<const std::uint8_t, kJobSecretBytes> drawn);
 // Returns true if the two are equal. The comparison takes constant time.
 bool is_secret(std::uint64_t said, std::uint64_t secret);
 
-enum class Said : std::uint8_t {
+enum class HandshakeKind : std::uint8_t {
   connect = 1,
   accept,
   confirm,
@@ -97,7 +97,7 @@ enum class Said : std::uint8_t {
   give_up,
   given_up,
 };
-std::string_view name_of(Said said);
+std::string_view name_of(HandshakeKind said);
 
 enum class Refusal : std::uint8_t {
   none,
@@ -109,12 +109,12 @@ enum class Refusal : std::uint8_t {
 
 struct Handshake {
   std::uint64_t secret = 0;
-  Said said = Said::connect;
+  HandshakeKind said = HandshakeKind::connect;
   Mode mode = Mode::shared;
   Refusal refusal = Refusal::none;  // refuse; RC close/closed: none or leaving
   bool own = false;                 // the number is the sender's own
   bool gone = false;                // RC close: the sender's QP is gone
-  Card from;                        // the sender
+  PeerAddress from;                 // the sender
   Name to;                          // the receiver
   std::uint64_t to_life = 0;        // 0: any life
   std::uint32_t number = 0;

@@ -4,14 +4,14 @@
 
 namespace scela::channel::connect {
 
-PeerId PeerTable::add(const Card& card) {
-  const auto at =
-      std::lower_bound(by_name_.begin(), by_name_.end(), card.name,
-                       [this](PeerId peer, const Name& name) { return cards_[peer].name < name; });
-  if (at != by_name_.end() && cards_[*at].name == card.name) {
+PeerId PeerTable::add(const PeerAddress& address) {
+  const auto at = std::lower_bound(
+      by_name_.begin(), by_name_.end(), address.name,
+      [this](PeerId peer, const Name& name) { return addresses_[peer].name < name; });
+  if (at != by_name_.end() && addresses_[*at].name == address.name) {
     const PeerId peer = *at;
-    const NodeIndex before = node_of_[peer], now = node_for(card.node);
-    cards_[peer] = card;
+    const NodeIndex before = node_of_[peer], now = node_for(address.node);
+    addresses_[peer] = address;
     if (before != now) {
       std::erase(nodes_[before].peers, peer);
       auto& there = nodes_[now].peers;
@@ -20,11 +20,11 @@ PeerId PeerTable::add(const Card& card) {
     }
     return peer;
   }
-  const PeerId peer = static_cast<PeerId>(cards_.size());
+  const PeerId peer = static_cast<PeerId>(addresses_.size());
   by_name_.insert(at, peer);
-  cards_.push_back(card);
+  addresses_.push_back(address);
   routes_.emplace_back();
-  node_of_.push_back(node_for(card.node));
+  node_of_.push_back(node_for(address.node));
   nodes_[node_of_.back()].peers.push_back(peer);
   return peer;
 }
@@ -32,8 +32,8 @@ PeerId PeerTable::add(const Card& card) {
 std::optional<PeerId> PeerTable::find(const Name& name) const {
   const auto at = std::lower_bound(
       by_name_.begin(), by_name_.end(), name,
-      [this](PeerId peer, const Name& wanted) { return cards_[peer].name < wanted; });
-  if (at == by_name_.end() || cards_[*at].name != name) return std::nullopt;
+      [this](PeerId peer, const Name& wanted) { return addresses_[peer].name < wanted; });
+  if (at == by_name_.end() || addresses_[*at].name != name) return std::nullopt;
   return *at;
 }
 

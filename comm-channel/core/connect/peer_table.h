@@ -31,12 +31,12 @@ struct Route {
 
 class PeerTable {
  public:
-  // Adds a peer and returns its number. If the name is known already, the card is replaced and the
-  // number stays.
-  PeerId add(const Card& card);
+  // Adds a peer and returns its number. If the name is known already, the peer address is replaced
+  // and the number stays.
+  PeerId add(const PeerAddress& address);
   std::optional<PeerId> find(const Name& name) const;
-  std::size_t size() const { return cards_.size(); }
-  const Card& card(PeerId peer) const { return cards_[peer]; }
+  std::size_t size() const { return addresses_.size(); }
+  const PeerAddress& address(PeerId peer) const { return addresses_[peer]; }
 
   std::size_t nodes() const { return nodes_.size(); }
   std::optional<NodeIndex> find_node(NodeKey node) const;
@@ -55,7 +55,7 @@ class PeerTable {
   };
   NodeIndex node_for(NodeKey key);
 
-  std::vector<Card> cards_;
+  std::vector<PeerAddress> addresses_;
   std::vector<NodeIndex> node_of_;
   std::vector<Route> routes_;
   std::vector<PeerId> by_name_;    // sorted by name

@@ -40,10 +40,10 @@ struct ParkedMessage : Unexpected {
   bool lost = false;          // its sender has died
 };
 
-// An action for the owner to carry out, in the order of the list. A `complete` deed takes the
+// An action for the owner to carry out, in the order of the list. A `complete` action takes the
 // message of `bytes` bytes from the owner's memory if `parked` is set. `arm_own` needs `bytes`
 // bytes of the owner's memory.
-struct Deed {
+struct ReceiverAction {
   enum class What : std::uint8_t {
     say,       // send `saying` in an answer's room
     arm,       // post the buffer, tell the sender
@@ -62,9 +62,9 @@ struct Deed {
   Unexpected* message = nullptr;  // set for `matched`
   ParkedMessage* parked = nullptr;
   std::uint64_t bytes = 0;
-  Saying saying;
+  ControlMessage saying;
 };
-using Deeds = std::vector<Deed>;
+using ReceiverActions = std::vector<ReceiverAction>;
 
 class OffloadReceiver {
  public:
@@ -77,45 +77,46 @@ class OffloadReceiver {
 
   // Posts a receive, as Matcher::post does, and returns the message that it gets. Returns nullptr
   // if the receive waits, is held back for a moment, or gets a parked message. It is then completed
-  // by a deed, or by the matcher.
-  Unexpected* post(Posted& receive, Deeds& deeds);
+  // by an action, or by the matcher.
+  Unexpected* post(Posted& receive, ReceiverActions& actions);
   // These act as Matcher::probe and take do. They also return nullptr if the answer is not known
   // yet. It becomes known later, so the caller asks again.
-  Unexpected* probe(const Pattern& pattern, Deeds& deeds);
-  Unexpected* take(const Pattern& pattern, Deeds& deeds);
+  Unexpected* probe(const Pattern& pattern, ReceiverActions& actions);
+  Unexpected* take(const Pattern& pattern, ReceiverActions& actions);
   // Fetches a parked message that was taken from the matcher: for `receive`, or to drop it if
   // `receive` is nullptr.
-  void fetch(ParkedMessage& message, Posted* receive, Deeds& deeds);
+  void fetch(ParkedMessage& message, Posted* receive, ReceiverActions& actions);
   // Cancels a receive. Returns `later` if it is armed: the caller asks again after `disarm` or
   // `complete`.
-  Cancelled cancel(Posted& receive, Deeds& deeds);
+  Cancelled cancel(Posted& receive, ReceiverActions& actions);
 
   // Recalls the channels of these contexts, which the matcher was told are unwanted. The messages
   // in these channels are then parked, and the matcher reports them.
-  void discard(ContextSet::Run contexts, Deeds& deeds);
+  void discard(ContextSet::Run contexts, ReceiverActions& actions);
   // Returns true if receives of that context are held back, so it is not known yet which messages
   // they get. The matcher reports an unwanted context again when it is known.
   bool holds(std::uint32_t context) const { return holding_.contains(context); }
   // Recalls all channels, and opens no other, because this process ends.
-  void refuse(Deeds& deeds);
+  void refuse(ReceiverActions& actions);
 
   // opening(), began() and left() handle the source's messages about a channel. The owner keeps
   // messages that come outside of channels in the matcher. Their `after` says how many of their
   // source's messages came before, outside of channels.
   void opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
-               const Agreement& agreement, Deeds& deeds);
+               const Agreement& agreement, ReceiverActions& actions);
   // Removes an accepted channel that cannot be made. The owner has refused it instead.
   void not_opened(std::int32_t source, const Agreement& agreement);
-  void began(std::int32_t source, const Agreement& agreement, Deeds& deeds);
+  void began(std::int32_t source, const Agreement& agreement, ReceiverActions& actions);
   void left(std::int32_t source, const Agreement& agreement, const std::vector<Parked>& parked,
-            Deeds& deeds);
+            ReceiverActions& actions);
   // Records that the channel's next message has come, of `bytes` bytes.
-  void came(std::int32_t source, std::uint32_t number, std::uint64_t bytes, Deeds& deeds);
+  void came(std::int32_t source, std::uint32_t number, std::uint64_t bytes,
+            ReceiverActions& actions);
   // Ends the channels of a source that has died. Afterwards the owner takes its receives that wait
   // in the matcher.
-  void peer_ended(std::int32_t source, Deeds& deeds);
+  void peer_ended(std::int32_t source, ReceiverActions& actions);
 
-  // Destroys the parked messages that finished deeds referred to.
+  // Destroys the parked messages that finished actions referred to.
   void sweep() { over_.clear(); }
 
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
@@ -140,18 +141,18 @@ class OffloadReceiver {
 
   Channel* find(std::int32_t source, const Agreement& agreement);
   Channel* find(std::int32_t source, std::uint32_t context, std::int32_t tag);
-  void arm_more(Channel& channel, Deeds& deeds);
-  void recall(Channel& channel, Deeds& deeds);
-  void recall_covered(const Pattern& pattern, Deeds& deeds);
+  void arm_more(Channel& channel, ReceiverActions& actions);
+  void recall(Channel& channel, ReceiverActions& actions);
+  void recall_covered(const Pattern& pattern, ReceiverActions& actions);
   bool quiet(std::uint32_t context) const;
   bool does_without(std::uint32_t context) const;
-  void hear_of_any_tag(const Pattern& pattern, Deeds& deeds);
-  void release(Deeds& deeds);
-  void park(Channel& channel, std::uint64_t index, const Parked& parked, Deeds& deeds);
-  void arm_parked(Channel& channel, ParkedMessage& message, Deeds& deeds);
-  void arrived_parked(ParkedMessage& message, Deeds& deeds);
+  void hear_of_any_tag(const Pattern& pattern, ReceiverActions& actions);
+  void release(ReceiverActions& actions);
+  void park(Channel& channel, std::uint64_t index, const Parked& parked, ReceiverActions& actions);
+  void arm_parked(Channel& channel, ParkedMessage& message, ReceiverActions& actions);
+  void arrived_parked(ParkedMessage& message, ReceiverActions& actions);
   void forget(ParkedMessage& message);
-  void close_if_over(Channel& channel, Deeds& deeds);
+  void close_if_over(Channel& channel, ReceiverActions& actions);
 
   Matcher& matcher_;
   std::uint32_t max_;  // 0: no channel is opened any more

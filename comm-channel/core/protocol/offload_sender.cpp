@@ -18,7 +18,7 @@ std::optional<std::uint32_t> OffloadSender::channel_for(std::uint32_t context, s
 }
 
 OffloadSender::Path OffloadSender::send(std::uint32_t context, std::int32_t tag,
-                                        std::uint64_t length, Sayings& sayings, By by) {
+                                        std::uint64_t length, ControlMessages& sayings, By by) {
   ++ticks_;
   ++budget_.clock;
   Channel* channel = channels_.empty() ? nullptr : find(context, tag);
@@ -42,7 +42,7 @@ OffloadSender::Path OffloadSender::send(std::uint32_t context, std::int32_t tag,
 }
 
 void OffloadSender::try_open(std::uint32_t context, std::int32_t tag, std::uint64_t length,
-                             Sayings& sayings) {
+                             ControlMessages& sayings) {
   Candidate& wanted = candidate(context, tag);
   wanted.used = ticks_;
   wanted.longest = std::max(wanted.longest, length);
@@ -64,7 +64,7 @@ void OffloadSender::try_open(std::uint32_t context, std::int32_t tag, std::uint6
   channel.limit = wanted.longest;
   channel.used = budget_.clock;
   channels_.push_back(channel);
-  Saying saying{Kind::open, context, tag, {}, {}};
+  ControlMessage saying{Kind::open, context, tag, {}, {}};
   saying.body = {channel.number, channel.life, channel.limit, 0, 0};
   sayings.push_back(saying);
 }
@@ -85,13 +85,13 @@ std::optional<std::uint64_t> OffloadSender::idle_since() {
   return oldest != nullptr ? std::optional(oldest->used) : std::nullopt;
 }
 
-void OffloadSender::leave_idle(Sayings& sayings) {
+void OffloadSender::leave_idle(ControlMessages& sayings) {
   if (Channel* const oldest = longest_idle()) leave(*oldest, sayings);
 }
 
-void OffloadSender::leave(Channel& channel, Sayings& sayings, Again again) {
+void OffloadSender::leave(Channel& channel, ControlMessages& sayings, Again again) {
   channel.state = State::leaving;
-  Saying saying{Kind::left, 0, 0, {}, {}};
+  ControlMessage saying{Kind::left, 0, 0, {}, {}};
   saying.parked.assign(channel.under_way.begin(), channel.under_way.end());
   saying.body = {channel.number, channel.life, channel.count,
                  static_cast<std::uint32_t>(saying.parked.size()), 0};
@@ -110,7 +110,7 @@ void OffloadSender::gone(std::uint32_t number) {
     if (channel.number == number && !channel.under_way.empty()) channel.under_way.pop_front();
 }
 
-void OffloadSender::opened(const Agreement& agreement, Sayings& sayings) {
+void OffloadSender::opened(const Agreement& agreement, ControlMessages& sayings) {
   Channel* channel = find(agreement);
   if (channel == nullptr || channel->state != State::opening) return;
   if (agreement.count == 0) {
@@ -121,12 +121,12 @@ void OffloadSender::opened(const Agreement& agreement, Sayings& sayings) {
     return;
   }
   channel->state = State::open;
-  Saying saying{Kind::begin, 0, 0, {}, {}};
+  ControlMessage saying{Kind::begin, 0, 0, {}, {}};
   saying.body = {channel->number, channel->life, 0, 0, 0};
   sayings.push_back(saying);
 }
 
-void OffloadSender::recall(const Agreement& agreement, Sayings& sayings) {
+void OffloadSender::recall(const Agreement& agreement, ControlMessages& sayings) {
   Channel* channel = find(agreement);
   // The sender may have left the channel meanwhile, for a reason of its own.
   if (channel != nullptr && channel->state == State::open) leave(*channel, sayings);
@@ -139,7 +139,7 @@ bool OffloadSender::closed(const Agreement& agreement) {
   return true;
 }
 
-void OffloadSender::leave_all(Sayings& sayings) {
+void OffloadSender::leave_all(ControlMessages& sayings) {
   for (Channel& channel : channels_)
     if (channel.state == State::open) leave(channel, sayings);
 }

@@ -17,14 +17,14 @@
 namespace scela::channel {
 
 // A message about a channel, to be sent to the peer.
-struct Saying {
+struct ControlMessage {
   Kind kind = Kind::open;
   std::uint32_t context = 0;  // set for `open`
   std::int32_t tag = 0;
   Agreement body;
   std::vector<Parked> parked;  // set for `left`
 };
-using Sayings = std::vector<Saying>;
+using ControlMessages = std::vector<ControlMessage>;
 
 // The number of channels that a process may still open, to all its peers together.
 struct ChannelBudget {
@@ -56,21 +56,21 @@ class OffloadSender {
   // messages to the peer, in order, whatever their length. By::outside means that the message shall
   // not go by a channel.
   enum class By : std::uint8_t { choice, outside };
-  Path send(std::uint32_t context, std::int32_t tag, std::uint64_t length, Sayings& sayings,
+  Path send(std::uint32_t context, std::int32_t tag, std::uint64_t length, ControlMessages& sayings,
             By by = By::choice);
   // Records that the oldest message in the channel has gone.
   void gone(std::uint32_t number);
-  void opened(const Agreement& agreement, Sayings& sayings);
-  void recall(const Agreement& agreement, Sayings& sayings);
+  void opened(const Agreement& agreement, ControlMessages& sayings);
+  void recall(const Agreement& agreement, ControlMessages& sayings);
   // Returns true if nothing moves in the channel any more, so its queue pair is to be replaced.
   bool closed(const Agreement& agreement);
   // idle_since() returns when the least recently used idle channel was last used, by the budget's
   // clock. It returns std::nullopt if all are busy, or if one is being left already. leave_idle()
   // leaves that channel, for the sake of another peer.
   std::optional<std::uint64_t> idle_since();
-  void leave_idle(Sayings& sayings);
+  void leave_idle(ControlMessages& sayings);
   // Leaves all open channels because this process ends. So no receiver waits for it to leave one.
-  void leave_all(Sayings& sayings);
+  void leave_all(ControlMessages& sayings);
   // Drops all channels because the peer has died.
   void peer_ended();
 
@@ -105,11 +105,12 @@ class OffloadSender {
   Channel* find(std::uint32_t context, std::int32_t tag);
   Channel* find(const Agreement& agreement);
   Candidate& candidate(std::uint32_t context, std::int32_t tag);
-  void try_open(std::uint32_t context, std::int32_t tag, std::uint64_t length, Sayings& sayings);
+  void try_open(std::uint32_t context, std::int32_t tag, std::uint64_t length,
+                ControlMessages& sayings);
   Channel* longest_idle();
   // When the tag may have its next channel.
   enum class Again : std::uint8_t { soon, later };
-  void leave(Channel& channel, Sayings& sayings, Again again = Again::later);
+  void leave(Channel& channel, ControlMessages& sayings, Again again = Again::later);
   void forget(const Channel& channel);
 
   Limits limits_;

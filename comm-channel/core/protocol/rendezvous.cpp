@@ -23,31 +23,31 @@ Steps SendTransfer::start() {
   return steps;
 }
 
-Steps SendTransfer::ready(const Ready& ready) {
+Steps SendTransfer::cts(const Cts& cts) {
   Steps steps;
   if (state_ != State::offered) return steps;
-  const bool possible = (ready.way & ways_ & (way::kWrite | way::kPieces)) != 0 &&
-                        ready.length <= length_ && ready.length > 0;
+  const bool possible = (cts.way & ways_ & (way::kWrite | way::kPieces)) != 0 &&
+                        cts.length <= length_ && cts.length > 0;
   if (!possible) {
     steps.add(step_of(Act::say_done, 0, Outcome::device));
     for (const Step& step : finish(Outcome::device))
       steps.add(step);
     return steps;
   }
-  taken_ = ready.length;
-  state_ = ready.way == way::kWrite ? State::writing : State::pieces;
+  taken_ = cts.length;
+  state_ = cts.way == way::kWrite ? State::writing : State::pieces;
   Step step = step_of(state_ == State::writing ? Act::write : Act::pieces, taken_);
-  step.remote = ready.address;
-  step.key = ready.key;
+  step.remote = cts.address;
+  step.key = cts.key;
   steps.add(step);
   return steps;
 }
 
-Steps SendTransfer::done(const Done& done) {
+Steps SendTransfer::fin(const Fin& fin) {
   // During an RDMA write the buffer becomes free only when the write ends.
   if (state_ != State::offered && state_ != State::pieces) return {};
-  taken_ = std::min(done.bytes, length_);
-  return finish(done.outcome);
+  taken_ = std::min(fin.bytes, length_);
+  return finish(fin.outcome);
 }
 
 Steps SendTransfer::written(Outcome outcome) {
@@ -89,12 +89,12 @@ Steps SendTransfer::finish(Outcome outcome) {
   return steps;
 }
 
-ReceiveTransfer::ReceiveTransfer(const Offer& offer, std::uint64_t room, std::uint32_t ways,
+ReceiveTransfer::ReceiveTransfer(const Rts& rts, std::uint64_t room, std::uint32_t ways,
                                  std::uint32_t prefer)
-    : offer_(offer),
+    : rts_(rts),
       room_(room),
-      take_(std::min(offer.length, room)),
-      ways_(ways & offer.ways),
+      take_(std::min(rts.length, room)),
+      ways_(ways & rts.ways),
       prefer_(prefer) {}
 
 Steps ReceiveTransfer::start() {
@@ -111,8 +111,8 @@ Steps ReceiveTransfer::start() {
 Steps ReceiveTransfer::fetch(std::uint32_t way) {
   state_ = State::fetching;
   Step step = step_of(way == way::kRead ? Act::read : Act::copy, take_);
-  step.remote = offer_.address;
-  step.key = offer_.key;
+  step.remote = rts_.address;
+  step.key = rts_.key;
   Steps steps;
   steps.add(step);
   return steps;
@@ -159,12 +159,12 @@ Steps ReceiveTransfer::piece_lost() {
   return state_ == State::awaits_pieces ? finish(Outcome::device, true) : Steps{};
 }
 
-Steps ReceiveTransfer::done(const Done& done) {
+Steps ReceiveTransfer::fin(const Fin& fin) {
   // If a write failed, some of its bytes may still be under way.
   if (state_ == State::awaits_write)
-    return done.outcome == Outcome::none ? finish(Outcome::none, false) : revoke(done.outcome);
-  if (state_ == State::awaits_pieces && done.outcome != Outcome::none)
-    return finish(done.outcome, false);
+    return fin.outcome == Outcome::none ? finish(Outcome::none, false) : revoke(fin.outcome);
+  if (state_ == State::awaits_pieces && fin.outcome != Outcome::none)
+    return finish(fin.outcome, false);
   return {};
 }
 
@@ -205,7 +205,7 @@ Steps ReceiveTransfer::finish(Outcome outcome, bool tell) {
   Steps steps;
   if (tell) steps.add(step_of(Act::say_done, taken, outcome));
   Step step = step_of(Act::complete, taken, outcome);
-  step.truncated = outcome == Outcome::none && offer_.length > room_;
+  step.truncated = outcome == Outcome::none && rts_.length > room_;
   steps.add(step);
   return steps;
 }

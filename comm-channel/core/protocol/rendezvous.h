@@ -67,8 +67,8 @@ class SendTransfer {
   SendTransfer(std::uint64_t length, std::uint32_t ways) : length_(length), ways_(ways) {}
 
   Steps start();
-  Steps ready(const Ready& ready);
-  Steps done(const Done& done);
+  Steps cts(const Cts& cts);
+  Steps fin(const Fin& fin);
   Steps written(Outcome outcome);
   // Records that `bytes` more bytes have been sent in pieces.
   Steps piece_sent(std::uint64_t bytes);
@@ -96,7 +96,7 @@ class ReceiveTransfer {
  public:
   // `room` is the size of the receive's buffer in bytes. `ways` are the ways that this side
   // supports, and `prefer` is one of them.
-  ReceiveTransfer(const Offer& offer, std::uint64_t room, std::uint32_t ways, std::uint32_t prefer);
+  ReceiveTransfer(const Rts& rts, std::uint64_t room, std::uint32_t ways, std::uint32_t prefer);
 
   Steps start();
   // Called instead of start() if the message is not received: memory cannot be registered, or no
@@ -109,7 +109,7 @@ class ReceiveTransfer {
   Steps piece(std::uint64_t offset, std::uint64_t bytes);
   // Ends the transfer because the piece that came cannot be written: the buffer is not there.
   Steps piece_lost();
-  Steps done(const Done& done);
+  Steps fin(const Fin& fin);
   Steps revoked();
   Steps peer_ended();
 
@@ -132,7 +132,7 @@ class ReceiveTransfer {
   Steps revoke(Outcome outcome);
   Steps finish(Outcome outcome, bool tell);
 
-  Offer offer_;
+  Rts rts_;
   std::uint64_t room_;
   std::uint64_t take_;
   std::uint32_t ways_;

@@ -10,11 +10,11 @@ std::string_view name_of(Kind kind) {
       return "eager";
     case Kind::piece:
       return "piece";
-    case Kind::offer:
+    case Kind::rts:
       return "offer";
-    case Kind::ready:
+    case Kind::cts:
       return "ready";
-    case Kind::done:
+    case Kind::fin:
       return "done";
     case Kind::credit:
       return "credit";
@@ -46,18 +46,18 @@ std::optional<Message> message_of(std::span<const std::byte> bytes) {
   return message;
 }
 
-bool is_sound(const Offer& offer) {
-  return offer.ways != 0 && (offer.ways & ~way::kAll) == 0 &&
-         offer.length <= std::numeric_limits<std::uint64_t>::max() - offer.address;
+bool is_sound(const Rts& rts) {
+  return rts.ways != 0 && (rts.ways & ~way::kAll) == 0 &&
+         rts.length <= std::numeric_limits<std::uint64_t>::max() - rts.address;
 }
 
-bool is_sound(const Ready& ready) {
-  return std::has_single_bit(ready.way) && (ready.way & ~way::kAll) == 0 && ready.unused == 0 &&
-         ready.length <= std::numeric_limits<std::uint64_t>::max() - ready.address;
+bool is_sound(const Cts& cts) {
+  return std::has_single_bit(cts.way) && (cts.way & ~way::kAll) == 0 && cts.unused == 0 &&
+         cts.length <= std::numeric_limits<std::uint64_t>::max() - cts.address;
 }
 
-bool is_sound(const Done& done) {
-  return done.outcome <= Outcome::last && done.unused == 0;
+bool is_sound(const Fin& fin) {
+  return fin.outcome <= Outcome::last && fin.unused == 0;
 }
 
 bool is_sound(const Credit& credit) {

@@ -30,9 +30,9 @@ static_assert(std::endian::native == std::endian::little);
 enum class Kind : std::uint8_t {
   eager = 1,  // the whole message
   piece,      // Piece, and the next bytes of a message
-  offer,      // Offer: where a message's bytes are
-  ready,      // Ready: where the bytes go
-  done,       // Done: a transfer is over
+  rts,        // Rts: where a message's bytes are
+  cts,        // Cts: where the bytes go
+  fin,        // Fin: a transfer is over
   credit,     // Credit
   // Offloaded channels (offload_sender.h). All carry an Agreement. `open` and `opened` also carry a
   // LaneEnd, and `left` carries the messages that are under way.
@@ -52,7 +52,7 @@ inline constexpr std::uint8_t kLastKind = static_cast<std::uint8_t>(Kind::closed
 std::string_view name_of(Kind kind);
 
 namespace flag {
-inline constexpr std::uint8_t kSynchronous = 1;  // eager: answer `done` when matched
+inline constexpr std::uint8_t kSynchronous = 1;  // eager: answer `fin` when matched
 inline constexpr std::uint8_t kWants = 2;        // the sender's messages wait for credit
 inline constexpr std::uint8_t kOffersOnly = 4;   // the sender keeps no eager bytes now
 inline constexpr std::uint8_t kRoomMask = 0x18;  // the Room that its buffer was taken by
@@ -65,7 +65,7 @@ struct Header {
   std::uint8_t flags = 0;
   std::uint8_t credits = 0;  // credits granted to the receiver
   std::uint8_t acks = 0;     // acknowledges a reserved message
-  // The number of the transfer; each end has its own. In `eager` and `offer` it is the sender's
+  // The number of the transfer; each end has its own. In `eager` and `rts` it is the sender's
   // number, in other kinds that of the addressee.
   std::uint32_t number = 0;
   std::uint32_t context = 0;
@@ -108,14 +108,14 @@ enum class Outcome : std::uint32_t {
   last = closed,
 };
 
-struct Offer {
+struct Rts {
   std::uint64_t length = 0;
   std::uint64_t address = 0;
   std::uint32_t key = 0;
   std::uint32_t ways = 0;
 };
 
-struct Ready {
+struct Cts {
   std::uint64_t length = 0;  // bytes that the receiver takes
   std::uint64_t address = 0;
   std::uint32_t key = 0;
@@ -124,7 +124,7 @@ struct Ready {
   std::uint32_t unused = 0;
 };
 
-struct Done {
+struct Fin {
   std::uint64_t bytes = 0;  // bytes that were taken
   Outcome outcome = Outcome::none;
   std::uint32_t unused = 0;
@@ -167,7 +167,7 @@ struct LaneEnd {
 static_assert(sizeof(LaneEnd) == 32);
 
 inline bool has_envelope(Kind kind) {
-  return kind == Kind::eager || kind == Kind::offer || kind == Kind::open;
+  return kind == Kind::eager || kind == Kind::rts || kind == Kind::open;
 }
 // Returns true if the message has its place among its sender's messages, and waits for credit as
 // they do.
@@ -198,9 +198,9 @@ struct Read {
   Body body;
   std::span<const std::byte> rest;
 };
-bool is_sound(const Offer& offer);
-bool is_sound(const Ready& ready);
-bool is_sound(const Done& done);
+bool is_sound(const Rts& rts);
+bool is_sound(const Cts& cts);
+bool is_sound(const Fin& fin);
 inline bool is_sound(const Piece&) {
   return true;
 }

@@ -30,7 +30,7 @@ std::string name_of_state(int object, int state) {
     case 1:
       return std::string(name_of(static_cast<PeerState>(state)));
     case 2:
-      return std::string(name_of(static_cast<HoldState>(state)));
+      return std::string(name_of(static_cast<XrcTargetState>(state)));
     default:
       return std::string(name_of(static_cast<PairState>(state)));
   }
@@ -70,9 +70,9 @@ std::string Transitions::text() const {
 }
 
 World::World(const std::vector<std::uint32_t>& nodes, const Options& options) : mode(options.mode) {
-  std::vector<Card> cards;
+  std::vector<PeerAddress> cards;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    Card card;
+    PeerAddress card;
     // There are two jobs. Their ranks have the same numbers.
     card.name = {7 + i % 2, i / 2};
     card.life = 1;
@@ -86,7 +86,7 @@ World::World(const std::vector<std::uint32_t>& nodes, const Options& options) : 
     processes.emplace_back(cards[i], own);
     Process& process = processes.back();
     process.node = nodes[i];
-    for (const Card& card : cards)
+    for (const PeerAddress& card : cards)
       process.machine.add(card);
     process.outcomes.resize(nodes.size());
     process.failures.resize(nodes.size());
@@ -134,7 +134,7 @@ void World::carry_out(std::uint32_t number, const Action& action) {
                  [&](const action::OpenReceiveQp& one) { open(number, one); },
                  [&](const action::ConnectQp& one) { connect(number, one); },
                  [&](const action::CloseQp& one) { close(number, one.qp); },
-                 [&](const action::Ready& ready) { process.outcomes[ready.peer] = Outcome::ready; },
+                 [&](const action::Cts& ready) { process.outcomes[ready.peer] = Outcome::ready; },
                  [&](const action::Drain& drain) { process.draining[drain.peer] = 1; },
                  [&](const action::Lost& lost) {
                    process.draining[lost.peer] = 0;
@@ -278,7 +278,7 @@ std::string World::judge_route(std::uint32_t number, PeerId peer, bool at_rest) 
 // A process that is held at rest must be alive.
 std::string World::judge_hold(std::uint32_t number, PeerId peer) const {
   const Process& process = processes[number];
-  if (process.machine.hold_of(peer) == HoldState::none) return {};
+  if (process.machine.hold_of(peer) == XrcTargetState::none) return {};
   const std::string who = std::to_string(number) + " holds for " + std::to_string(peer) + ": ";
   if (processes[peer].gone()) return who + "it has ended";
   return {};

@@ -38,7 +38,7 @@ struct Target {
 enum class Outcome : std::uint8_t { unasked, wanted, ready, lost, failed };
 
 struct Process {
-  Process(const Card& card, const Options& options) : machine(card, options) {}
+  Process(const PeerAddress& card, const Options& options) : machine(card, options) {}
   Machine machine;
   std::uint32_t node = 0;
   bool dead = false, left = false, leaving = false;

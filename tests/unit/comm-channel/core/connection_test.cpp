@@ -118,7 +118,7 @@ TEST_CASE("connection: a lost answer is said again, and no second queue pair is 
     World world({0, 1}, options_for(mode));
     want(world, 0, 1);
     world.deliver(0);
-    REQUIRE(said(world.network[0]).said == Said::accept);
+    REQUIRE(said(world.network[0]).said == HandshakeKind::accept);
     world.network.clear();
     const std::size_t before = world.queue_pairs();
     wake(world, 0);
@@ -365,7 +365,7 @@ TEST_CASE("connection: two jobs on a node are told apart by name, and share the 
   CHECK(world.targets.size() == 1);
   // A process that was spawned later, and of which no process was told, becomes known when it
   // speaks.
-  Card spawned = world.processes[1].machine.peers().card(3);
+  PeerAddress spawned = world.processes[1].machine.peers().card(3);
   spawned.name = {99, 0};
   Options options = options_for(Mode::shared);
   Machine late(spawned, options);
@@ -378,7 +378,7 @@ TEST_CASE("connection: two jobs on a node are told apart by name, and share the 
   }
   const auto known = world.processes[1].machine.peers().find({99, 0});
   REQUIRE(known);
-  CHECK(world.processes[1].machine.hold_of(*known) == HoldState::held);
+  CHECK(world.processes[1].machine.hold_of(*known) == XrcTargetState::held);
 }
 
 TEST_CASE("connection: what an earlier life said, or what was said to one, counts for nothing") {
@@ -470,7 +470,7 @@ TEST_CASE("connection: who uses queue pairs in another way says so") {
 }
 
 TEST_CASE("connection: failures say what was tried, with whom, what happened and what to do") {
-  Card peer;
+  PeerAddress peer;
   peer.name.rank = 17;
   for (const Failure failure : {Failure::ended, Failure::unreachable, Failure::refused,
                                 Failure::resources, Failure::leaving, Failure::mode}) {
@@ -500,7 +500,7 @@ std::vector<Handshake> said_by_intruder(const Handshake& real) {
     shake.from.address.qpn = 99;  // where it would hear the answer
     ++shake.number;
     said.push_back(shake);
-    shake.said = Said::close;
+    shake.said = HandshakeKind::close;
     shake.end = {};
     said.push_back(shake);
   }
@@ -549,7 +549,7 @@ TEST_CASE("connection: who has not the job's secret changes nothing, whatever he
 TEST_CASE("connection: names that the job has not are not kept, whoever says them") {
   Options options = options_for(Mode::shared);
   options.ranks = 2;
-  Card self, peer;
+  PeerAddress self, peer;
   self.name = {7, 0};
   peer.name = {7, 1};
   self.life = peer.life = 1;

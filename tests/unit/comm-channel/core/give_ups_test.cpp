@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Card card_of(std::uint32_t rank, std::uint64_t life = 1) {
-  Card card;
+PeerAddress card_of(std::uint32_t rank, std::uint64_t life = 1) {
+  PeerAddress card;
   card.name = {7, rank};
   card.life = life;
   card.node = rank;
@@ -34,7 +34,7 @@ struct Process {
   // Returns what this process has to say, all of which must be for process `to`.
   std::vector<std::string> said(std::uint32_t to) {
     std::vector<std::string> bytes;
-    for (GiveUps::Saying& one : std::exchange(ends.sayings(), {})) {
+    for (GiveUps::ControlMessage& one : std::exchange(ends.sayings(), {})) {
       CHECK(one.to.name.rank == to);
       bytes.push_back(std::move(one.bytes));
     }
@@ -45,11 +45,12 @@ struct Process {
       CHECK(ends.take(bytes, now));
   }
 
-  Card card;
+  PeerAddress card;
   GiveUps ends;
 };
 
-std::string request(const Card& from, const Card& to, Said said = Said::connect) {
+std::string request(const PeerAddress& from, const PeerAddress& to,
+                    HandshakeKind said = HandshakeKind::connect) {
   Handshake shake;
   shake.secret = 5;
   shake.said = said;
@@ -68,7 +69,7 @@ TEST_CASE("give-ups: who is given up is told, says that he has heard, and is tol
   CHECK_FALSE(one.ends.settled());
   CHECK(one.ends.next_wake() == Time(10ms));
   other.hear(one.said(1), 1ms);
-  const std::vector<Card> told = other.ends.take_those_that_did();
+  const std::vector<PeerAddress> told = other.ends.take_those_that_did();
   REQUIRE(told.size() == 1);
   CHECK(told.front() == one.card);
   one.hear(other.said(0), 2ms);
@@ -115,7 +116,7 @@ TEST_CASE(
   one.ends.give_up(other.card, 0ms);
   other.hear(one.said(1), 1ms);
   one.hear(other.said(0), 2ms);
-  for (const Said said : {Said::connect, Said::join}) {
+  for (const HandshakeKind said : {HandshakeKind::connect, HandshakeKind::join}) {
     CHECK(one.ends.take(request(other.card, one.card, said), 3ms));
     CHECK(one.said(1).size() == 1);
   }

@@ -10,13 +10,13 @@ using namespace scela::channel::connect;
 
 namespace {
 
-Handshake example(Said said) {
+Handshake example(HandshakeKind said) {
   Handshake shake;
   shake.secret = 0x0123456789abcdef;
   shake.said = said;
   shake.mode = Mode::owned;
-  shake.own =
-      said == Said::connect || said == Said::confirm || said == Said::join || said == Said::give_up;
+  shake.own = said == HandshakeKind::connect || said == HandshakeKind::confirm ||
+              said == HandshakeKind::join || said == HandshakeKind::give_up;
   shake.from.name = {0x1122334455667788, 63};
   shake.from.life = 99;
   shake.from.node = 0xAABBCCDD;
@@ -27,20 +27,21 @@ Handshake example(Said said) {
   shake.to = {7, 0xffffffff};
   shake.to_life = 3;
   shake.number = 17;
-  if (said == Said::refuse) shake.refusal = Refusal::leaving;
-  if (said == Said::accept || said == Said::joined) shake.srq = 5;
-  if (said == Said::accept) shake.voided = 4;
-  if (said == Said::connect || said == Said::accept) shake.end = {0xffffff, 0x111111, 5, 16};
-  if (said == Said::join) shake.end.qpn = 0x77;
+  if (said == HandshakeKind::refuse) shake.refusal = Refusal::leaving;
+  if (said == HandshakeKind::accept || said == HandshakeKind::joined) shake.srq = 5;
+  if (said == HandshakeKind::accept) shake.voided = 4;
+  if (said == HandshakeKind::connect || said == HandshakeKind::accept)
+    shake.end = {0xffffff, 0x111111, 5, 16};
+  if (said == HandshakeKind::join) shake.end.qpn = 0x77;
   return shake;
 }
 
 }  // namespace
 
 TEST_CASE("handshake: what is said is read as it was said, and has one length") {
-  for (int said = static_cast<int>(Said::connect); said <= static_cast<int>(Said::given_up);
-       ++said) {
-    const Handshake shake = example(static_cast<Said>(said));
+  for (int said = static_cast<int>(HandshakeKind::connect);
+       said <= static_cast<int>(HandshakeKind::given_up); ++said) {
+    const Handshake shake = example(static_cast<HandshakeKind>(said));
     const std::string bytes = encode(shake);
     INFO(name_of(shake.said));
     CHECK(bytes.size() == kHandshakeBytes);
@@ -53,7 +54,7 @@ TEST_CASE("handshake: what is said is read as it was said, and has one length") 
 }
 
 TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
-  const std::string bytes = encode(example(Said::accept));
+  const std::string bytes = encode(example(HandshakeKind::accept));
   for (std::size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(decode(std::string_view(bytes).substr(0, length)));
   CHECK_FALSE(decode(bytes + '\0'));
@@ -70,38 +71,38 @@ TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
 }
 
 TEST_CASE("handshake: what has a field that it does not need, or lacks one, is refused") {
-  Handshake shake = example(Said::close);
+  Handshake shake = example(HandshakeKind::close);
   shake.srq = 1;
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::join);
+  shake = example(HandshakeKind::join);
   shake.end.psn = 1;
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::connect);
+  shake = example(HandshakeKind::connect);
   shake.end.qpn = 0x1000000;  // numbers of queue pairs have 24 bits
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::connect);
+  shake = example(HandshakeKind::connect);
   shake.own = false;
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::connect);
+  shake = example(HandshakeKind::connect);
   shake.from.life = 0;
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::refuse);
+  shake = example(HandshakeKind::refuse);
   shake.refusal = Refusal::none;
   CHECK_FALSE(decode(encode(shake)));
-  shake = example(Said::accept);
+  shake = example(HandshakeKind::accept);
   shake.refusal = Refusal::gone;
   CHECK_FALSE(decode(encode(shake)));
   // Two facts go with RC only: the sender is leaving, and, in a close, its queue pair is gone too.
-  for (const Said said : {Said::close, Said::closed}) {
+  for (const HandshakeKind said : {HandshakeKind::close, HandshakeKind::closed}) {
     shake = example(said);
     shake.refusal = Refusal::leaving;
     CHECK_FALSE(decode(encode(shake)));
     shake.mode = Mode::pairs;
     CHECK(decode(encode(shake)) == shake);
     shake.gone = true;
-    CHECK((decode(encode(shake)) == shake) == (said == Said::close));
+    CHECK((decode(encode(shake)) == shake) == (said == HandshakeKind::close));
     shake.refusal = Refusal::none;
-    CHECK((decode(encode(shake)) == shake) == (said == Said::close));
+    CHECK((decode(encode(shake)) == shake) == (said == HandshakeKind::close));
     shake.mode = Mode::shared;
     CHECK_FALSE(decode(encode(shake)));
     shake.mode = Mode::pairs;
@@ -114,14 +115,14 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
 }
 
 TEST_CASE("handshake: a job's secrets are the bytes that were drawn, and its key is no system's") {
-  std::array<std::uint8_t, kWatchwordBytes> drawn{0xff, 0xfe, 0xfd, 0xfc, 1, 2, 3, 4, 5, 6, 7, 8};
-  const Watchword word = watchword_of(drawn);
+  std::array<std::uint8_t, kJobSecretBytes> drawn{0xff, 0xfe, 0xfd, 0xfc, 1, 2, 3, 4, 5, 6, 7, 8};
+  const JobSecret word = job_secret_of(drawn);
   // If the highest bit is set, devices send another key in its place.
   CHECK(word.key == 0x7ffefdfc);
   CHECK(word.secret == 0x0102030405060708);
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     drawn[i] ^= 1;
-    const Watchword other = watchword_of(drawn);
+    const JobSecret other = job_secret_of(drawn);
     CHECK((other.key == word.key) == (i >= 4));
     CHECK((other.secret == word.secret) == (i < 4));
     drawn[i] ^= 1;

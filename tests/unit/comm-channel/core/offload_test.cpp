@@ -224,16 +224,16 @@ struct Agreeing {
 
   // Returns true if the message went by a channel.
   bool send(std::int32_t tag, OffloadSender::By by = OffloadSender::By::choice) {
-    Sayings sayings;
+    ControlMessages sayings;
     const auto path = sender.send(0, tag, kLarge, sayings, by);
     if (path.by_channel) sender.gone(path.channel);
     answer(sayings);
     return path.by_channel;
   }
-  void answer(const Sayings& sayings) {
-    for (const Saying& saying : sayings) {
+  void answer(const ControlMessages& sayings) {
+    for (const ControlMessage& saying : sayings) {
       said.push_back(saying.kind);
-      Sayings more;
+      ControlMessages more;
       Agreement agreement = saying.body;
       agreement.count = 1;
       if (saying.kind == Kind::open) sender.opened(agreement, more);
@@ -259,7 +259,7 @@ TEST_CASE("offload: whoever needs a channel while others have all gets one that 
   REQUIRE(budget.wanted);
   CHECK_FALSE(second.sender.idle_since());
   REQUIRE(first.sender.idle_since());
-  Sayings sayings;
+  ControlMessages sayings;
   first.sender.leave_idle(sayings);
   first.answer(sayings);
   CHECK(budget.left == 1);
@@ -291,7 +291,7 @@ TEST_CASE("offload: who ends leaves all channels, and who cannot make one says n
   Agreeing one(budget);
   for (int tag = 0; tag < 3; ++tag)
     CHECK_FALSE(one.send(tag));
-  Sayings sayings;
+  ControlMessages sayings;
   one.sender.leave_all(sayings);
   CHECK(sayings.size() == 3);
   one.answer(sayings);
@@ -299,16 +299,16 @@ TEST_CASE("offload: who ends leaves all channels, and who cannot make one says n
 
   Matcher matcher;
   OffloadReceiver receiver(matcher, 1);
-  Deeds deeds;
+  ReceiverActions actions;
   const Agreement asked{0, 1, kLarge, 0, 0};
-  receiver.opening(0, 0, 7, asked, deeds);
-  REQUIRE(deeds.size() == 1);
-  CHECK(deeds[0].saying.body.count == 1);
+  receiver.opening(0, 0, 7, asked, actions);
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].saying.body.count == 1);
   receiver.not_opened(0, asked);
   CHECK(receiver.idle());
-  deeds.clear();
-  receiver.opening(0, 0, 7, asked, deeds);
-  CHECK(deeds[0].saying.body.count == 1);
+  actions.clear();
+  receiver.opening(0, 0, 7, asked, actions);
+  CHECK(actions[0].saying.body.count == 1);
 }
 
 constexpr std::uint32_t kGivenUp = 7;
@@ -317,44 +317,44 @@ TEST_CASE("offload: no channel is opened in a discarded context, until it is acc
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
   const auto accepts = [&](std::int32_t source) {
-    Deeds deeds;
-    receiver.opening(source, kGivenUp, 5, {0, 1, kLarge, 0, 0}, deeds);
-    return deeds.front().saying.body.count == 1;
+    ReceiverActions actions;
+    receiver.opening(source, kGivenUp, 5, {0, 1, kLarge, 0, 0}, actions);
+    return actions.front().saying.body.count == 1;
   };
-  const auto recalls = [](const Deeds& deeds) {
-    return deeds.size() == 1 && deeds.front().saying.kind == Kind::recall;
+  const auto recalls = [](const ReceiverActions& actions) {
+    return actions.size() == 1 && actions.front().saying.kind == Kind::recall;
   };
   REQUIRE(accepts(0));
   REQUIRE(accepts(1));
-  Deeds deeds;
-  receiver.began(0, {0, 1, 0, 0, 0}, deeds);
-  REQUIRE(deeds.empty());
+  ReceiverActions actions;
+  receiver.began(0, {0, 1, 0, 0, 0}, actions);
+  REQUIRE(actions.empty());
   matcher.unwant({kGivenUp, kGivenUp});
-  receiver.discard({kGivenUp, kGivenUp}, deeds);
-  CHECK(recalls(deeds));
-  deeds.clear();
-  receiver.began(1, {0, 1, 0, 0, 0}, deeds);  // it was accepted before
-  CHECK(recalls(deeds));
+  receiver.discard({kGivenUp, kGivenUp}, actions);
+  CHECK(recalls(actions));
+  actions.clear();
+  receiver.began(1, {0, 1, 0, 0, 0}, actions);  // it was accepted before
+  CHECK(recalls(actions));
   CHECK_FALSE(accepts(2));
   matcher.want({kGivenUp, kGivenUp});
   CHECK(accepts(2));
-  deeds.clear();
-  receiver.began(2, {0, 1, 0, 0, 0}, deeds);
-  CHECK(deeds.empty());
+  actions.clear();
+  receiver.began(2, {0, 1, 0, 0, 0}, actions);
+  CHECK(actions.empty());
 }
 
 TEST_CASE("offload: what comes for a receive that is held back is not dropped before it is known") {
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
-  Deeds deeds;
-  receiver.opening(0, kGivenUp, 5, {0, 1, kLarge, 0, 0}, deeds);
-  receiver.began(0, {0, 1, 0, 0, 0}, deeds);
+  ReceiverActions actions;
+  receiver.opening(0, kGivenUp, 5, {0, 1, kLarge, 0, 0}, actions);
+  receiver.began(0, {0, 1, 0, 0, 0}, actions);
   Receive any;
   any.pattern = {kGivenUp, 0, kAny};
   any.room = kLarge;
-  CHECK(receiver.post(any, deeds) == nullptr);
+  CHECK(receiver.post(any, actions) == nullptr);
   matcher.unwant({kGivenUp, kGivenUp});
-  receiver.discard({kGivenUp, kGivenUp}, deeds);
+  receiver.discard({kGivenUp, kGivenUp}, actions);
   CHECK(receiver.holds(kGivenUp));
   Unexpected messages[2];
   for (Unexpected& message : messages) {
@@ -362,11 +362,11 @@ TEST_CASE("offload: what comes for a receive that is held back is not dropped be
     matcher.keep(message);
     CHECK(matcher.next_unwanted());
   }
-  deeds.clear();
-  receiver.left(0, {0, 1, 0, 0, 0}, {}, deeds);
-  REQUIRE_FALSE(deeds.empty());
-  CHECK(deeds.back().what == Deed::What::matched);
-  CHECK(deeds.back().message == &messages[0]);
+  actions.clear();
+  receiver.left(0, {0, 1, 0, 0, 0}, {}, actions);
+  REQUIRE_FALSE(actions.empty());
+  CHECK(actions.back().what == ReceiverAction::What::matched);
+  CHECK(actions.back().message == &messages[0]);
   CHECK_FALSE(receiver.holds(kGivenUp));
   const auto left = matcher.next_unwanted();
   REQUIRE(left);
@@ -377,18 +377,18 @@ TEST_CASE("offload: what comes for a receive that is held back is not dropped be
 TEST_CASE("offload: who claims more than was agreed on gets no more memory, and no more turns") {
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
-  Deeds deeds;
-  receiver.opening(3, 7, 5, {0, 1, 20'000, 0, 0}, deeds);
-  receiver.began(3, {0, 1, 0, 0, 0}, deeds);
-  deeds.clear();
-  receiver.left(3, {0, 1, std::uint64_t{1} << 63, 1, 0}, {{std::uint64_t{1} << 60, 0, 1}}, deeds);
-  Unexpected* const message = receiver.take({7, 3, 5}, deeds);
+  ReceiverActions actions;
+  receiver.opening(3, 7, 5, {0, 1, 20'000, 0, 0}, actions);
+  receiver.began(3, {0, 1, 0, 0, 0}, actions);
+  actions.clear();
+  receiver.left(3, {0, 1, std::uint64_t{1} << 63, 1, 0}, {{std::uint64_t{1} << 60, 0, 1}}, actions);
+  Unexpected* const message = receiver.take({7, 3, 5}, actions);
   REQUIRE(message != nullptr);
-  CHECK(receiver.take({7, 3, 5}, deeds) == nullptr);
-  receiver.fetch(static_cast<ParkedMessage&>(*message), nullptr, deeds);
-  REQUIRE_FALSE(deeds.empty());
-  CHECK(deeds.back().what == Deed::What::arm_own);
-  CHECK(deeds.back().bytes == 20'000);
+  CHECK(receiver.take({7, 3, 5}, actions) == nullptr);
+  receiver.fetch(static_cast<ParkedMessage&>(*message), nullptr, actions);
+  REQUIRE_FALSE(actions.empty());
+  CHECK(actions.back().what == ReceiverAction::What::arm_own);
+  CHECK(actions.back().bytes == 20'000);
 }
 
 }  // namespace scela::channel::test::offload_test

@@ -64,7 +64,7 @@ class World {
     Sent sent{static_cast<int>(record_.sent.size()), {0, source, tag, length}};
     record_.sent.push_back(sent);
     Source& from = *sources_[static_cast<std::size_t>(source)];
-    Sayings sayings;
+    ControlMessages sayings;
     const auto path = from.sender.send(sent.envelope.context, tag, length, sayings);
     say(from, sayings);
     if (path.by_channel) {
@@ -81,20 +81,20 @@ class World {
     receive.number = static_cast<int>(record_.receives.size()) - 1;
     receive.pattern = pattern;
     receive.room = room;
-    Deeds deeds;
-    if (Unexpected* message = receiver_.post(receive, deeds)) {
+    ReceiverActions actions;
+    if (Unexpected* message = receiver_.post(receive, actions)) {
       REQUIRE_FALSE(message->parked);
       received(receive, static_cast<Ordinary*>(message)->number);
     }
-    carry_out(deeds);
+    carry_out(actions);
     return receive;
   }
 
   // Returns the tag of the message that a probe shows or takes.
   std::optional<std::int32_t> probe_pattern(const Pattern& pattern, bool take) {
-    Deeds deeds;
-    Unexpected* found = take ? receiver_.take(pattern, deeds) : receiver_.probe(pattern, deeds);
-    carry_out(deeds);
+    ReceiverActions actions;
+    Unexpected* found = take ? receiver_.take(pattern, actions) : receiver_.probe(pattern, actions);
+    carry_out(actions);
     if (found == nullptr) return std::nullopt;
     if (take) taken_.push_back(found);
     return found->envelope.tag;
@@ -106,9 +106,9 @@ class World {
     dead.link.clear();
     dead.back.clear();
     dead.wires.clear();
-    Deeds deeds;
-    receiver_.peer_ended(source, deeds);
-    carry_out(deeds);
+    ReceiverActions actions;
+    receiver_.peer_ended(source, actions);
+    carry_out(actions);
     for (Posted* posted = matcher_.take_receives_of(source); posted != nullptr;
          posted = Matcher::following(*posted))
       static_cast<Receive*>(posted)->failed = true;
@@ -139,7 +139,7 @@ class World {
 
  private:
   struct Packet {
-    std::optional<Saying> saying;
+    std::optional<ControlMessage> saying;
     int message = kNone;
   };
   // The queue pairs of a channel: requests that are posted at both ends, and messages under way.
@@ -161,16 +161,16 @@ class World {
   struct Source {
     explicit Source(ChannelBudget& budget) : sender({kLarge / 2, 2}, budget) {}
     OffloadSender sender;
-    std::deque<Packet> link;  // to the receiver
-    std::deque<Saying> back;  // to the sender
+    std::deque<Packet> link;          // to the receiver
+    std::deque<ControlMessage> back;  // to the sender
     std::map<std::uint32_t, Wire> wires;
     // Messages that the receiver has seen outside of channels.
     std::uint64_t seen = 0;
     bool alive = true;
   };
 
-  void say(Source& from, const Sayings& sayings) {
-    for (const Saying& saying : sayings)
+  void say(Source& from, const ControlMessages& sayings) {
+    for (const ControlMessage& saying : sayings)
       from.link.push_back({saying, kNone});
   }
 
@@ -192,7 +192,7 @@ class World {
           {static_cast<std::uint32_t>(random_.below(mix_.contexts)), source, any_tag(), length}};
       record_.sent.push_back(sent);
       Source& from = *sources_[static_cast<std::size_t>(source)];
-      Sayings sayings;
+      ControlMessages sayings;
       const auto path = from.sender.send(sent.envelope.context, sent.envelope.tag, length, sayings);
       say(from, sayings);
       if (path.by_channel)
@@ -216,17 +216,18 @@ class World {
   void post() { post_pattern(any_pattern(), random_.chance(mix_.small_room, 1000) ? 5 : kLarge); }
 
   void probe() {
-    Deeds deeds;
+    ReceiverActions actions;
     const Pattern pattern = any_pattern();
     const bool takes = random_.chance(1, 2);
-    Unexpected* found = takes ? receiver_.take(pattern, deeds) : receiver_.probe(pattern, deeds);
+    Unexpected* found =
+        takes ? receiver_.take(pattern, actions) : receiver_.probe(pattern, actions);
     if (found != nullptr) {
       REQUIRE(fits(pattern, found->envelope));
       record_.seen.push_back({found, kNone, pattern, record_.receives.size(), takes});
     }
     // A receive of its own takes this message later, after other taken ones.
     if (takes && found != nullptr) taken_.push_back(found);
-    carry_out(deeds);
+    carry_out(actions);
     if (taken_.size() > 3) receive_taken(random_.below(taken_.size()));
   }
 
@@ -242,9 +243,9 @@ class World {
       received(receive, static_cast<Ordinary*>(message)->number);
       return;
     }
-    Deeds deeds;
-    receiver_.fetch(static_cast<ParkedMessage&>(*message), &receive, deeds);
-    carry_out(deeds);
+    ReceiverActions actions;
+    receiver_.fetch(static_cast<ParkedMessage&>(*message), &receive, actions);
+    carry_out(actions);
   }
 
   void cancel() {
@@ -257,11 +258,11 @@ class World {
   }
 
   void try_cancel(Receive& receive) {
-    Deeds deeds;
-    const auto cancelled = receiver_.cancel(receive, deeds);
+    ReceiverActions actions;
+    const auto cancelled = receiver_.cancel(receive, actions);
     receive.cancelled = cancelled == OffloadReceiver::Cancelled::yes;
     receive.cancelling = cancelled == OffloadReceiver::Cancelled::later;
-    carry_out(deeds);
+    carry_out(actions);
   }
 
   void received(Receive& receive, int message) {
@@ -277,59 +278,60 @@ class World {
     sent.receive = receive.number == kNone ? kReceiver : receive.number;
   }
 
-  void carry_out(const Deeds& deeds, int current = kNone) {
-    for (const Deed& deed : deeds)
-      carry_out_one(deed, current);
+  void carry_out(const ReceiverActions& actions, int current = kNone) {
+    for (const ReceiverAction& action : actions)
+      carry_out_one(action, current);
     receiver_.sweep();
     std::vector<Receive*> again;
-    for (const Deed& deed : deeds)
-      if (deed.what == Deed::What::disarm && static_cast<Receive*>(deed.receive)->cancelling)
-        again.push_back(static_cast<Receive*>(deed.receive));
+    for (const ReceiverAction& action : actions)
+      if (action.what == ReceiverAction::What::disarm &&
+          static_cast<Receive*>(action.receive)->cancelling)
+        again.push_back(static_cast<Receive*>(action.receive));
     for (Receive* receive : again)
       if (receive->message == kNone) try_cancel(*receive);
   }
 
-  void carry_out_one(const Deed& deed, int current) {
-    Receive* receive = static_cast<Receive*>(deed.receive);
-    Source& source = *sources_[static_cast<std::size_t>(deed.source)];
-    Wire& wire = source.wires[deed.channel];
-    switch (deed.what) {
-      case Deed::What::say:
-        recalls += deed.saying.kind == Kind::recall ? 1 : 0;
-        source.back.push_back(deed.saying);
+  void carry_out_one(const ReceiverAction& action, int current) {
+    Receive* receive = static_cast<Receive*>(action.receive);
+    Source& source = *sources_[static_cast<std::size_t>(action.source)];
+    Wire& wire = source.wires[action.channel];
+    switch (action.what) {
+      case ReceiverAction::What::say:
+        recalls += action.saying.kind == Kind::recall ? 1 : 0;
+        source.back.push_back(action.saying);
         break;
-      case Deed::What::arm:
+      case ReceiverAction::What::arm:
         wire.arms.push_back({receive->room, nullptr, receive});
         ++wire.ready;
-        parked += deed.parked != nullptr ? 1 : 0;
+        parked += action.parked != nullptr ? 1 : 0;
         break;
-      case Deed::What::arm_own:
-        wire.arms.push_back({deed.bytes, deed.parked, nullptr});
+      case ReceiverAction::What::arm_own:
+        wire.arms.push_back({action.bytes, action.parked, nullptr});
         ++wire.ready;
         ++bounces;
         break;
-      case Deed::What::disarm: {
-        const auto found = std::ranges::find(wire.arms, deed.receive, &Wire::Arm::receive);
+      case ReceiverAction::What::disarm: {
+        const auto found = std::ranges::find(wire.arms, action.receive, &Wire::Arm::receive);
         REQUIRE(found != wire.arms.end());
         wire.arms.erase(found);
         break;
       }
-      case Deed::What::complete:
-        received(*receive, deed.parked != nullptr ? memory_.at(deed.parked) : current);
-        REQUIRE(deed.bytes ==
+      case ReceiverAction::What::complete:
+        received(*receive, action.parked != nullptr ? memory_.at(action.parked) : current);
+        REQUIRE(action.bytes ==
                 record_.sent[static_cast<std::size_t>(receive->message)].envelope.length);
         break;
-      case Deed::What::matched:
-        REQUIRE_FALSE(deed.message->parked);
-        received(*receive, static_cast<Ordinary*>(deed.message)->number);
+      case ReceiverAction::What::matched:
+        REQUIRE_FALSE(action.message->parked);
+        received(*receive, static_cast<Ordinary*>(action.message)->number);
         break;
-      case Deed::What::fail:
+      case ReceiverAction::What::fail:
         receive->failed = true;
         break;
-      case Deed::What::forget:
-        memory_.erase(deed.parked);
+      case ReceiverAction::What::forget:
+        memory_.erase(action.parked);
         break;
-      case Deed::What::reset:
+      case ReceiverAction::What::reset:
         REQUIRE(wire.arms.empty());
         REQUIRE(wire.under_way.empty());
         break;
@@ -381,17 +383,17 @@ class World {
     if (source.link.empty()) return false;
     const Packet packet = source.link.front();
     source.link.pop_front();
-    Deeds deeds;
+    ReceiverActions actions;
     if (!packet.saying) {
       ordinary(source, packet.message);
       return true;
     }
-    const Saying& saying = *packet.saying;
+    const ControlMessage& saying = *packet.saying;
     if (saying.kind == Kind::open)
-      receiver_.opening(number, saying.context, saying.tag, saying.body, deeds);
-    if (saying.kind == Kind::begin) receiver_.began(number, saying.body, deeds);
-    if (saying.kind == Kind::left) receiver_.left(number, saying.body, saying.parked, deeds);
-    carry_out(deeds);
+      receiver_.opening(number, saying.context, saying.tag, saying.body, actions);
+    if (saying.kind == Kind::begin) receiver_.began(number, saying.body, actions);
+    if (saying.kind == Kind::left) receiver_.left(number, saying.body, saying.parked, actions);
+    carry_out(actions);
     return true;
   }
 
@@ -411,9 +413,9 @@ class World {
 
   bool hear_back(Source& source) {
     if (source.back.empty()) return false;
-    const Saying saying = source.back.front();
+    const ControlMessage saying = source.back.front();
     source.back.pop_front();
-    Sayings sayings;
+    ControlMessages sayings;
     if (saying.kind == Kind::opened) source.sender.opened(saying.body, sayings);
     if (saying.kind == Kind::recall) source.sender.recall(saying.body, sayings);
     if (saying.kind == Kind::closed && source.sender.closed(saying.body)) {
@@ -454,9 +456,9 @@ class World {
     REQUIRE(length <= wire.arms.front().room);
     if (wire.arms.front().own != nullptr) memory_[wire.arms.front().own] = message;
     wire.arms.pop_front();
-    Deeds deeds;
-    receiver_.came(number, channel, length, deeds);
-    carry_out(deeds, message);
+    ReceiverActions actions;
+    receiver_.came(number, channel, length, actions);
+    carry_out(actions, message);
     return true;
   }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm-channel/core/protocol/numbers.h"
+#include "comm-channel/core/protocol/request_table.h"
 
 namespace scela::channel::rendezvous_test {
 namespace {
@@ -31,11 +31,11 @@ struct Case {
   std::uint64_t freed_at = 0;
 };
 
-struct Said {
+struct HandshakeKind {
   Act act;
-  Offer offer;
-  Ready ready;
-  Done done;
+  Rts offer;
+  Cts ready;
+  Fin done;
   std::uint64_t offset = 0, bytes = 0;  // used by a piece
 };
 
@@ -52,7 +52,7 @@ struct World {
   Case given;
   SendTransfer sender{0, 0};
   std::optional<ReceiveTransfer> receiver;
-  std::deque<Said> to_receiver, to_sender;
+  std::deque<HandshakeKind> to_receiver, to_sender;
   std::vector<Step> sender_works, receiver_works;  // operations that are under way
   std::uint64_t landing = 0;                       // bytes that were written and are not there yet
   std::uint64_t there = 0;                         // bytes in the receiver's buffer
@@ -122,12 +122,12 @@ struct World {
   }
 
   // A message to a side that has died is lost.
-  void say(std::deque<Said>& to, const Said& said) {
+  void say(std::deque<HandshakeKind>& to, const HandshakeKind& said) {
     const bool lives = &to == &to_receiver ? receiver_lives : sender_lives;
     if (lives) to.push_back(said);
   }
 
-  void hear(const Said& said, bool at_receiver) {
+  void hear(const HandshakeKind& said, bool at_receiver) {
     if (at_receiver) {
       if (said.act == Act::say_offer) {
         receiver.emplace(said.offer, given.room, given.receiver_ways, 0);
@@ -157,7 +157,7 @@ struct World {
       if (given.freed == 1 && sender.offset() >= given.freed_at)
         return by_sender(sender.piece_lost());
       const std::uint64_t bytes = std::min(kPiece, sender.left());
-      Said said{Act::pieces, {}, {}, {}, sender.offset(), bytes};
+      HandshakeKind said{Act::pieces, {}, {}, {}, sender.offset(), bytes};
       say(to_receiver, said);
       if (sender.left() == bytes) sender_works.clear();
       by_sender(sender.piece_sent(bytes));
@@ -217,13 +217,13 @@ struct World {
     std::vector<std::function<void(World&)>> all;
     if (!to_receiver.empty() && receiver_lives)
       all.push_back([](World& w) {
-        const Said said = w.to_receiver.front();
+        const HandshakeKind said = w.to_receiver.front();
         w.to_receiver.pop_front();
         w.hear(said, true);
       });
     if (!to_sender.empty() && sender_lives)
       all.push_back([](World& w) {
-        const Said said = w.to_sender.front();
+        const HandshakeKind said = w.to_sender.front();
         w.to_sender.pop_front();
         w.hear(said, false);
       });
@@ -368,7 +368,7 @@ std::vector<Act> acts_of(const Steps& steps) {
 }
 
 TEST_CASE("rendezvous: the preferred way is taken where both can, else the cheapest") {
-  const Offer offer{100, 1000, 7, way::kWrite | way::kRead};
+  const Rts offer{100, 1000, 7, way::kWrite | way::kRead};
   ReceiveTransfer by_read(offer, 100, way::kAll, 0);
   CHECK(acts_of(by_read.start()) == std::vector{Act::read});
   ReceiveTransfer by_write(offer, 100, way::kAll, way::kWrite);

@@ -29,7 +29,7 @@ Header header_of_kind(Kind kind) {
 }
 
 TEST_CASE("channel wire: a header's words are its bytes") {
-  const Header header = header_of_kind(Kind::offer);
+  const Header header = header_of_kind(Kind::rts);
   CHECK(words_of(header) == std::bit_cast<std::array<std::uint64_t, 3>>(header));
   CHECK(words_of(Header()) == std::bit_cast<std::array<std::uint64_t, 3>>(Header()));
 }
@@ -55,8 +55,8 @@ TEST_CASE("channel wire: an eager message is 24 bytes and its own, and comes as 
 }
 
 TEST_CASE("channel wire: a message that is cut anywhere, or has more behind it, is none") {
-  const Offer offer{1000, 0x1234, 5, way::kRead};
-  auto bytes = written(header_of_kind(Kind::offer), bytes_of(offer));
+  const Rts offer{1000, 0x1234, 5, way::kRead};
+  auto bytes = written(header_of_kind(Kind::rts), bytes_of(offer));
   REQUIRE(message_of(bytes));
   for (std::size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(message_of(std::span(bytes).first(length)));
@@ -89,31 +89,31 @@ bool reads(const Body& body) {
 }
 
 TEST_CASE("channel wire: what no transfer can say is refused") {
-  CHECK(reads(Offer{1, 2, 3, way::kAll}));
-  CHECK_FALSE(reads(Offer{1, 2, 3, 0}));
-  CHECK_FALSE(reads(Offer{1, 2, 3, way::kAll + 1}));
-  CHECK_FALSE(reads(Offer{~std::uint64_t{0}, 2, 3, way::kRead}));  // beyond the end of memory
+  CHECK(reads(Rts{1, 2, 3, way::kAll}));
+  CHECK_FALSE(reads(Rts{1, 2, 3, 0}));
+  CHECK_FALSE(reads(Rts{1, 2, 3, way::kAll + 1}));
+  CHECK_FALSE(reads(Rts{~std::uint64_t{0}, 2, 3, way::kRead}));  // beyond the end of memory
 
-  CHECK(reads(Ready{1, 2, 3, way::kWrite, 9, 0}));
-  CHECK_FALSE(reads(Ready{1, 2, 3, way::kWrite | way::kRead, 9, 0}));
-  CHECK_FALSE(reads(Ready{1, 2, 3, 0, 9, 0}));
-  CHECK_FALSE(reads(Ready{1, 2, 3, 16, 9, 0}));
-  CHECK_FALSE(reads(Ready{1, 2, 3, way::kWrite, 9, 1}));
-  CHECK_FALSE(reads(Ready{~std::uint64_t{0}, 1, 3, way::kWrite, 9, 0}));
+  CHECK(reads(Cts{1, 2, 3, way::kWrite, 9, 0}));
+  CHECK_FALSE(reads(Cts{1, 2, 3, way::kWrite | way::kRead, 9, 0}));
+  CHECK_FALSE(reads(Cts{1, 2, 3, 0, 9, 0}));
+  CHECK_FALSE(reads(Cts{1, 2, 3, 16, 9, 0}));
+  CHECK_FALSE(reads(Cts{1, 2, 3, way::kWrite, 9, 1}));
+  CHECK_FALSE(reads(Cts{~std::uint64_t{0}, 1, 3, way::kWrite, 9, 0}));
 
-  CHECK(reads(Done{5, Outcome::last, 0}));
-  CHECK_FALSE(reads(Done{5, static_cast<Outcome>(77), 0}));
-  CHECK_FALSE(reads(Done{5, Outcome::none, 1}));
+  CHECK(reads(Fin{5, Outcome::last, 0}));
+  CHECK_FALSE(reads(Fin{5, static_cast<Outcome>(77), 0}));
+  CHECK_FALSE(reads(Fin{5, Outcome::none, 1}));
   CHECK(reads(Credit{1, 2, kAsks | kAnswers, 0}));
   CHECK_FALSE(reads(Credit{1, 2, 4, 0}));
   CHECK_FALSE(reads(Credit{1, 2, 1, 1}));
 
   // A body is refused if it is short, or if more bytes follow where none may.
-  const Done done;
-  CHECK_FALSE(only_body_of<Done>(bytes_of(done).first(sizeof done - 1)));
+  const Fin done;
+  CHECK_FALSE(only_body_of<Fin>(bytes_of(done).first(sizeof done - 1)));
   std::array<std::byte, sizeof done + 1> longer{};
-  CHECK_FALSE(only_body_of<Done>(longer));
-  const auto read = body_of<Done>(longer);
+  CHECK_FALSE(only_body_of<Fin>(longer));
+  const auto read = body_of<Fin>(longer);
   REQUIRE(read);
   CHECK(read->rest.size() == 1);
 }
@@ -177,11 +177,11 @@ TEST_CASE("channel wire: who opens an offloaded channel says where, and who refu
 }
 
 TEST_CASE("channel wire: nothing is written into too little room") {
-  const Done done;
-  std::array<std::byte, sizeof(Header) + sizeof(Done)> room{};
-  CHECK(write(room, header_of_kind(Kind::done), bytes_of(done)) == room.size());
+  const Fin done;
+  std::array<std::byte, sizeof(Header) + sizeof(Fin)> room{};
+  CHECK(write(room, header_of_kind(Kind::fin), bytes_of(done)) == room.size());
   for (std::size_t length = 0; length < room.size(); ++length)
-    CHECK(write(std::span(room).first(length), header_of_kind(Kind::done), bytes_of(done)) == 0);
+    CHECK(write(std::span(room).first(length), header_of_kind(Kind::fin), bytes_of(done)) == 0);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ struct System {
 };
 
 struct Rank {
-  Rank(const std::shared_ptr<World>& shared, std::uint32_t number, Habits habits)
+  Rank(const std::shared_ptr<World>& shared, std::uint32_t number, FastBoxPolicy habits)
       : world(shared), system{*shared}, exchange(kShape, number, shared->areas(), system, habits) {
     for (std::uint32_t i = 0; i < kRanks && !shared->ways.fences; ++i)
       exchange.trust_barrier(i);
@@ -148,9 +148,9 @@ struct Rank {
   std::array<std::uint64_t, kRanks> got{};
 };
 
-constexpr Habits kNoBoxes{100, 1000};
-constexpr Habits kBoxAtOnce{1, 1000};
-constexpr Habits kBoxesChange{1, 2};
+constexpr FastBoxPolicy kNoBoxes{100, 1000};
+constexpr FastBoxPolicy kBoxAtOnce{1, 1000};
+constexpr FastBoxPolicy kBoxesChange{1, 2};
 
 void poll_until(Rank& rank, const std::function<bool()>& enough) {
   for (Turn turn; !enough(); turn = Turn())
@@ -162,7 +162,7 @@ void poll_until(Rank& rank, const std::function<bool()>& enough) {
 // Ranks 1 and 2 send `first` and `second` messages to rank 0. If `mortal` is true, rank 2 may be
 // killed at any step.
 void two_senders(Interleavings& run, std::uint64_t first, std::uint64_t second, bool mortal,
-                 Ways ways, Habits habits) {
+                 Ways ways, FastBoxPolicy habits) {
   const auto world = std::make_shared<World>(ways);
   const auto sends = [=](std::uint32_t number, std::uint64_t count) {
     return [=] {
@@ -188,7 +188,7 @@ void two_senders(Interleavings& run, std::uint64_t first, std::uint64_t second, 
 void with_a_box(Interleavings& run, bool knows, bool taken_back, std::uint64_t first,
                 std::uint64_t second, Ways ways) {
   const auto world = std::make_shared<World>(ways);
-  const Habits habits{1, taken_back ? 3u : 1000u};
+  const FastBoxPolicy habits{1, taken_back ? 3u : 1000u};
   std::array<std::shared_ptr<Rank>, kRanks> ranks;
   for (std::uint32_t i = 0; i < kRanks; ++i)
     ranks[i] = std::make_shared<Rank>(world, i, habits);
@@ -213,7 +213,7 @@ void with_a_box(Interleavings& run, bool knows, bool taken_back, std::uint64_t f
 
 // ---- sleeping ----
 
-void sleeper(Interleavings& run, std::uint64_t count, Ways ways, Habits habits) {
+void sleeper(Interleavings& run, std::uint64_t count, Ways ways, FastBoxPolicy habits) {
   const auto world = std::make_shared<World>(ways);
   run.thread("sleeper", [=] {
     Rank rank(world, 0, habits);
@@ -228,7 +228,7 @@ void sleeper(Interleavings& run, std::uint64_t count, Ways ways, Habits habits) 
 }
 
 // The sender sleeps too, until there is room.
-void sleeps_for_room(Interleavings& run, std::uint64_t count, Ways ways, Habits habits) {
+void sleeps_for_room(Interleavings& run, std::uint64_t count, Ways ways, FastBoxPolicy habits) {
   const auto world = std::make_shared<World>(ways);
   run.thread("reader", [=] {
     Rank rank(world, 0, habits);

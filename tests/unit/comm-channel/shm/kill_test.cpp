@@ -38,7 +38,7 @@ constexpr std::uint64_t kMessages = 24;
 #endif
 // There is one box, which changes hands. A few messages fill the cells and the box.
 constexpr Shape kShape{3, 4, 128, 1, 4, 512};
-constexpr Habits kHabits{2, 6};
+constexpr FastBoxPolicy kHabits{2, 6};
 
 struct Steps {
   std::atomic<std::uint32_t> joined;

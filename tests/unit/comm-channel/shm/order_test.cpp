@@ -45,7 +45,7 @@ std::vector<std::uint64_t> up_to(std::uint64_t end) {
 
 TEST_CASE("shm order: what comes by the box waits for what its sender has sent by the inbox") {
   Node node;
-  const std::uint32_t often = Habits{}.often;
+  const std::uint32_t often = FastBoxPolicy{}.often;
   for (std::uint32_t i = 0; i < often; ++i)
     REQUIRE(node.send(1));
   node.poll();
@@ -72,7 +72,7 @@ TEST_CASE("shm order: what comes by the box waits for what its sender has sent b
 
 TEST_CASE("shm order: what comes by the inbox waits for what its sender's box still holds") {
   Node node;
-  for (std::uint32_t i = 0; i <= Habits{}.often; ++i) {
+  for (std::uint32_t i = 0; i <= FastBoxPolicy{}.often; ++i) {
     REQUIRE(node.send(1));
     node.poll();
   }

@@ -12,7 +12,7 @@
 namespace scela::channel {
 
 template <class Item>
-class Numbers {
+class RequestTable {
  public:
   static constexpr std::uint32_t kPlaceBits = 20;
 

@@ -9,7 +9,7 @@
 
 namespace scela::channel {
 
-class Trouble {
+class DeviceHealth {
  public:
   void over() { since_.reset(); }
   // The device has refused once more. Returns true if it has done so for more than kMax.
