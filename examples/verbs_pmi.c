@@ -12,7 +12,7 @@
  *   gcc -DUSE_PMIX -o verbs_pmix examples/verbs_pmi.c -Ihca/include -L$B -Wl,-rpath,$B \
  *     -lscela-ibverbs $(pkg-config --cflags --libs pmix)
  *
- * Installed, the headers are in PREFIX/include and PREFIX/include/scela (pmi.h, pmi2.h), the
+ * Installed, the headers are in PREFIX/include and PREFIX/include/scela (pmi/client/include/pmi.h, pmi2.h), the
  * libraries in PREFIX/lib and PREFIX/lib/scela. Then, each on two nodes of this machine:
  *
  *   build-release/bin/scela-run --sim-nodes 2 --ppn 1 ./verbs_pmi --nodes 2

@@ -218,7 +218,7 @@ inline void add(Line& line, const char* name, double value) {
   line.values.push_back({name, {value}});
 }
 
-// Adds the figures from which core/report.h computes overlap.
+// Adds the figures from which perf/core/report.h computes overlap.
 inline void note(const OverlapRound& round, Line& line) {
   add(line, "blocking_us", round.blocking);
   add(line, "pure_us", round.pure.all);

@@ -31,7 +31,7 @@ struct Plan {
   // The following are for the collective benchmark (coll).
   std::vector<std::string> ops;
   std::string algorithm;            // empty: the contestant's choice
-  std::string executor = "polled";  // one of core/collectives.h
+  std::string executor = "polled";  // one of perf/core/collectives.h
   int concurrent = 1;               // operations under way at once
   // The operation is advanced once every so many bytes; each value gives a figure.
   std::vector<std::size_t> progress;
@@ -42,7 +42,8 @@ inline double now() {
 }
 
 // Rank 0 gets the values of all ranks, in order. They travel by a tree; every pattern has its edges
-// (core/patterns.h). So no rank needs other partners for it. All ranks must call it; it blocks.
+// (perf/core/patterns.h). So no rank needs other partners for it. All ranks must call it; it
+// blocks.
 template <class Peer, class Value>
 std::vector<Value> gathered(Peer& peer, const Value& own) {
   std::vector<Value> all{own};
@@ -80,7 +81,7 @@ void meet(Peer& peer) {
   agree(peer, byte);
 }
 
-// A line of output (core/report.h reads it).
+// A line of output (perf/core/report.h reads it).
 struct Line {
   // The operation, if a benchmark has several.
   std::string op;

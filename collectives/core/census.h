@@ -3,8 +3,8 @@
 // set of them. (Offload thesis, section 4.3.2: calls come in the same order everywhere, so nothing
 // has to be told apart by a tag.)
 //
-// So the census of several operations counts a peer once. choice/needs.cpp uses it. An object
-// belongs to one thread at a time.
+// So the census of several operations counts a peer once. collectives/choice/needs.cpp uses it. An
+// object belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ struct Shape {
   bool in_place = false;       // input is in output (docs/collectives.md)
   bool commutes = true;        // the reduction is commutative
   // The number of a nomial tree's levels, nearest the leaves, that stand apart in the list. So
-  // another executor can run them (algorithms/stages.h).
+  // another executor can run them (collectives/algorithms/stages.h).
   std::uint32_t split = 0;
   // The node of each rank. If null, all ranks are on one node. The map lasts as long as the
   // communicator, so equal shapes of one communicator have the same map.

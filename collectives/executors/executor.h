@@ -46,10 +46,11 @@ class Executor {
   virtual std::size_t wait_any(std::span<Run* const> runs, Limit limit = {}) = 0;
   // Moves all runs that the caller has to move. Never blocks.
   virtual void progress() = 0;
-  // Serves a wait for more than this executor's runs (waits.h). It adds messages to the vector, of
-  // which one is over when progress() has something to do. One is also over when a run has ended
-  // that was not over before this call. The messages are valid until the executor's next call.
-  // Returns false if the executor cannot name them; the caller then looks now and then.
+  // Serves a wait for more than this executor's runs (collectives/include/scela/waits.h). It adds
+  // messages to the vector, of which one is over when progress() has something to do. One is also
+  // over when a run has ended that was not over before this call. The messages are valid until the
+  // executor's next call. Returns false if the executor cannot name them; the caller then looks now
+  // and then.
   virtual bool add_requests(std::vector<channel::Request*>&) { return false; }
   // Ends the run with this fault, unless it is over. The caller then waits for the run. Other ranks
   // may wait for this rank afterwards. If they are to be told instead, the run itself must fail

@@ -182,10 +182,10 @@ class Transport {
   // that have come or come later, in any of its calls, so that their senders get their buffers
   // back.
   virtual void drop(ContextId /*context*/) {}
-  // Serves one wait for several transports and the program's own messages (waits.h). It adds the
-  // messages that wait_any() would wait for, wake() included. They belong to the transport, and are
-  // valid until any other call of it. Returns false if the transport has no messages of the
-  // channel.
+  // Serves one wait for several transports and the program's own messages
+  // (collectives/include/scela/waits.h). It adds the messages that wait_any() would wait for,
+  // wake() included. They belong to the transport, and are valid until any other call of it.
+  // Returns false if the transport has no messages of the channel.
   virtual bool add_requests(std::span<const Ticket>, std::vector<channel::Request*>&) {
     return false;
   }

@@ -12,8 +12,8 @@
 // for a message.
 //
 // The management queue enables, waits for and computes what is posted, with one task for each of an
-// OffloadPlan. If a message finds no room on its queue, it waits beside it (depths.h). The task
-// that enables it is on the management queue already.
+// OffloadPlan. If a message finds no room on its queue, it waits beside it
+// (collectives/core/depths.h). The task that enables it is on the management queue already.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // The messages of one process: how sends, receives and arrivals act on each other. The messenger
-// moves what can be moved at once and never waits; channel.cpp waits.
+// moves what can be moved at once and never waits; comm-channel/api/channel.cpp waits.
 //
 // Only one thread at a time may call it.
 #pragma once

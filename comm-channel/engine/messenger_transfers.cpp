@@ -1,4 +1,5 @@
-// Messages that are not sent at once: this part carries out what core/rendezvous.h decides.
+// Messages that are not sent at once: this part carries out what
+// comm-channel/core/protocol/rendezvous.h decides.
 #include <algorithm>
 #include <cstring>
 

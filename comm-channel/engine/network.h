@@ -1,5 +1,5 @@
-// The interface of a path to other nodes that the messenger uses. network_link.h implements it with
-// verbs, and tests have implementations of their own.
+// The interface of a path to other nodes that the messenger uses. comm-channel/net/network_link.h
+// implements it with verbs, and tests have implementations of their own.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // The offloaded channels of one process (docs/channel.md, Offloaded channels).
-// core/offload_sender.h and core/offload_receiver.h decide; the offloader carries this out on the
-// queue pairs of offload_link.h. The messenger uses it.
+// comm-channel/core/protocol/offload_sender.h and comm-channel/core/protocol/offload_receiver.h
+// decide; the offloader carries this out on the queue pairs of offload_link.h. The messenger uses
+// it.
 //
 // Only one thread at a time may call it.
 #pragma once

@@ -1,6 +1,6 @@
-// The path to other nodes by verbs. Messages need credits and buffers (core/flow.h), and use the
-// connections of the device's first port (port_links.h). The bytes of large messages use several
-// ports if the options ask for that.
+// The path to other nodes by verbs. Messages need credits and buffers
+// (comm-channel/core/protocol/flow.h), and use the connections of the device's first port
+// (port_links.h). The bytes of large messages use several ports if the options ask for that.
 //
 // Only one thread at a time may call it, except that doze() and wake() may be called by any thread.
 #pragma once

@@ -70,7 +70,8 @@ struct TaskSymbols {
   SCELA_TASK_FUNCTIONS(SCELA_POINTER)
 };
 
-// If verbs.h also has the name as a macro, call it in parentheses: (symbols.ibv_reg_mr)(...).
+// If hca/library/verbs.h also has the name as a macro, call it in parentheses:
+// (symbols.ibv_reg_mr)(...).
 struct Symbols {
   SCELA_VERBS_FUNCTIONS(SCELA_POINTER)
   SCELA_OPTIONAL_FUNCTIONS(SCELA_POINTER)

@@ -21,7 +21,7 @@
 namespace scela::hca::library {
 
 // Returns the path of the engine's socket. That is SCELA_HCA_SOCKET, or a path for this user and
-// this job. The launcher names the job, or `job` does (job_socket.h).
+// this job. The launcher names the job, or `job` does (hca/core/wire/job_socket.h).
 std::string socket_path();
 std::string socket_path(const std::string& job);
 // Connects to the engine that listens at `path`. If there is none, starts one that ends with its

@@ -64,7 +64,7 @@ bool Helper::move(const Errand& errand) {
   if (other == nullptr || !is_there(*other)) return false;
   const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};  // NOLINT: the program's
   // The kernel must read the errand itself: until it has, the engine may take the bytes back
-  // (errands.h).
+  // (hca/core/model/errands.h).
   const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
   const auto pid = static_cast<pid_t>(errand.pid);
   const ssize_t moved = errand.kind == ErrandKind::push

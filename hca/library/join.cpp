@@ -74,8 +74,8 @@ Joined& joined() {
 
 std::atomic<int> open_devices{0};
 
-// Appends the description as scela-hca reads it (fabric_record.h). Returns false if a value is
-// invalid; `why` then says which.
+// Appends the description as scela-hca reads it (hca/engine/net/fabric_record.h). Returns false if
+// a value is invalid; `why` then says which.
 bool write_record(const scela_hca_job& job, std::string& record, std::string& why) {
   const std::string name = job.name == nullptr ? "" : job.name;
   if (name.empty() || name.size() > kMaxName || name.find_first_of(" \n") != name.npos) {

@@ -1,5 +1,5 @@
-// The job that this process has named (include/scela/hca_job.h). EngineLink and the functions that
-// open the device use it. Any thread may call.
+// The job that this process has named (hca/include/scela/hca_job.h). EngineLink and the functions
+// that open the device use it. Any thread may call.
 #pragma once
 
 #include <string>

@@ -157,7 +157,7 @@ struct Cq : ibv_cq_ex {
   std::uint64_t polled_from = 0;
   Completion current;  // the completion of next_poll
   // The base that WAITs count from, and by how much the next base is larger
-  // (include/scela/verbs_ext.h).
+  // (hca/include/scela/verbs_ext.h).
   std::uint64_t wait_base = 0;
   std::uint64_t max_wait = 0;
 

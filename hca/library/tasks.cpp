@@ -1,4 +1,4 @@
-// Management queues (include/scela/verbs_ext.h), for the library's own device.
+// Management queues (hca/include/scela/verbs_ext.h), for the library's own device.
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// Executes tasks for the objects of one context if its device has none (include/scela/verbs_ext.h).
-// Requests are held in this process's memory. Completions pass through this class's own queues,
-// where they are counted. The functions of verbs_tasks.cpp use it.
+// Executes tasks for the objects of one context if its device has none
+// (hca/include/scela/verbs_ext.h). Requests are held in this process's memory. Completions pass
+// through this class's own queues, where they are counted. The functions of verbs_tasks.cpp use it.
 //
 // A post executes what it can, and a poll handles what it finds. One thread does the rest, from the
 // first queue pair until the last is destroyed. It sleeps unless a task waits for completions that
@@ -45,7 +45,7 @@ class DeviceTasks final : private Host {
   // The device's own operations, for objects that this class did not make.
   const Operations& own() const { return own_; }
 
-  // Like the functions of verbs_ext.h, but each returns 0 or an errno.
+  // Like the functions of hca/include/scela/verbs_ext.h, but each returns 0 or an errno.
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
   int destroy_cq(ibv_cq* device);
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);

@@ -23,7 +23,7 @@ struct VerbsCalls {
   decltype(&ibv_destroy_qp) destroy_qp = nullptr;
 };
 
-// The functions of verbs_ext.h, from a library with a device that executes tasks.
+// The functions of hca/include/scela/verbs_ext.h, from a library with a device that executes tasks.
 struct TaskCalls {
   decltype(&scela_create_cq) create_cq = nullptr;
   decltype(&scela_destroy_cq) destroy_cq = nullptr;

@@ -1,5 +1,5 @@
 // Finds out how the job's hosts are reached. The agents get contacts in the host list; scela-run
-// keeps keys and proxies to itself. command.cpp calls it and the session uses the result.
+// keeps keys and proxies to itself. launcher/command.cpp calls it and the session uses the result.
 #pragma once
 
 #include <functional>

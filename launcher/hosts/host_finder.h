@@ -1,5 +1,5 @@
 // Looks up hosts in separate threads, so that a slow name service (it may take seconds) never
-// blocks the event loop. Spawning (spawning.h) uses it.
+// blocks the event loop. Spawning (launcher/spawn/spawning.h) uses it.
 //
 // Each question gets a thread of its own. If the session ends first, the thread is left behind; it
 // holds no reference to the session. All calls are made, and `found` is called, in the loop's

@@ -1,6 +1,7 @@
 // Finds out how each host of the job is reached over ssh, once, in scela-run. It reads the user's
-// ssh configuration and known_hosts and asks the name service. reach.cpp uses it. The contacts
-// travel with the host list. Paths of keys and commands are for scela-run only and stay with it.
+// ssh configuration and known_hosts and asks the name service. launcher/hosts/host_access.cpp uses
+// it. The contacts travel with the host list. Paths of keys and commands are for scela-run only and
+// stay with it.
 //
 // find_ssh_hosts() blocks: it reads files, asks the name service (with bounded threads and time),
 // and runs the commands of "Match exec". It opens no connection and reads none of the user's

@@ -1,5 +1,5 @@
 // Builds the first event that the root agent gets: the hosts, the shape of the tree and the
-// settings of the agents. The session (session.cpp) uses it, in its one thread.
+// settings of the agents. The session (launcher/session.cpp) uses it, in its one thread.
 #pragma once
 
 #include <cstdint>

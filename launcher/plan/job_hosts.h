@@ -2,9 +2,9 @@
 // It also chooses the spares, the hosts that join the tree only when ranks are spawned there, and
 // the hosts of a single program.
 //
-// plan.cpp, command.cpp, growth.cpp and pmi_choice.cpp use it. As in plan.h, all functions compute
-// values from values and may be called from any thread. Errors are the user's (kind usage, unless
-// stated otherwise) and say what to change.
+// plan.cpp, launcher/command.cpp, launcher/spawn/host_expansion.cpp and pmi_choice.cpp use it. As
+// in plan.h, all functions compute values from values and may be called from any thread. Errors are
+// the user's (kind usage, unless stated otherwise) and say what to change.
 #pragma once
 
 #include <cstdint>

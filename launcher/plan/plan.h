@@ -47,7 +47,7 @@ struct Plan {
   // True if the number of ranks on hosts without stated slots follows from the processors that they
   // report. Until they report, the map is a guess, and no host is left out.
   bool counts_room = false;
-  std::vector<MachineKind> machines;  // as reported: see machines.h
+  std::vector<MachineKind> machines;  // as reported: see launcher/plan/host_topologies.h
   bool pty = false;                   // the rank that reads stdin has a pty
   nla::Job job;
   PmiChoice pmi_choice;

@@ -1,6 +1,6 @@
 // Resolves --pmi auto, the default: finds which PMI the programs of a job use, from their files on
-// this machine. command.cpp uses it. The functions block on file reads and share no state between
-// calls.
+// this machine. launcher/command.cpp uses it. The functions block on file reads and share no state
+// between calls.
 //
 // They follow PATH and the loader as a node would. A program may be absent here or linked to no MPI
 // (scripts and interpreters). It then gets what the other programs of the job need. If all programs

@@ -71,7 +71,7 @@ struct Attachment {
   int in = -1;
   int out = -1;  // -1: `in` goes both ways
   bool remote = false;
-  char* mark_room = nullptr;  // in its command line (agent_mark.h)
+  char* mark_room = nullptr;  // in its command line (nla/guard/agent_mark.h)
 };
 // Returns the arguments that make scela-nla an attached process. They follow the arguments that say
 // how it is linked.

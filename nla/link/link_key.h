@@ -1,5 +1,5 @@
-// The secret of one link, derived from the key of its child's node (node_keys.h), and the name by
-// which its two ends call it. The shell and the TLS links use it.
+// The secret of one link, derived from the key of its child's node (nla/keys/node_keys.h), and the
+// name by which its two ends call it. The shell and the TLS links use it.
 //
 // HKDF with SHA-256 (RFC 5869). The numbers of parent and child are part of the derivation. So no
 // link's secret opens another link, and none of them reveals another, or the node's key. Values

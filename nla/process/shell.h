@@ -40,7 +40,7 @@ struct ShellOptions {
   Fd parent_out;              // invalid: `parent` goes both ways
   Fd guardian_socket;         // to the guardian; may be invalid
   bool remote = false;        // the parent is on another machine
-  char* mark_room = nullptr;  // nullptr: it shows none (agent_mark.h)
+  char* mark_room = nullptr;  // nullptr: it shows none (nla/guard/agent_mark.h)
 };
 
 class Shell {

@@ -9,9 +9,9 @@
 // be started, the agent closes the waiting connections and tells the user why.
 //
 // The engine is told of its job, including the key, over a socket pair. Over this pair it then asks
-// where the engines of other nodes are (engine_directory.h); the end of the pair is the end of the
-// engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting a process as
-// start_child() does.
+// where the engines of other nodes are (nla/core/pmix/engine_directory.h); the end of the pair is
+// the end of the engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting
+// a process as start_child() does.
 #pragma once
 
 #include <sys/types.h>

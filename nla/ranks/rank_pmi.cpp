@@ -42,8 +42,8 @@ CollectiveKind kind_of(pmi::Operation operation) {
   return CollectiveKind::barrier;
 }
 
-// Tags of messages between agents, beside those of PMIx (pmix_data.h). The first asks if the
-// destination rank has left; the second says that the source rank has left.
+// Tags of messages between agents, beside those of PMIx (nla/core/pmix/pmix_data.h). The first asks
+// if the destination rank has left; the second says that the source rank has left.
 constexpr std::uint32_t kHasLeftTag = kServiceTags + 2;
 constexpr std::uint32_t kLeftTag = kServiceTags + 3;
 

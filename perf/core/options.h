@@ -18,7 +18,7 @@ struct Options {
   std::string bench;
   std::vector<std::size_t> sizes;  // bytes; empty: the benchmark's usual
   std::vector<std::string> peers;  // of kPeers
-  // For memory, a list from core/patterns.h; empty means all patterns.
+  // For memory, a list from perf/core/patterns.h; empty means all patterns.
   std::vector<std::string> patterns;
   // The folder in which compiled contestants stay; empty means that they are removed.
   std::string keep;

@@ -17,7 +17,7 @@
 
 namespace scela::perf {
 
-// A line that a contestant's rank 0 has printed (loops.h).
+// A line that a contestant's rank 0 has printed (perf/loops.h).
 struct Sample {
   std::string bench, provider;
   std::size_t bytes = 0;

@@ -1,4 +1,4 @@
-// The functions of pmi_ext.h, which only read the node's segment.
+// The functions of pmi/client/include/pmi_ext.h, which only read the node's segment.
 #include "common/os/futex.h"
 #include "pmi/client/include/pmi_ext.h"
 #include "pmi/client/library.h"

@@ -1,6 +1,6 @@
-// The state behind the C functions of pmi.h: one object per process, used by the files that
-// implement them. Its members are not locked: PMI_Init and PMI_Finalize, which assign them, may not
-// run beside other calls.
+// The state behind the C functions of pmi/client/include/pmi.h: one object per process, used by the
+// files that implement them. Its members are not locked: PMI_Init and PMI_Finalize, which assign
+// them, may not run beside other calls.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// The functions of pmi.h about a launcher's own options. ScELA's clients have no such options. The
-// functions split "-key value" pairs as the interface says. The caller frees the pairs with
-// PMI_Free_keyvals.
+// The functions of pmi/client/include/pmi.h about a launcher's own options. ScELA's clients have no
+// such options. The functions split "-key value" pairs as the interface says. The caller frees the
+// pairs with PMI_Free_keyvals.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>

@@ -1,6 +1,7 @@
-// The functions of pmi.h over one connection. No function throws on purpose. PMI_Abort prints its
-// message. PMI_Init prints if it fails, or if it finds no PMI server in a job of several ranks. A
-// spawn prints if a lone process cannot start a launcher. No other function prints.
+// The functions of pmi/client/include/pmi.h over one connection. No function throws on purpose.
+// PMI_Abort prints its message. PMI_Init prints if it fails, or if it finds no PMI server in a job
+// of several ranks. A spawn prints if a lone process cannot start a launcher. No other function
+// prints.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

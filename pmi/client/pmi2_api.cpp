@@ -1,6 +1,6 @@
-// The functions of pmi2.h over one connection. No function throws on purpose. PMI2_Abort prints its
-// message. PMI2_Init prints if it fails, or if it finds no PMI server in a job of several ranks. No
-// other function prints.
+// The functions of pmi/client/include/pmi2.h over one connection. No function throws on purpose.
+// PMI2_Abort prints its message. PMI2_Init prints if it fails, or if it finds no PMI server in a
+// job of several ranks. No other function prints.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>

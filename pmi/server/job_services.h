@@ -53,12 +53,13 @@ class JobServices {
   // with what this node knows (Answer::found). If this node does not know it, it asks for it, so
   // that a later call is answered.
   virtual void left(Rank rank, RequestId id, Rank about) = 0;
-  // Asks for the memory that the agent shares with the ranks of this node (segment_layout.h). Its
-  // descriptor goes to the rank with the answer. The answer is an error if there is no segment or
-  // no way to send a descriptor.
+  // Asks for the memory that the agent shares with the ranks of this node
+  // (pmi/protocol/segment_layout.h). Its descriptor goes to the rank with the answer. The answer is
+  // an error if there is no segment or no way to send a descriptor.
   virtual void segment(Rank rank, RequestId id) = 0;
-  // Asks for a ring to use instead of the connection (ring_layout.h). Descriptors and errors are as
-  // for segment(). Once the rank has taken the ring, its connection ends and its bytes pass there.
+  // Asks for a ring to use instead of the connection (pmi/protocol/ring_layout.h). Descriptors and
+  // errors are as for segment(). Once the rank has taken the ring, its connection ends and its
+  // bytes pass there.
   virtual void ring(Rank rank, RequestId id) = 0;
   // An operation of all ranks of the job. The answer comes through RankServer::collected.
   virtual void collective(Rank rank, RequestId id, Collective call) = 0;

@@ -7,8 +7,8 @@
 //
 // Knows no descriptor, no event loop and no tree. Borrows JobServices, which must outlive it. For
 // one thread. Services may call answered() from within the call that they answer. The server never
-// blocks; its memory is bounded as in pmi1.h and pmi2.h. The shell stops reading once broken()
-// returns true.
+// blocks; its memory is bounded as in pmi/protocol/pmi1.h and pmi2.h. The shell stops reading once
+// broken() returns true.
 #pragma once
 
 #include <optional>

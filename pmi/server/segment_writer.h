@@ -33,8 +33,8 @@ class Writer {
   // Marks the rank's process as failed. The caller must wake the processes that wait on the futex.
   void mark_dead(std::uint64_t rank);
 
-  // Returns the key with this hash (segment_layout.h), or an empty view if there is none. The view
-  // is valid until the next change.
+  // Returns the key with this hash (pmi/protocol/segment_layout.h), or an empty view if there is
+  // none. The view is valid until the next change.
   std::string_view key_of(std::uint64_t hash) const;
 
   std::uint64_t used_bytes() const { return free_; }

@@ -5,7 +5,7 @@
 // a release brings is counted and put into one table that all agents of the simulation share, which
 // answers their gets. So messages, bytes and answers are the real policy's, and usage() is, at
 // any time when no fence is under way, in jobs that put every key once and as many bytes in every
-// stage. exchange_large_test.cpp compares both on small trees, and on a sample of a large one.
+// stage. exchange_test.cpp compares both on small trees, and on a sample of a large one.
 #pragma once
 
 #include <memory>

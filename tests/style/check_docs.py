@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The documents match the tree: links lead somewhere, named scripts exist, the plan names every room, every room has its README.md.
+"""The documents match the tree: links lead somewhere, named scripts exist, the plan names every room, every room has its README.md,
+files that comments name exist.
 
-usage: check_docs.py ROOT links|rooms|scripts | check_docs.py --self-test
+usage: check_docs.py ROOT links|rooms|scripts|comments | check_docs.py --self-test
 """
 import os
 import re
@@ -13,6 +14,10 @@ import tree
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+SOURCE = re.compile(r"(?<![\w/.<$}{*:-])((?:[a-z_-]+/)*[a-z_0-9]+\.(?:h|cpp|c))\b(?!\.)")
+# Installed headers, and files of other projects.
+FOREIGN = ("scela/", "infiniband/", "kernel/", "src/", "pmi2.h", "gssapi.h", "sysexits.h", "pmgr_collective_mpirun.c")
 README_LINES = 18  # of a room's README.md
 SCRIPT = re.compile(r"(?<![\w/.-])(?:\./)?(scripts/[\w-]+)")
 
@@ -64,14 +69,26 @@ def check_scripts(root):
     return errors
 
 
-CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts}
+def check_comments(root):
+    """A comment names a file by its path from the root, or one beside it by its name."""
+    errors = []
+    for path in tree.files(root, tree.SOURCE_SUFFIXES):
+        for comment in COMMENT.findall(tree.read(root, path)):
+            for name in SOURCE.findall(comment):
+                near = os.path.join(os.path.dirname(path), name)
+                if not name.startswith(FOREIGN) and not any(os.path.exists(os.path.join(root, each)) for each in (name, near)):
+                    errors.append(f"{path}: a comment names {name}, which is neither a path from the root nor beside this file")
+    return errors
+
+
+CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts, "comments": check_comments}
 
 
 def self_test():
     planted = {"README.md": "# A b\n[x](#a-b) [y](docs/a.md) `[c](code)` [z](docs/none.md) [w](#none)\nscripts/none\n",
-               "cache/README.md": "x\n" * 19, "cache/core/a.h": "", "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
+               "cache/README.md": "x\n" * 19, "cache/core/a.h": "// Of a.h, core/a.h and cache/core/a.h.\n", "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
                "tests/style/arrows.json": '{"cache": [], "nla": []}'}
-    expected = {"links": 2, "rooms": 4, "scripts": 4}
+    expected = {"links": 2, "rooms": 4, "scripts": 4, "comments": 1}
     with tempfile.TemporaryDirectory() as root:
         for path, text in planted.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)

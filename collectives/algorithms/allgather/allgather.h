@@ -1,7 +1,7 @@
 // Allgather algorithms for N ranks (offload thesis, sections 4.2 and 4.3; its digest: 1.5, 1.13).
 // "b" is the radix, one more than the ports: a rank sends b - 1 messages at once. However a block
 // travels, a rank receives each that is not its own once: N - 1. The functions are pure, and
-// algorithms.cpp lists them.
+// the registry lists them.
 //
 // All but Bruck's receive into the output's own places, so their v forms are the same lists.
 #pragma once

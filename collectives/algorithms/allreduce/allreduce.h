@@ -1,8 +1,9 @@
 // Allreduce algorithms for N ranks (mixed-mode thesis, section 1.6 of its digest, names recursive
-// doubling). The functions are pure, and algorithms.cpp lists them.
+// doubling). The functions are pure, and the registry lists them.
 //
-// If N is no power of two, ranks are cut into groups of one or two (groups.h). The second rank of
-// two gives its contribution to the first, and gets the result.
+// If N is no power of two, ranks are cut into groups of one or two
+// (collectives/algorithms/groups.h). The second rank of two gives its contribution to the first,
+// and gets the result.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -17,8 +17,8 @@ namespace {
 
 constexpr auto kScratch = static_cast<std::size_t>(Space::scratch);
 
-// Returns whether another leader stands in for this one (groups.h). Such a leader receives the
-// result over what it had, so what its node has must stand elsewhere.
+// Returns whether another leader stands in for this one (collectives/algorithms/groups.h). Such a
+// leader receives the result over what it had, so what its node has must stand elsewhere.
 bool is_ward(int leaders, int leader) {
   const Groups groups(leaders, 2);
   return leader != groups.first(groups.of(leader));

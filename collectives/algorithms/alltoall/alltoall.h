@@ -1,6 +1,6 @@
 // Alltoall algorithms for N ranks (digest of Kaiser, Hoefler et al., N2: Bruck, pairwise, ring,
 // flat). In place, all that the rank gives is copied to scratch first, in the order of the ranks
-// that follow it. The functions are pure, and algorithms.cpp lists them.
+// that follow it. The functions are pure, and the registry lists them.
 //
 // The v form of Bruck's would need the sizes of other ranks' blocks, so its blocks must be equal.
 #pragma once

@@ -1,5 +1,5 @@
 // Barrier algorithms: no rank's list ends before the lists of all ranks have begun. Messages have
-// no bytes. The functions are pure, and algorithms.cpp lists them.
+// no bytes. The functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"

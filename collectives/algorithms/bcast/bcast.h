@@ -1,13 +1,14 @@
 // Broadcast algorithms for N ranks. The message is cut into segments that travel one behind the
 // other. A rank passes a segment on before it waits for the next, and has two receives posted. The
-// functions are pure, and algorithms.cpp lists them.
+// functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"
 
 namespace scela::collectives {
 
-// Sends down a tree (tree.h): N - 1 messages a segment. The longest way is the tree's depth.
+// Sends down a tree (collectives/algorithms/tree.h): N - 1 messages a segment. The longest way is
+// the tree's depth.
 TaskList bcast_flat(const Shape& shape, int rank);
 TaskList bcast_chain(const Shape& shape, int rank);
 TaskList bcast_binary(const Shape& shape, int rank);

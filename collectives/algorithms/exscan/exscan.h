@@ -1,6 +1,6 @@
 // Exclusive scan algorithms: rank r gets x0 op ... op x(r-1). Rank 0 gets nothing: its output is
 // left as it is, and has no blocks unless it is the input too. Operands stay in order, so the
-// algorithms serve any reduction. The functions are pure, and algorithms.cpp lists them.
+// algorithms serve any reduction. The functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"

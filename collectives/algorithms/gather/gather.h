@@ -1,6 +1,7 @@
 // Gather algorithms for N ranks. N blocks without segments go to the root's output, each to its
 // rank's place. A rank that others send through keeps what it passes on in scratch, ordered by
-// place (tree.h), its own block first. The functions are pure, and algorithms.cpp lists them.
+// place (collectives/algorithms/tree.h), its own block first. The functions are pure, and
+// the registry lists them.
 //
 // Digest of Kaiser, Hoefler et al., N1: binary, binomial, flat, sequential. The v form is the same
 // list. Flat and sequential store nothing on the way, so they serve sizes that only the root knows.

@@ -2,15 +2,15 @@
 // op second child ...`, with its children in order. So operands change places only if a tree's
 // places are not the order of ranks, which is so if its root is not rank 0. For a reduction that
 // does not commute the tree's root is rank 0, which sends the result to the operation's root. The
-// functions are pure, and algorithms.cpp lists them.
+// functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"
 
 namespace scela::collectives {
 
-// Reduces up a tree (tree.h), in segments: a rank passes a segment on before it waits for the next.
-// There are N - 1 messages a segment; N if the result is sent to the root.
+// Reduces up a tree (collectives/algorithms/tree.h), in segments: a rank passes a segment on before
+// it waits for the next. There are N - 1 messages a segment; N if the result is sent to the root.
 TaskList reduce_chain(const Shape& shape, int rank);
 TaskList reduce_binary(const Shape& shape, int rank);
 TaskList reduce_binomial(const Shape& shape, int rank);

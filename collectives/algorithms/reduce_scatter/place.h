@@ -1,6 +1,6 @@
 // The places of a reduce-scatter's blocks, for the algorithms of this folder. Scratch is rows of as
-// many blocks as the message, each as large as the message's there (scratch.h). The object does not
-// change, and any thread may read it.
+// many blocks as the message, each as large as the message's there
+// (collectives/algorithms/scratch.h). The object does not change, and any thread may read it.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank) {
     if (!shape.in_place) task.from.first += rows;
   }
   // Ranks keep what they pass on behind their own places, since scratch is like the message
-  // (scratch.h).
+  // (collectives/algorithms/scratch.h).
   const std::uint32_t before = rank == 0 ? 0 : static_cast<std::uint32_t>(rank) * shape.segments;
   for (Task& task : rest.tasks) {
     if (rank == 0) break;

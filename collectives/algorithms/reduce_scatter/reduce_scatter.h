@@ -1,5 +1,5 @@
 // Reduce-scatter algorithms for N ranks: each rank gets the reduction of one block. The functions
-// are pure, and algorithms.cpp lists them.
+// are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"
@@ -14,8 +14,8 @@ TaskList reduce_scatter_pairwise(const Shape& shape, int rank);
 // another rank, so this does not serve reductions that do not commute.
 TaskList reduce_scatter_ring(const Shape& shape, int rank);
 // Halves of what is left go to ranks that are half as far each time: log2 of the groups rounds
-// (groups.h), and two more if there are groups of two. Far ranks come first, so this does not serve
-// reductions that do not commute.
+// (collectives/algorithms/groups.h), and two more if there are groups of two. Far ranks come first,
+// so this does not serve reductions that do not commute.
 TaskList reduce_scatter_halving(const Shape& shape, int rank);
 // The message goes up a binomial tree as a whole, and down as blocks: twice its depth in rounds.
 TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank);

@@ -1,5 +1,5 @@
 // Scan algorithms for N ranks: rank r gets x0 op ... op xr. Operands stay in order, so the
-// algorithms serve any reduction. The functions are pure, and algorithms.cpp lists them.
+// algorithms serve any reduction. The functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"

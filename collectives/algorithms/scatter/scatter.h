@@ -1,6 +1,6 @@
 // Scatter algorithms for N ranks: gathers backwards. A rank that others receive through keeps what
-// it passes on in scratch, ordered by place (tree.h), its own block first. The v form is the same
-// list. The functions are pure, and algorithms.cpp lists them.
+// it passes on in scratch, ordered by place (collectives/algorithms/tree.h), its own block first.
+// The v form is the same list. The functions are pure, and the registry lists them.
 #pragma once
 
 #include "collectives/core/shape.h"

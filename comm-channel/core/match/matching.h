@@ -1,9 +1,9 @@
 // Message matching: decides which receive gets which message (docs/channel.md, Matching).
 //
-// Each process has one Matcher; Messenger owns it (messenger.h). A receive takes the earliest
-// message that fits it, and a message takes the earliest receive that it fits. Earliest means the
-// order of calls to the matcher. So the first of two messages of one rank is taken first, if the
-// caller passes them in the order of sending.
+// Each process has one Matcher; Messenger owns it (comm-channel/engine/messenger.h). A receive
+// takes the earliest message that fits it, and a message takes the earliest receive that it fits.
+// Earliest means the order of calls to the matcher. So the first of two messages of one rank is
+// taken first, if the caller passes them in the order of sending.
 //
 // Receives and messages belong to the caller, which embeds them in its own objects. The caller does
 // not move or destroy one that waits here. The matcher allocates only tables, and only if there are
@@ -65,7 +65,7 @@ struct Unexpected {
   std::uint64_t kept = 0;  // bytes already here; 0 if only offered
   // The number of messages that its source sent before it outside of offloaded channels.
   std::uint64_t after = 0;
-  bool parked = false;  // a ParkedMessage (offload_receiver.h)
+  bool parked = false;  // a ParkedMessage (comm-channel/core/protocol/offload_receiver.h)
 
   bool waiting() const { return waiting_; }
 

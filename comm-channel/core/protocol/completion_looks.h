@@ -3,8 +3,8 @@
 // Neither an empty poll nor a count is enough alone. A busy queue is never seen empty, and a queue
 // that was emptied may never deliver as many completions as it can hold.
 //
-// NetworkLink uses it for its receive queue (network_link.h). It is a pure value; the owner
-// serializes calls.
+// NetworkLink uses it for its receive queue (comm-channel/net/network_link.h). It is a pure value;
+// the owner serializes calls.
 #pragma once
 
 #include <cstddef>

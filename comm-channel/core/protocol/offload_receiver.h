@@ -1,5 +1,6 @@
 // The receiving side of offloaded channels (docs/channel.md, Offloaded channels). Each process has
-// one, between the program's receives and the matcher; Offloader owns it (offloader.h).
+// one, between the program's receives and the matcher; Offloader owns it
+// (comm-channel/engine/offloader.h).
 //
 // While a channel is open, each receive that names its source, context and tag is *armed*. Its
 // buffer is posted to the channel and the sender's adapter is told, which then sends without its

@@ -2,8 +2,8 @@
 // is kept while it is in use. Afterwards it is kept as long as there is room; the least recently
 // used one goes first ("Offloading collective communication", the registration cache).
 //
-// The map knows ranges and numbers only. Registrations (verbs/registrations.h) registers memory,
-// and deregisters what take_dropped() returns. The map is not thread-safe.
+// The map knows ranges and numbers only. Registrations (comm-channel/verbs/registrations.h)
+// registers memory, and deregisters what take_dropped() returns. The map is not thread-safe.
 #pragma once
 
 #include <cstdint>

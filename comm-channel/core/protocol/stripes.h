@@ -1,6 +1,6 @@
 // Stripes the bytes of large messages to one peer over several ports. Each port carries as much as
 // the others, whatever the messages' sizes and whatever else goes by one of them. NetworkLink uses
-// it (network_link.h).
+// it (comm-channel/net/network_link.h).
 //
 // The class is a pure value and not thread-safe.
 #pragma once

@@ -1,10 +1,11 @@
 // The messages between two processes: a header of 24 bytes, and a payload that depends on the
-// message's kind. Messenger and the networks use them (messenger.h, network.h).
+// message's kind. Messenger and the networks use them (comm-channel/engine/messenger.h,
+// comm-channel/engine/network.h).
 //
 // On a node header and payload may stand apart; between nodes the payload follows the header at
 // once. The format is the same. There is one byte order and one version. Both are checked when
-// processes connect (handshake.h, the first words of the node segment), so messages do not carry
-// them.
+// processes connect (comm-channel/core/connect/handshake.h, the first words of the node segment),
+// so messages do not carry them.
 //
 // Parsing never reads beyond the given bytes, and each message has one form: a message that is read
 // and written again has the same bytes. The receiver must check `source` against the connection,

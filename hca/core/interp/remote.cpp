@@ -1,5 +1,5 @@
 // Messages between nodes: the requesters and responders are those of local messages, with frames
-// between them (wire.h).
+// between them (hca/core/wire/wire.h).
 #include <algorithm>
 #include <cstring>
 

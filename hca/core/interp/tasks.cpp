@@ -1,5 +1,5 @@
 // Management requests: how a queue waits, enables other queues and computes
-// (include/scela/verbs_ext.h).
+// (hca/include/scela/verbs_ext.h).
 #include <algorithm>
 
 #include "hca/core/model/calc.h"

@@ -1,4 +1,4 @@
-// Steps, and the bytes that they move (transfer.h).
+// Steps, and the bytes that they move (hca/core/model/transfer.h).
 #include "hca/core/model/transfer.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Frames of other nodes that have not been taken yet. They wait behind a read that is being
-// answered, or for a process that moves its bytes itself (transfer.h) and may be stopped.
+// answered, or for a process that moves its bytes itself (hca/core/model/transfer.h) and may be
+// stopped.
 //
 // A frame of a reliable queue pair is never dropped silently, since its sender has no timer for
 // frames that have arrived. The frames are limited for each queue pair and for each process. Frames

@@ -1,8 +1,8 @@
 // The adapter's interpreter: it owns the objects and their state machines, and executes requests.
 //
 // It is pure: it has no clock (the caller passes the time), no socket and no thread. All calls must
-// come from one thread. It uses its machine through a Host; layout.h describes the memory that it
-// shares with processes.
+// come from one thread. It uses its machine through a Host; hca/core/wire/layout.h describes the
+// memory that it shares with processes.
 #pragma once
 
 #include <cstdint>
@@ -81,8 +81,8 @@ class Engine {
   // replaces it.
   void watch(Watcher* watcher);
 
-  // Takes a frame of another node's engine (wire.h). Returns false if the bytes are no valid frame;
-  // the caller must then drop the connection to that node.
+  // Takes a frame of another node's engine (hca/core/wire/wire.h). Returns false if the bytes are
+  // no valid frame; the caller must then drop the connection to that node.
   bool receive(std::uint32_t node, std::span<const std::byte> frame, Moment now);
   // Host::ready would return true for that node again.
   void writable(std::uint32_t node);

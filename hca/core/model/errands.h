@@ -8,7 +8,7 @@
 // length of 0. So the engine (1) withdraws the part, and (2) checks that the thread is not inside a
 // transfer.
 //
-// The functions are templates over the structures of layout.h, so that
+// The functions are templates over the structures of hca/core/wire/layout.h, so that
 // tests/unit/hca/core/errands_interleavings_test.cpp can run the same steps in every order.
 #pragma once
 

@@ -38,8 +38,8 @@ class Host {
   virtual ~Host() = default;
 
   // Returns whether the engine accesses the process's memory at once; this never changes. If not,
-  // the engine gives the process orders (layout.h), which it carries out one after the other. Pools
-  // are exempt.
+  // the engine gives the process orders (hca/core/wire/layout.h), which it carries out one after
+  // the other. Pools are exempt.
   virtual bool at_once(ProcessId) { return true; }
 
   // These access memory of one process, or of two, that is reached at once. They return false if

@@ -2,7 +2,8 @@
 // verbs name them.
 //
 // They are plain values that refer to each other by number; the interpreter's one thread uses them.
-// control.cpp, requester.cpp and responder.cpp have what they do.
+// hca/core/interp/control.cpp, hca/core/interp/requester.cpp and hca/core/interp/responder.cpp have
+// what they do.
 #pragma once
 
 #include <algorithm>

@@ -118,7 +118,8 @@ struct Engine::State {
   std::shared_ptr<Keeping> of_nobody = std::make_shared<Keeping>();
   std::uint64_t takings = 0;  // counts receive requests taken
 
-  // control.cpp and qp_control.cpp carry out what a process asks for. Each `int` is 0 or an errno.
+  // hca/core/interp/control.cpp and hca/core/interp/qp_control.cpp carry out what a process asks
+  // for. Each `int` is 0 or an errno.
   Answer ask(ProcessId process, const Ask& ask);
   int reg_mr(ProcessId process, const Ask& ask, Answer& answer);
   int create_cq(ProcessId process, const Ask& ask, Answer& answer);
@@ -141,7 +142,7 @@ struct Engine::State {
   std::uint32_t take_bell(ProcessId process, std::uint32_t qpn);
   void detach(ProcessId process);
 
-  // completion.cpp
+  // hca/core/interp/completion.cpp
   void complete(std::uint32_t number, const Completion& completion, bool solicited);
   void tell(std::uint32_t number, const Completion& completion, bool solicited);
   void release_some(bool all);
@@ -149,8 +150,8 @@ struct Engine::State {
   void event(ProcessId process, EventType type, std::uint64_t cookie);
   void event(const Qp& qp, EventType type);
 
-  // memory.cpp: region() returns null, and pieces_of() false, if a key, a right or a range is
-  // wrong.
+  // hca/core/interp/memory.cpp: region() returns null, and pieces_of() false, if a key, a right or
+  // a range is wrong.
   const Mr* region(std::uint32_t key, std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
                    std::uint32_t rights) const;
   bool pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, ProcessId owner,
@@ -164,8 +165,8 @@ struct Engine::State {
   Transfer is_readable(const Incoming& incoming);
   Transfer spoil(ProcessId process, const std::vector<Piece>& pieces, std::uint64_t bytes);
 
-  // transfer.cpp: steps, and the bytes that they move. If a function returns `later`, the step is
-  // held and is taken again.
+  // hca/core/interp/transfer.cpp: steps, and the bytes that they move. If a function returns
+  // `later`, the step is held and is taken again.
   void begin_step(Qp& qp, Step& taken, const Step::Key& key);
   bool end_step(Step& taken);
   void give_up(Step& taken);
@@ -199,7 +200,7 @@ struct Engine::State {
   Transfer change(ProcessId process, std::uint64_t address, const SendRequest& request,
                   std::uint64_t& before);
 
-  // requester.cpp
+  // hca/core/interp/requester.cpp
   void schedule(Qp& qp);
   void wait_until(Qp& qp, std::optional<Moment> moment);
   bool run_queue(Qp& qp);  // true: there is more to do at once
@@ -228,18 +229,18 @@ struct Engine::State {
   void look_at_posted(Qp& qp);
   bool is_local(const Gid& gid, bool is_global, std::uint16_t lid) const;
 
-  // tasks.cpp
+  // hca/core/interp/tasks.cpp
   bool manage(Qp& qp, Outgoing& out);
   Status enable(const Qp& qp, const Outgoing& out);
   std::optional<Status> compute(const Qp& qp, const Outgoing& out);
 
-  // failure.cpp
+  // hca/core/interp/failure.cpp
   void flush(Qp& qp);
   void enter_error(Qp& qp);
   void reset(Qp& qp);
   void give_back(Qp& qp);
 
-  // remote.cpp: messages between nodes.
+  // hca/core/interp/remote.cpp: messages between nodes.
   bool send_there(Qp& qp, Outgoing& out);
   Sent send_part(std::uint32_t node, std::uint32_t target_qpn, const Qp& qp, const Outgoing& out);
   bool pass_on(std::uint32_t node, const FrameHeader& header, std::span<const std::byte> bytes,
@@ -255,7 +256,7 @@ struct Engine::State {
            std::uint64_t offset);
   bool run_answers(Qp& qp);  // true: there is more to do at once
 
-  // waiting.cpp: frames of other nodes that a process's memory has not taken yet.
+  // hca/core/interp/waiting.cpp: frames of other nodes that a process's memory has not taken yet.
   void take_request(std::uint32_t node, const FrameHeader& header,
                     std::span<const std::byte> frame);
   bool take_answer(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
@@ -273,7 +274,7 @@ struct Engine::State {
   void run_inbox(Qp& qp);
   void lost(std::uint32_t node);
 
-  // responder.cpp
+  // hca/core/interp/responder.cpp
   Verdict respond(std::uint32_t qpn, const Incoming& incoming);
   Verdict repeated(Qp& qp, const Incoming& incoming);
   Verdict carry_out(Qp& qp, const Incoming& incoming);

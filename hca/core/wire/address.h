@@ -8,9 +8,9 @@
 //   12  TCP port
 //   14  port          twice the node's number, plus 1 for the second port
 //
-// So the last byte of the second port's GID is one more than that of the first (engine.h). A node
-// without an IPv4 address has zeros there; other engines find it in the directory that each engine
-// was given.
+// So the last byte of the second port's GID is one more than that of the first
+// (hca/core/model/engine.h). A node without an IPv4 address has zeros there; other engines find it
+// in the directory that each engine was given.
 //
 // A LID is derived from the node's number in the job: 2 * node + 1 for the first port, one more for
 // the second.

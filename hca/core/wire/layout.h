@@ -126,9 +126,10 @@ struct CompletionRing {
 inline constexpr std::uint64_t kEntriesOffset = 128;
 static_assert(sizeof(RequestRing) == kEntriesOffset && sizeof(CompletionRing) == kEntriesOffset);
 
-// Parts of a long message that a polling process may copy itself (errands.h). The process copies
-// straight between its memory and the other's, while the engine needs an intermediate buffer. The
-// engine offers parts anew for each message, and moves those that the process does not take.
+// Parts of a long message that a polling process may copy itself (hca/core/model/errands.h). The
+// process copies straight between its memory and the other's, while the engine needs an
+// intermediate buffer. The engine offers parts anew for each message, and moves those that the
+// process does not take.
 inline constexpr std::uint32_t kErrands = 16;
 enum class ErrandState : std::uint32_t {
   none,     // the engine owns the entry
@@ -204,7 +205,7 @@ struct EnginePage {
 
 // Orders: if the engine cannot access a process's memory, the process copies bytes between it and
 // an area that both map. One thread of the library carries the orders out, one after the other
-// (library/service.h), so that orders of one process never overlap. The constant kOrders is the
+// (hca/library/service.h), so that orders of one process never overlap. The constant kOrders is the
 // number of slots, for orders that wait, are carried out, or have results to be collected.
 inline constexpr std::uint32_t kOrders = 16;
 inline constexpr std::uint64_t kOrderBytes = 64 * 1024;

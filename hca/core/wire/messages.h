@@ -55,7 +55,8 @@ enum class Operation : std::uint32_t {
   attach_mcast,  // handle, gid, lid
   detach_mcast,  // handle, gid, lid
   // The fields of reg_mr, and the descriptor of a memory file that cannot shrink; `address` is an
-  // offset in that file. The interpreter gets an address from kPools on (host.h) and no file.
+  // offset in that file. The interpreter gets an address from kPools on (hca/core/model/host.h) and
+  // no file.
   reg_pool,
 };
 

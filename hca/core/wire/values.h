@@ -25,7 +25,7 @@ enum class Opcode : std::uint32_t {
   local_inv = 7,
   bind_mw = 8,
   send_with_inv = 9,
-  // Management requests (include/scela/verbs_ext.h), which only this adapter has.
+  // Management requests (hca/include/scela/verbs_ext.h), which only this adapter has.
   wait = 0x100,
   send_enable = 0x101,
   recv_enable = 0x102,

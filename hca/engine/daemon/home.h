@@ -14,7 +14,7 @@
 namespace scela::hca {
 
 // Returns $SCELA_HCA_SOCKET, or else "scela-hca-UID/socket" in $TMPDIR or /tmp. If the environment
-// names the job, its name is appended (job_socket.h).
+// names the job, its name is appended (hca/core/wire/job_socket.h).
 std::string usual_socket();
 
 // Returns the job that the environment names, or an empty string if it names none.

@@ -1,7 +1,7 @@
 // The pools of one process: memory files that the process and the engine both map. Bytes move in
 // and out of them without a system call. This works whether or not the process runs, and even if
-// the kernel denies access to its memory (include/scela/hca_memory.h). Each Process of Machine has
-// one; only the engine's thread uses it.
+// the kernel denies access to its memory (hca/include/scela/hca_memory.h). Each Process of Machine
+// has one; only the engine's thread uses it.
 //
 // The engine takes a file that is sealed against shrinking and has all its pages. So no page is
 // missing, unless the process takes pages away again or one fails (guarded_copy.h). An address

@@ -7,7 +7,7 @@
 // thread of that process.
 //
 // If the kernel refuses (a container without that call, ptrace_scope 3), every transfer returns
-// false. The process is then given orders (bounce.h).
+// false. The process is then given orders (hca/engine/io/bounce.h).
 #pragma once
 
 #include <sys/types.h>

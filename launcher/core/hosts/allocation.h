@@ -1,6 +1,6 @@
 // Detects allocations of batch schedulers from the environment of a job script. scela-run does not
-// use their hosts, and it says so if it would run all ranks on this machine. command.cpp uses it.
-// The function is pure except for `read_file`.
+// use their hosts, and it says so if it would run all ranks on this machine. launcher/command.cpp
+// uses it. The function is pure except for `read_file`.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
-// Parses host lists as the user writes them: -w SPEC, host files and -x SPEC. job_hosts.cpp,
-// spawn_plan.cpp and rankfile.cpp use it.
+// Parses host lists as the user writes them: -w SPEC, host files and -x SPEC.
+// launcher/plan/job_hosts.cpp, launcher/spawn/spawn_plan.cpp and launcher/core/map/rankfile.cpp use
+// it.
 //
 //   SPEC      a,b:2,node[1-4]:8            name or node set, optional slots
 //   file      one SPEC a line, or "SPEC slots=n [max_slots=m]"; # starts a comment

@@ -1,5 +1,6 @@
 // Maps ranks to nodes: makes a RankMap from nodes with slots and the rank counts of the programs.
-// plan.cpp uses it; job_hosts.h and report.h use its types.
+// launcher/plan/plan.cpp uses it; launcher/plan/job_hosts.h and launcher/core/report/report.h use
+// its types.
 //
 // Rules (also in scela-run(1)):
 // - Stated slots are limits. Nodes are filled in order. If some nodes of the list have stated

@@ -1,5 +1,5 @@
 // Parses Open MPI's rankfiles, which give each rank a host and the cores that it is bound to.
-// command.cpp, job_hosts.cpp and plan.cpp use it.
+// launcher/command.cpp, launcher/plan/job_hosts.cpp and launcher/plan/plan.cpp use it.
 //
 //   rank 0=node001 slot=0:0-3     cores 0 to 3 of socket 0
 //   rank 1=node002 slot=1:*       all cores of socket 1

@@ -1,5 +1,5 @@
 // The options of scela-run as values, and the parser that makes them. The command, the session,
-// plan.cpp, job_hosts.cpp and reach.cpp use them.
+// launcher/plan/plan.cpp, launcher/plan/job_hosts.cpp and launcher/hosts/host_access.cpp use them.
 //
 // The parser has three sources, each passed in as text: the command line, SCELA_* variables and a
 // configuration file. An earlier source in this order wins over a later one. If no source sets an
@@ -96,7 +96,7 @@ struct NodesetRequest {
 struct Options {
   // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
   // names hosts, the job runs on this machine.
-  std::optional<std::string> hosts;     // text of -w, see hostfile.h
+  std::optional<std::string> hosts;     // text of -w, see launcher/core/hosts/hostfile.h
   std::optional<std::string> hostfile;  // a path, not yet read
   std::optional<std::string> exclude;   // text of -x
   LaunchMethod launch = LaunchMethod::automatic;

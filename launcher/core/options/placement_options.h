@@ -1,6 +1,6 @@
 // The placement options as the user writes them, and the placement that they give together. The
-// option table, plan.cpp and machines.cpp use them. All functions are pure. Errors have `why` and
-// `hint`, as those of text_values.h.
+// option table, launcher/plan/plan.cpp and launcher/plan/host_topologies.cpp use them. All
+// functions are pure. Errors have `why` and `hint`, as those of text_values.h.
 #pragma once
 
 #include <cstdint>

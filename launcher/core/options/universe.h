@@ -1,6 +1,7 @@
 // Computes the universe size that ranks get: the number of ranks that could run at once (PMI-1
 // get_universe_size, PMI-2 universeSize, MPI_UNIVERSE_SIZE). A manager that runs alone learns from
-// it how many workers to spawn. plan.cpp and the option table use it. All functions are pure.
+// it how many workers to spawn. launcher/plan/plan.cpp and the option table use it. All functions
+// are pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Finds the shared libraries that a program itself is linked to: the names in its dynamic section,
-// and its run path. dependencies.cpp uses it.
+// and its run path. launcher/plan/dependencies.cpp uses it.
 //
 // The functions are pure. They read through a function, as files may be large. The file may be
 // anything, also hostile: every offset, size and count is checked, and the number of bytes read is

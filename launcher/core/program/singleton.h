@@ -1,6 +1,6 @@
 // Serves a process that was started without a launcher and calls for one (pmi/protocol/singinit.h):
-// parses its command line and makes that of its job. command.cpp uses it. All functions are pure,
-// except that narrow_to_singleton() changes its argument.
+// parses its command line and makes that of its job. launcher/command.cpp uses it. All functions
+// are pure, except that narrow_to_singleton() changes its argument.
 #pragma once
 
 #include <cstdint>

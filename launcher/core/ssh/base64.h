@@ -1,5 +1,5 @@
 // Decodes base64 (RFC 4648, section 4), in which ssh's files have keys and hashes. known_hosts.cpp
-// and key_hash.cpp use it. Pure function.
+// and launcher/hosts/key_hash.cpp use it. Pure function.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // Finds the keys that a host may show, from the text of known_hosts files (sshd(8), SSH_KNOWN_HOSTS
-// FILE FORMAT). The text is parsed once and asked for many hosts. ssh_hosts.cpp uses it.
+// FILE FORMAT). The text is parsed once and asked for many hosts. launcher/hosts/ssh_hosts.cpp uses
+// it.
 //
 //   node1,10.0.0.1 ssh-ed25519 AAAA...      names and addresses
 //   *.cluster,!login.cluster ssh-rsa AA...  patterns

@@ -1,6 +1,7 @@
 // Finds the settings that the user's ssh configuration (ssh_config(5)) has for a host. It handles
-// the keywords that decide how the host is reached, and skips the others. ssh_files.cpp parses the
-// files, and ssh_hosts.cpp asks for settings.
+// the keywords that decide how the host is reached, and skips the others.
+// launcher/hosts/ssh_files.cpp parses the files, and launcher/hosts/ssh_hosts.cpp asks for
+// settings.
 //
 //   Host, Match (all, host, originalhost, user, localuser, exec, canonical, final), Include,
 //   HostName, User, Port, AddressFamily, IdentityFile, CertificateFile, IdentitiesOnly,

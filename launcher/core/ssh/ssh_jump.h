@@ -1,6 +1,6 @@
 // Translates ProxyJump into an equivalent command (ssh_config(5)). Its value is
-// "[user@]host[:port],..." or ssh:// URIs, the nearest host first. ssh_hosts.cpp uses it. All
-// functions are pure. Errors have `why` and `hint` only.
+// "[user@]host[:port],..." or ssh:// URIs, the nearest host first. launcher/hosts/ssh_hosts.cpp
+// uses it. All functions are pure. Errors have `why` and `hint` only.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Expands tokens, variables and "~" in the values of an ssh configuration (ssh_config(5), TOKENS
-// and ENVIRONMENT VARIABLES). ssh_config.cpp and ssh_hosts.cpp use it. All functions are pure.
-// Errors have `why` and `hint` only.
+// and ENVIRONMENT VARIABLES). ssh_config.cpp and launcher/hosts/ssh_hosts.cpp use it. All functions
+// are pure. Errors have `why` and `hint` only.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ class Collectives {
   };
   struct Piece {
     Chunk bytes;
-    bool packed = false;  // only of a fence (packing.h)
+    bool packed = false;  // only of a fence (nla/core/wire/packing.h)
   };
   struct Operation {
     CollectiveKind kind = CollectiveKind::barrier;

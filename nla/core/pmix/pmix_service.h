@@ -13,16 +13,16 @@
 // rank that ends before it has connected has no connection to lose, so a stand-in connects in its
 // name and ends. It is sent once other ranks are connected, because those may wait for it.
 //
-// Published values are in the job's table of names (names.h). When a rank ends, the table is told
-// if the rank has published names that go with it. pmix_data.h has the data that ranks of other
-// nodes have put; pmix_watch.h and pmix_copies.h serve tools.
+// Published values are in the job's table of names (nla/core/kvs/names.h). When a rank ends, the
+// table is told if the rank has published names that go with it. pmix_data.h has the data that
+// ranks of other nodes have put; pmix_watch.h and pmix_copies.h serve tools.
 //
-// Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
-// ranks starts here. A set may have ranks of several worlds. Ranks that ask for more ranks are
-// heard like those of the other protocols (spawns.h).
+// Each world of the job (nla/core/wire/job.h) is told to the server as a namespace, in order,
+// before any of its ranks starts here. A set may have ranks of several worlds. Ranks that ask for
+// more ranks are heard like those of the other protocols (nla/core/kvs/spawns.h).
 //
 // Pure: this part has no descriptor and no process. The shell feeds both sides and owns both ends
-// (pmix_helper.h). It has no lock, and one thread at a time calls it.
+// (nla/ranks/pmix_helper.h). It has no lock, and one thread at a time calls it.
 #pragma once
 
 #include <cstdint>

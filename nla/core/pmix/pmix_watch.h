@@ -2,10 +2,10 @@
 // of processes, events between servers, signals to ranks, and text among their output.
 //
 // Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
-// that have a rank left, by a message to one rank of each (kServiceTags, request.h). It is answered
-// when each agent has answered or was lost; the server limits how long it waits. If an agent is
-// lost with a question or an answer on its way, the question is asked again. Events and signals go
-// in the same way to the nodes that they concern, and are never sent again.
+// that have a rank left, by a message to one rank of each (kServiceTags, nla/core/wire/request.h).
+// It is answered when each agent has answered or was lost; the server limits how long it waits. If
+// an agent is lost with a question or an answer on its way, the question is asked again. Events and
+// signals go in the same way to the nodes that they concern, and are never sent again.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once

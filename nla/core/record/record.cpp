@@ -393,7 +393,8 @@ Result<Event> decode_event(ByteReader& in) {
 
 namespace {
 
-// Overwrites the key in what agents say to each other of engines (engine_directory.h).
+// Overwrites the key in what agents say to each other of engines
+// (nla/core/pmix/engine_directory.h).
 void hide_key(std::uint32_t tag, Chunk& bytes) {
   const std::size_t space = bytes.view().find(' ');
   if (tag != kEngineTag || space == std::string_view::npos) return;

@@ -2,15 +2,15 @@
 //
 //   log    := "ScELA-rec" version:u16 role:u8 entry*
 //   entry  := event:(varint length, bytes) digest:u64
-//   event  := kind:u8 (position in Event plus one), its members in the order of events.h
+//   event  := kind:u8 (position in Event plus one), its members in the order of nla/core/tree/events.h
 //
 // A core is deterministic, so its events alone reproduce a run: replay() gives them to a fresh
 // agent and compares digests. `scela-run --record FILE` writes a record, and the simulator reads
 // it. Pure: the writer appends to a string that a shell writes out, and the reader borrows a string
 // that a shell has read. No lock: one thread at a time uses a writer or reader.
 //
-// Messages between agents about adapter engines hold keys (engine_directory.h). A record has zeros
-// in their place, and the digest is made of the zeros.
+// Messages between agents about adapter engines hold keys (nla/core/pmix/engine_directory.h). A
+// record has zeros in their place, and the digest is made of the zeros.
 //
 // Version 1 of the format is bound to kProtocolVersion, because messages are recorded as they
 // travelled.

@@ -1,5 +1,5 @@
-// The actions that an agent's core asks its shell to carry out. The shell is nla/shell or the
-// simulator (tests/sim).
+// The actions that an agent's core asks its shell to carry out. The shell is nla/process/shell.h or
+// the simulator (tests/sim).
 //
 // The shell carries the actions out in their order. No action has a synchronous answer: an answer
 // comes as an event (events.h). Values; no thread shares them.

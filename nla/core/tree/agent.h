@@ -1,10 +1,10 @@
 // The node launch agent as a state machine: it takes events and returns actions.
 //
 // One class is both the root of the tree, inside scela-run and without ranks of its own (decision
-// D1), and every agent below it. It knows no socket, process, clock or thread. nla/shell supplies
-// those, and the simulator (tests/sim) runs thousands of agents under virtual time. An agent is
-// deterministic: the same events give the same actions. It has no lock, and one thread at a time
-// uses it.
+// D1), and every agent below it. It knows no socket, process, clock or thread. nla/process/shell.h
+// supplies those, and the simulator (tests/sim) runs thousands of agents under virtual time. An
+// agent is deterministic: the same events give the same actions. It has no lock, and one thread at
+// a time uses it.
 //
 // lifecycle.h has the table of an agent's phases.
 #pragma once

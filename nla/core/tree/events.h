@@ -1,5 +1,5 @@
-// The events that an agent's core handles. A shell (nla/shell, or the simulator) reports each as it
-// happens, in order. Values; no thread shares them.
+// The events that an agent's core handles. A shell (nla/process/shell.h, or the simulator) reports
+// each as it happens, in order. Values; no thread shares them.
 #pragma once
 
 #include <concepts>

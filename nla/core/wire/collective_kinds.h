@@ -1,5 +1,5 @@
 // Properties of the kinds of collective operations. Both files that carry operations out, up and
-// down the tree, use them (collectives.h). Pure functions, for any thread.
+// down the tree, use them (nla/core/kvs/collectives.h). Pure functions, for any thread.
 #pragma once
 
 #include "nla/core/wire/messages.h"

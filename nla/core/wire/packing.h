@@ -1,5 +1,5 @@
 // Packs pieces of a fence into fewer bytes (LZ4). A piece is packed where it begins its way, once
-// and not at every hop. collectives.h uses this. Pure functions, for any thread.
+// and not at every hop. nla/core/kvs/collectives.h uses this. Pure functions, for any thread.
 //
 // Ranks publish text, often hexadecimal, and much of it is equal for all: 144 pairs of 128 MPICH
 // ranks shrink to a fifth, at 3 GB/s (docs/results/pmi.md, "Packing of pairs").

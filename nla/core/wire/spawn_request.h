@@ -1,5 +1,5 @@
-// A rank's request for more ranks, in whatever protocol the rank speaks. spawns.h carries it to the
-// root, and the root's shell plans it. Values, for any thread.
+// A rank's request for more ranks, in whatever protocol the rank speaks. nla/core/kvs/spawns.h
+// carries it to the root, and the root's shell plans it. Values, for any thread.
 #pragma once
 
 #include <cstdint>

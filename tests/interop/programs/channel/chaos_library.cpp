@@ -1,6 +1,6 @@
 // A rank of the jobs that tests/cluster/chaos.py disturbs, over the public interface of libscela.
-// It writes numbered lines as chaos_rank.c does. Before each line it runs a collective operation
-// and checks the result. An error ends it with status 4.
+// It writes numbered lines as tests/interop/programs/mpi/chaos_rank.c does. Before each line it
+// runs a collective operation and checks the result. An error ends it with status 4.
 //
 //   chaos_library LINES PAUSE_MICROSECONDS at-once|polled|thread|engine
 #include <chrono>

@@ -1,4 +1,4 @@
-/* Calls every function of pmi.h under any launcher. Rank 0 says "pmi library: N ranks ok".
+/* Calls every function of pmi/client/include/pmi.h under any launcher. Rank 0 says "pmi library: N ranks ok".
  *
  *   pmi_library [names] [plain] [short] [abort]
  *

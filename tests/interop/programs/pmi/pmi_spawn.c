@@ -1,4 +1,4 @@
-/* Ranks that spawn ranks by pmi.h, as MPI_Comm_spawn_multiple does: rank 0 spawns this program
+/* Ranks that spawn ranks by pmi/client/include/pmi.h, as MPI_Comm_spawn_multiple does: rank 0 spawns this program
  * twice over, both find each other by a pair that is put for the new ranks and by a name, and a
  * program that does not exist is an error.
  *

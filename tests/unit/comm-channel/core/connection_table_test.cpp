@@ -1,5 +1,5 @@
-// Compares the table of states (connection_table.h) with the changes that happen, and with what the
-// document shows.
+// Compares the table of states (comm-channel/core/connect/connection_table.h) with the changes that
+// happen, and with what the document shows.
 #include "comm-channel/core/connect/connection_table.h"
 
 #include <catch2/catch.hpp>

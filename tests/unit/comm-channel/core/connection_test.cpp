@@ -1,5 +1,5 @@
-// Tests step by step what a process does about its connections (connection.h). The explorer tests
-// orders of events.
+// Tests step by step what a process does about its connections
+// (comm-channel/core/connect/connection.h). The explorer tests orders of events.
 #include "comm-channel/core/connect/connection.h"
 
 #include <catch2/catch.hpp>

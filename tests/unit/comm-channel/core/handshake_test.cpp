@@ -1,4 +1,5 @@
-// Tests the messages that processes exchange about connections (handshake.h).
+// Tests the messages that processes exchange about connections
+// (comm-channel/core/connect/handshake.h).
 #include "comm-channel/core/connect/handshake.h"
 
 #include <array>
