@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "perf/census.h"
 #include "perf/core/collectives.h"
+#include "perf/memory_benchmark.h"
 #include "perf/overlapping.h"
 #include "perf/together.h"
 

@@ -17,9 +17,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "perf/census.h"
 #include "perf/collective_loops.h"
 #include "perf/computing.h"
+#include "perf/memory_benchmark.h"
 #include "perf/together.h"
 
 namespace scela::perf {

@@ -5,7 +5,7 @@
 
 namespace scela::collectives {
 
-void Word::join(const Word& other) {
+void AgreementValue::join(const AgreementValue& other) {
   for (std::size_t i = 0; i < ended.size() && i < other.ended.size(); ++i)
     ended[i] |= other.ended[i];
   flags &= other.flags;
@@ -13,7 +13,7 @@ void Word::join(const Word& other) {
   calls |= other.calls;
 }
 
-Agreement::Agreement(int rank, int ranks, Word own)
+Agreement::Agreement(int rank, int ranks, AgreementValue own)
     : rank_(rank),
       ranks_(ranks),
       own_(std::move(own)),
@@ -23,7 +23,7 @@ Agreement::Agreement(int rank, int ranks, Word own)
       accepts_(index(ranks), false),
       told_(index(ranks), false) {}
 
-void Agreement::begin(std::vector<Letter>& out) {
+void Agreement::begin(std::vector<OutgoingMessage>& out) {
   begun_ = true;
   get_on(out);
 }
@@ -45,13 +45,13 @@ void Agreement::mark_dead(int rank) {
   if (rank != rank_) dead_[index(rank)] = true;
 }
 
-void Agreement::ended(int rank, std::vector<Letter>& out) {
+void Agreement::ended(int rank, std::vector<OutgoingMessage>& out) {
   if (dead_[index(rank)] || rank == rank_) return;
   mark_dead(rank);
   get_on(out);
 }
 
-void Agreement::receive(int from, const Message& message, std::vector<Letter>& out) {
+void Agreement::receive(int from, const Message& message, std::vector<OutgoingMessage>& out) {
   if (dead_[index(from)]) return;  // no rank waits for it any more
   for (int rank = 0; rank < ranks_; ++rank)
     if (message.word.has_ended(rank)) mark_dead(rank);
@@ -68,7 +68,7 @@ void Agreement::receive(int from, const Message& message, std::vector<Letter>& o
       if (contributed_to_ != from || first_alive() != from || decided_) break;
       accepted_of_ = from;
       accepted_ = message.word;
-      out.push_back({from, {Kind::accept, from, Word(ranks_)}});
+      out.push_back({from, {Kind::accept, from, AgreementValue(ranks_)}});
       break;
     case Kind::accept:
       accepts_[index(from)] = true;
@@ -81,13 +81,13 @@ void Agreement::receive(int from, const Message& message, std::vector<Letter>& o
   get_on(out);
 }
 
-void Agreement::get_on(std::vector<Letter>& out) {
+void Agreement::get_on(std::vector<OutgoingMessage>& out) {
   if (!begun_ || decided_) return;
   if (first_alive() != contributed_to_) contribute(out);
   if (first_alive() == rank_) ask_for_all(out);
 }
 
-void Agreement::contribute(std::vector<Letter>& out) {
+void Agreement::contribute(std::vector<OutgoingMessage>& out) {
   contributed_to_ = first_alive();
   Message message{Kind::contribute, accepted_of_, accepted_of_ < 0 ? own_ : accepted_};
   if (contributed_to_ == rank_)
@@ -96,10 +96,10 @@ void Agreement::contribute(std::vector<Letter>& out) {
     out.push_back({contributed_to_, std::move(message)});
 }
 
-void Agreement::ask_for_all(std::vector<Letter>& out) {
+void Agreement::ask_for_all(std::vector<OutgoingMessage>& out) {
   if (!proposed_) {
     if (!all_alive([&](std::size_t rank) { return contributions_[rank].has_value(); })) return;
-    Word word = own_;
+    AgreementValue word = own_;
     int accepted_of = -1;
     for (const auto& contribution : contributions_) {
       if (!contribution || contribution->accepted_of < accepted_of) continue;
@@ -121,11 +121,12 @@ void Agreement::ask_for_all(std::vector<Letter>& out) {
     for (int rank = 0; rank < ranks_; ++rank)
       if (rank != rank_ && !dead_[index(rank)]) out.push_back({rank, {Kind::propose, rank_, word}});
   }
-  if (all_alive([&](std::size_t rank) { return accepts_[rank]; })) decide(Word(accepted_), out);
+  if (all_alive([&](std::size_t rank) { return accepts_[rank]; }))
+    decide(AgreementValue(accepted_), out);
 }
 
 // A rank that is believed dead is told as well, so that it learns that it is.
-void Agreement::decide(const Word& word, std::vector<Letter>& out) {
+void Agreement::decide(const AgreementValue& word, std::vector<OutgoingMessage>& out) {
   decided_ = word;
   told_[index(rank_)] = true;
   for (int rank = 0; rank < ranks_; ++rank)
@@ -134,7 +135,7 @@ void Agreement::decide(const Word& word, std::vector<Letter>& out) {
 
 void Agreement::describe(std::vector<std::uint64_t>& out) const {
   const auto number = [&](std::int64_t value) { out.push_back(static_cast<std::uint64_t>(value)); };
-  const auto word = [&](const Word& one) {
+  const auto word = [&](const AgreementValue& one) {
     out.insert(out.end(), one.ended.begin(), one.ended.end());
     out.insert(out.end(), {one.flags, one.highest, one.calls});
   };
@@ -145,7 +146,7 @@ void Agreement::describe(std::vector<std::uint64_t>& out) const {
        {begun_ ? 1 : 0, proposed_ ? 1 : 0, contributed_to_, accepted_of_, decided_ ? 1 : 0})
     number(value);
   word(accepted_);
-  word(decided_.value_or(Word(ranks_)));
+  word(decided_.value_or(AgreementValue(ranks_)));
   for (const auto& contribution : contributions_) {
     number(contribution ? contribution->accepted_of : -2);
     if (contribution) word(contribution->word);

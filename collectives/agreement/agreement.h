@@ -1,7 +1,7 @@
 // An Agreement is one rank's part in agreeing on a value among the ranks that live, whichever ranks
 // die meanwhile (docs/collectives.md, Agreement). Any two ranks that decide decide the same, even
 // if they die later. collectives/communicator/agree.h uses it. It has no transport and never
-// blocks: the caller passes events in, and sends the letters that come out. Two threads must not
+// blocks: the caller passes events in, and sends the messages that come out. Two threads must not
 // use it at once.
 //
 // The lowest rank that lives is the leader. It joins the contributions of the others, proposes the
@@ -23,17 +23,17 @@
 namespace scela::collectives {
 
 // The value to agree on. It is joined from the words that the ranks contribute.
-struct Word {
+struct AgreementValue {
   std::vector<std::uint64_t> ended;         // one bit for each rank; joined by or
   std::uint64_t flags = ~std::uint64_t{0};  // joined by and
   std::uint64_t highest = 0;                // the highest is taken
   std::uint32_t calls = 0;                  // the ranks' calls; joined by or
 
-  explicit Word(int ranks = 0) : ended((static_cast<std::size_t>(ranks) + 63) / 64) {}
+  explicit AgreementValue(int ranks = 0) : ended((static_cast<std::size_t>(ranks) + 63) / 64) {}
   bool has_ended(int rank) const { return (ended[place(rank)] >> bit(rank) & 1) != 0; }
   void mark_ended(int rank) { ended[place(rank)] |= std::uint64_t{1} << bit(rank); }
-  void join(const Word& other);
-  friend bool operator==(const Word&, const Word&) = default;
+  void join(const AgreementValue& other);
+  friend bool operator==(const AgreementValue&, const AgreementValue&) = default;
 
  private:
   static std::size_t place(int rank) { return static_cast<std::size_t>(rank) / 64; }
@@ -51,24 +51,24 @@ class Agreement {
   struct Message {
     Kind kind = Kind::contribute;
     std::int32_t accepted_of = -1;  // the proposer of `word`; -1: own word
-    Word word;
+    AgreementValue word;
     friend bool operator==(const Message&, const Message&) = default;
   };
-  struct Letter {
+  struct OutgoingMessage {
     int to = 0;
     Message message;
   };
 
-  Agreement(int rank, int ranks, Word own);
+  Agreement(int rank, int ranks, AgreementValue own);
 
-  // These functions append the letters to be sent to `out`, in order.
-  void begin(std::vector<Letter>& out);
-  void receive(int from, const Message& message, std::vector<Letter>& out);
+  // These functions append the messages to be sent to `out`, in order.
+  void begin(std::vector<OutgoingMessage>& out);
+  void receive(int from, const Message& message, std::vector<OutgoingMessage>& out);
   // Reports that a rank has ended. Repeated reports have no effect.
-  void ended(int rank, std::vector<Letter>& out);
+  void ended(int rank, std::vector<OutgoingMessage>& out);
 
   // Returns the decided word, or null if none is decided yet.
-  const Word* decided() const { return decided_ ? &*decided_ : nullptr; }
+  const AgreementValue* decided() const { return decided_ ? &*decided_ : nullptr; }
   // Returns true if this rank has decided and all ranks that live have told it so.
   bool done() const;
   // Returns true if this rank may still send a message.
@@ -80,27 +80,27 @@ class Agreement {
  private:
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   void mark_dead(int rank);
-  void get_on(std::vector<Letter>& out);
-  void contribute(std::vector<Letter>& out);
-  void ask_for_all(std::vector<Letter>& out);
-  void decide(const Word& word, std::vector<Letter>& out);
+  void get_on(std::vector<OutgoingMessage>& out);
+  void contribute(std::vector<OutgoingMessage>& out);
+  void ask_for_all(std::vector<OutgoingMessage>& out);
+  void decide(const AgreementValue& word, std::vector<OutgoingMessage>& out);
   int first_alive() const;
   template <class Has>
   bool all_alive(Has has) const;
 
   int rank_;
   int ranks_;
-  Word own_;
+  AgreementValue own_;
   bool begun_ = false;
   std::vector<bool> dead_;
   int contributed_to_ = -1;
   int accepted_of_ = -1;  // the proposer of accepted_; -1: none
-  Word accepted_;
+  AgreementValue accepted_;
   // These are used by the leader.
   std::vector<std::optional<Message>> contributions_;
   bool proposed_ = false;
   std::vector<bool> accepts_;
-  std::optional<Word> decided_;
+  std::optional<AgreementValue> decided_;
   std::vector<bool> told_;  // by rank: it has told its decision
 };
 

@@ -22,7 +22,7 @@ static_assert(sizeof(Header) == 32);
 }  // namespace
 
 std::size_t frame_bytes(int ranks) {
-  return sizeof(Header) + Word(ranks).ended.size() * sizeof(std::uint64_t);
+  return sizeof(Header) + AgreementValue(ranks).ended.size() * sizeof(std::uint64_t);
 }
 
 std::vector<std::byte> to_frame(const Agreement::Message& message) {
@@ -50,7 +50,7 @@ std::optional<Agreement::Message> from_frame(std::span<const std::byte> bytes, i
   Agreement::Message message;
   message.kind = static_cast<Agreement::Kind>(header.kind);
   message.accepted_of = header.accepted_of;
-  message.word = Word(ranks);
+  message.word = AgreementValue(ranks);
   message.word.calls = header.calls;
   message.word.flags = header.flags;
   message.word.highest = header.highest;

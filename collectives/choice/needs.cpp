@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/core/census.h"
+#include "collectives/core/connection_count.h"
 
 namespace scela::collectives {
 

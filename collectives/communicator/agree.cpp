@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kBetweenAgreeLooks{2};
 // the other before they are done.
 class Talk {
  public:
-  Talk(Communicator::State& group, Transport& transport, Word own)
+  Talk(Communicator::State& group, Transport& transport, AgreementValue own)
       : group_(group),
         transport_(transport),
         // The route is beside the communicator's own, which receives no messages any more once a
@@ -46,17 +46,17 @@ class Talk {
   CollectiveError hold() {
     for (int rank = 0; rank < ranks_; ++rank)
       if (rank != group_.rank) listen(rank);
-    agreement_.begin(letters_);
+    agreement_.begin(outgoing_);
     for (;;) {
       notice_ends();
       send();
       lose_the_dead();
       const bool moved = hear();
-      if (error_ || (agreement_.done() && letters_.empty() && sent_.empty())) return error_;
+      if (error_ || (agreement_.done() && outgoing_.empty() && sent_.empty())) return error_;
       if (!moved) wait();
     }
   }
-  const Word& decided() const { return *agreement_.decided(); }
+  const AgreementValue& decided() const { return *agreement_.decided(); }
 
  private:
   struct Heard {
@@ -80,7 +80,7 @@ class Talk {
   void notice_ends() {
     for (const int ended : transport_.ended())
       for (int rank = 0; rank < ranks_; ++rank)
-        if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, letters_);
+        if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, outgoing_);
   }
 
   // These ranks are decided to have ended. A message to one of them must not be waited for. Perhaps
@@ -95,12 +95,12 @@ class Talk {
   }
 
   void send() {
-    for (const auto& [to, message] : letters_) {
+    for (const auto& [to, message] : outgoing_) {
       Sent& one = sent_.emplace_back();
       one.frame = to_frame(message);
       one.ticket = transport_.send(peer(to), route_, one.frame);
     }
-    letters_.clear();
+    outgoing_.clear();
   }
 
   // Returns true if a message has come or has been sent.
@@ -133,12 +133,12 @@ class Talk {
       return;
     }
     const bool is_last = message->kind == Agreement::Kind::decide;
-    agreement_.receive(rank, *message, letters_);
+    agreement_.receive(rank, *message, outgoing_);
     if (!is_last) listen(rank);
   }
 
   void fail(int rank, const Fault& fault) {
-    if (fault.code == FaultCode::peer_ended) return agreement_.ended(rank, letters_);
+    if (fault.code == FaultCode::peer_ended) return agreement_.ended(rank, outgoing_);
     // The peer has withdrawn its message because the communicator was given up. All ranks are told
     // of that.
     if (fault.code == FaultCode::cancelled) return listen(rank);
@@ -152,7 +152,7 @@ class Talk {
   // A rank that has freed the communicator and lives never answers, so the agreement fails with its
   // name.
   void notice_freed() {
-    const GivenUp* const what = group_.engine->executor->given_up(group_.context);
+    const AbortedContext* const what = group_.engine->executor->given_up(group_.context);
     if (what == nullptr || what->refusal != Refusal::freed) return;
     const auto ended = transport_.ended();
     if (std::ranges::find(ended, what->rank) != ended.end()) return;
@@ -181,10 +181,10 @@ class Talk {
   const int ranks_;
   Agreement agreement_;
   CollectiveError error_;
-  std::vector<Agreement::Letter> letters_;  // to be sent
-  std::vector<Heard> heard_;                // by rank
-  std::vector<bool> lost_;                  // by rank: the transport was told
-  std::deque<Sent> sent_;                   // under way
+  std::vector<Agreement::OutgoingMessage> outgoing_;  // to be sent
+  std::vector<Heard> heard_;                          // by rank
+  std::vector<bool> lost_;                            // by rank: the transport was told
+  std::deque<Sent> sent_;                             // under way
   std::vector<Transport::Ticket> tickets_;
 };
 
@@ -194,7 +194,7 @@ Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
                   ContextNumbers::Number proposed) {
   Engine& engine = *group.engine;
   if (!engine.transport) engine.transport = engine.make_transport();
-  Word own(static_cast<int>(group.ranks.size()));
+  AgreementValue own(static_cast<int>(group.ranks.size()));
   own.flags = yes ? 1 : 0;
   own.highest = proposed;
   own.calls = static_cast<std::uint32_t>(call);

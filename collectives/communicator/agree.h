@@ -15,7 +15,7 @@ enum class AgreementCall : std::uint32_t { agree = 1, shrink = 2 };
 
 struct Decision {
   CollectiveError error;  // none: `word` is valid
-  Word word;
+  AgreementValue word;
 };
 
 // Blocks until all ranks that live have decided. They agree on the ranks that have ended, on flag 0

@@ -23,7 +23,7 @@ BlockSizes cut_into(const BlockSizes& whole, std::uint32_t cut, std::uint64_t un
   return cut == 1 ? whole : BlockSizes::segmented(whole, cut, unit);
 }
 
-Layout layout_of(const Arguments& arguments, const Template& made, int rank) {
+Layout layout_of(const Arguments& arguments, const ScheduleTemplate& made, int rank) {
   Layout layout;
   layout.spaces[0] = cut_into(arguments.input, made.cut, arguments.unit);
   layout.spaces[1] = cut_into(arguments.output, made.cut, arguments.unit);
@@ -103,7 +103,7 @@ Communicator::State::~State() {
 void Communicator::State::leave() {
   is_freed = true;
   if (ranks.size() == 1) return;
-  GivenUp what;
+  AbortedContext what;
   what.context = context;
   what.rank = ranks[static_cast<std::size_t>(rank)];
   what.refusal = Refusal::freed;
@@ -115,7 +115,7 @@ void Communicator::State::leave() {
 CollectiveError Communicator::State::has_no_memory_for(std::string_view operation,
                                                        std::uint64_t number) noexcept try {
   engine->spare.release();
-  GivenUp what;
+  AbortedContext what;
   what.context = context;
   what.rank = ranks[static_cast<std::size_t>(rank)];
   what.refusal = Refusal::memory;
@@ -199,12 +199,13 @@ const std::shared_ptr<const NodeMap>& Communicator::State::node_map() {
   return node_map_;
 }
 
-const Template* Communicator::State::template_of(const Algorithm& algorithm, const Shape& shape,
-                                                 CollectiveError& error) {
+const ScheduleTemplate* Communicator::State::schedule_template_of(const Algorithm& algorithm,
+                                                                  const Shape& shape,
+                                                                  CollectiveError& error) {
   const Key key{&algorithm, shape.segments, shape.radix,   shape.split,
                 shape.root, shape.in_place, shape.commutes};
   if (const auto found = templates_.find(key); found != templates_.end()) return &found->second;
-  Template made;
+  ScheduleTemplate made;
   made.algorithm = &algorithm;
   made.shape = shape;
   made.cut = shape.segments * (algorithm.parts == nullptr ? 1 : algorithm.parts(shape));
@@ -225,18 +226,18 @@ std::uint32_t collectives::tag_span_of(std::uint32_t tags) {
 
 // A refused call still has a list, unless the list depends on the wrong argument. The other ranks
 // are told by the list's messages.
-std::shared_ptr<const Prepared> Communicator::State::prepare(const Collective::Inside& call) {
-  const auto anew = [&] { return std::make_shared<const Prepared>(prepare_anew(call)); };
-  if (engine->checks || !has_form(call)) return anew();
-  const Form form(call);
-  if (const Known* const known = memo_.find(form, call.by)) return known->prepared;
-  std::shared_ptr<const Prepared> prepared = anew();
-  if (!prepared->error) memo_.keep(form, call.by, {prepared, {}});
+std::shared_ptr<const PreparedCall> Communicator::State::prepare(const Collective::Inside& call) {
+  const auto anew = [&] { return std::make_shared<const PreparedCall>(prepare_anew(call)); };
+  if (engine->checks || !has_signature(call)) return anew();
+  const CallSignature signature(call);
+  if (const CachedCall* const known = call_cache_.find(signature, call.by)) return known->prepared;
+  std::shared_ptr<const PreparedCall> prepared = anew();
+  if (!prepared->error) call_cache_.keep(signature, call.by, {prepared, {}});
   return prepared;
 }
 
-Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
-  Prepared prepared;
+PreparedCall Communicator::State::prepare_anew(const Collective::Inside& call) {
+  PreparedCall prepared;
   const Arguments arguments = arguments_of(call, rank, static_cast<int>(ranks.size()));
   prepared.error = arguments.error;
   prepared.refusal = arguments.refusal;
@@ -263,7 +264,7 @@ Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
     shape.commutes = !call.reducer || call.reducer->commutes();
     prepared.kind = kind_of(shape, *choice.algorithm);
     CollectiveError wrong;
-    prepared.made = template_of(*choice.algorithm, shape, wrong);
+    prepared.made = schedule_template_of(*choice.algorithm, shape, wrong);
     if (wrong && !prepared.error) {
       prepared.error = std::move(wrong);
       prepared.refusal = Refusal::algorithm;
@@ -285,7 +286,7 @@ Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
 }
 
 void Communicator::State::check(const Collective::Inside& call, Arguments arguments,
-                                Prepared& prepared) {
+                                PreparedCall& prepared) {
   if (checking_ == nullptr) {
     auto plan = Checked::plan(rank, static_cast<int>(ranks.size()));
     if (!plan) {
@@ -295,7 +296,7 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
     checking_ = std::move(*plan);
   }
   arguments.refusal = prepared.refusal;
-  const Template* const made = prepared.made;
+  const ScheduleTemplate* const made = prepared.made;
   PairSizes sizes = PairSizes::of(call, arguments, rank, ranks.size());
   const CallRecord record =
       record_of(call, arguments, sizes, rank, made == nullptr ? nullptr : made->algorithm,

@@ -14,9 +14,9 @@
 
 #include "collectives/choice/choice.h"
 #include "collectives/communicator/arguments.h"
+#include "collectives/communicator/call_cache.h"
 #include "collectives/communicator/checking.h"
 #include "collectives/communicator/contexts.h"
-#include "collectives/communicator/memo.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
 #include "common/core/spare_memory.h"
@@ -65,7 +65,7 @@ struct Engine {
 int count_nodes(std::vector<int> nodes);
 
 // A list that was made once for all calls of its shape (O22: task templates).
-struct Template {
+struct ScheduleTemplate {
   const Algorithm* algorithm = nullptr;
   Shape shape;
   std::uint32_t cut = 1;  // list blocks for a block of a call
@@ -73,12 +73,12 @@ struct Template {
 };
 
 // The data by which operations of one form are run.
-struct Prepared {
+struct PreparedCall {
   // If there is no error, the rest is valid. If there is one, `made` is set if the call's list is
   // known all the same.
   CollectiveError error;
   Refusal refusal = Refusal::none;
-  const Template* made = nullptr;
+  const ScheduleTemplate* made = nullptr;
   std::shared_ptr<Checked> checked;  // set if calls are checked
   std::shared_ptr<const Layout> layout;
   std::uint64_t layout_number = 0;  // unique in this process
@@ -92,11 +92,11 @@ struct Prepared {
 std::uint32_t tag_span_of(std::uint32_t tags);
 
 // Returns text such as "allreduce by ring".
-std::string words_of(const Prepared& prepared, const Collective::Inside& call);
+std::string words_of(const PreparedCall& prepared, const Collective::Inside& call);
 
 // The data kept for calls of one form.
-struct Known {
-  std::shared_ptr<const Prepared> prepared;
+struct CachedCall {
+  std::shared_ptr<const PreparedCall> prepared;
   // For short calls: the run of the next blocking call.
   RunPool::Kept run;
   bool is_long = false;
@@ -113,15 +113,16 @@ struct Communicator::State {
   ~State();
 
   // Returns the data for a call; never null. Calls of one form share it.
-  std::shared_ptr<const collectives::Prepared> prepare(const Collective::Inside& call);
+  std::shared_ptr<const collectives::PreparedCall> prepare(const Collective::Inside& call);
   // Runs a short blocking call, if its form was seen before, with the data kept for that. Returns
   // std::nullopt if the call is to be run in the usual way.
   std::optional<CollectiveError> run_known(const Collective::Inside& call);
   // Returns the arguments to which a run of this call is bound.
-  collectives::Call call_of(const collectives::Prepared& prepared, const Collective::Inside& call,
-                            std::uint32_t tag, std::uint64_t number) const;
+  collectives::Call call_of(const collectives::PreparedCall& prepared,
+                            const Collective::Inside& call, std::uint32_t tag,
+                            std::uint64_t number) const;
   // Returns the error of a run, or none if it went well.
-  CollectiveError error_of_run(const collectives::Prepared& prepared,
+  CollectiveError error_of_run(const collectives::PreparedCall& prepared,
                                const Collective::Inside& call, const collectives::Run& run) const;
   // Returns the tag of the next operation that is started once. All ranks count alike, whatever
   // they have waited for. Tags wrap around (over the channel after 2^23, 24 GB of operations). An
@@ -139,7 +140,7 @@ struct Communicator::State {
   // the other ranks see that.
   CollectiveError has_no_memory_for(std::string_view operation, std::uint64_t number) noexcept;
   // Sets `exhausted` if this rank had no memory for a run that is over.
-  void note_exhaustion(const collectives::Prepared& prepared, const Collective::Inside& call,
+  void note_exhaustion(const collectives::PreparedCall& prepared, const Collective::Inside& call,
                        const collectives::Run& run);
   // Has the executor start the run. If `waits`, it blocks until the run is over. If memory is
   // exhausted meanwhile, it throws std::bad_alloc; the run is over then, and may be given back.
@@ -167,16 +168,17 @@ struct Communicator::State {
   CollectiveError choose(const Collective::Inside& call, const collectives::Arguments& arguments,
                          collectives::Choice& choice) const;
   void check(const Collective::Inside& call, collectives::Arguments arguments,
-             collectives::Prepared& prepared);
-  const collectives::Template* template_of(const collectives::Algorithm& algorithm,
-                                           const collectives::Shape& shape, CollectiveError& error);
+             collectives::PreparedCall& prepared);
+  const collectives::ScheduleTemplate* schedule_template_of(const collectives::Algorithm& algorithm,
+                                                            const collectives::Shape& shape,
+                                                            CollectiveError& error);
 
-  collectives::Prepared prepare_anew(const Collective::Inside& call);
+  collectives::PreparedCall prepare_anew(const Collective::Inside& call);
 
-  std::map<Key, collectives::Template> templates_;
+  std::map<Key, collectives::ScheduleTemplate> templates_;
   std::shared_ptr<const collectives::Plan> checking_;
   std::shared_ptr<const collectives::NodeMap> node_map_;
-  collectives::Memo<collectives::Known> memo_;
+  collectives::CallCache<collectives::CachedCall> call_cache_;
   std::uint32_t next_tag_ = 0;
   std::uint32_t kept_tags_ = 0;
 };

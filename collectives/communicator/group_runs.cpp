@@ -33,12 +33,12 @@ CollectiveCode code_of(FaultCode code) {
 
 }  // namespace
 
-std::string collectives::words_of(const Prepared& prepared, const Collective::Inside& call) {
+std::string collectives::words_of(const PreparedCall& prepared, const Collective::Inside& call) {
   if (prepared.made == nullptr) return std::string(name_of(call.operation));
   return cat(name_of(call.operation), " by ", prepared.made->algorithm->name);
 }
 
-Call Communicator::State::call_of(const Prepared& prepared, const Collective::Inside& call,
+Call Communicator::State::call_of(const PreparedCall& prepared, const Collective::Inside& call,
                                   std::uint32_t tag, std::uint64_t number) const {
   Call bound;
   // The communicator keeps the plan alive, because counting its owners would cost more than a
@@ -61,7 +61,7 @@ Call Communicator::State::call_of(const Prepared& prepared, const Collective::In
   return bound;
 }
 
-CollectiveError Communicator::State::error_of_run(const Prepared& prepared,
+CollectiveError Communicator::State::error_of_run(const PreparedCall& prepared,
                                                   const Collective::Inside& call,
                                                   const Run& run) const {
   const RunError* const failed = run.error();
@@ -78,8 +78,8 @@ CollectiveError Communicator::State::error_of_run(const Prepared& prepared,
               : std::string()));
 }
 
-void Communicator::State::note_exhaustion(const Prepared& prepared, const Collective::Inside& call,
-                                          const Run& run) {
+void Communicator::State::note_exhaustion(const PreparedCall& prepared,
+                                          const Collective::Inside& call, const Run& run) {
   const RunError* const failed = run.error();
   if (failed == nullptr || exhausted) return;
   const Fault& fault = failed->fault;
@@ -88,8 +88,8 @@ void Communicator::State::note_exhaustion(const Prepared& prepared, const Collec
 }
 
 std::optional<CollectiveError> Communicator::State::run_known(const Collective::Inside& call) {
-  if (engine->checks || is_freed || !has_form(call)) return std::nullopt;
-  Known* const known = memo_.find(Form(call), call.by);
+  if (engine->checks || is_freed || !has_signature(call)) return std::nullopt;
+  CachedCall* const known = call_cache_.find(CallSignature(call), call.by);
   if (known == nullptr || known->is_long) return std::nullopt;
   if (known->run == nullptr) {
     known->is_long = known->prepared->layout->of(Space::scratch).end() > kMaxScratch;

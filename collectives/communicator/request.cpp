@@ -108,7 +108,7 @@ CollectiveError CollectiveRequest::State::begin(bool waits) {
 }
 
 void CollectiveRequest::State::give_up() {
-  GivenUp what;
+  AbortedContext what;
   what.context = group->context;
   what.rank = group->ranks[static_cast<std::size_t>(group->rank)];
   what.refusal = prepared->refusal;

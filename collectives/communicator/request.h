@@ -38,7 +38,7 @@ struct CollectiveRequest::State {
 
   std::shared_ptr<Communicator::State> group;
   std::shared_ptr<const Collective::Inside> call;
-  std::shared_ptr<const collectives::Prepared> prepared;
+  std::shared_ptr<const collectives::PreparedCall> prepared;
   CollectiveError lacks;  // none: it has a tag
   // The reason why this rank takes part with notes only; null: it takes part in full.
   std::shared_ptr<const collectives::Fault> refused;

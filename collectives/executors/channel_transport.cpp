@@ -64,7 +64,7 @@ class Words {
     std::erase(all().words, this);
   }
 
-  void pass_on(const GivenUp& what) {
+  void pass_on(const AbortedContext& what) {
     const std::lock_guard lock(all().mutex);
     for (Words* const other : all().words) {
       if (other == this || other->channel_ != channel_) continue;
@@ -74,10 +74,10 @@ class Words {
       other->kept_.push_back(what);
     }
   }
-  std::optional<GivenUp> next() {
+  std::optional<AbortedContext> next() {
     const std::lock_guard lock(all().mutex);
     if (kept_.empty()) return std::nullopt;
-    const GivenUp what = kept_.front();
+    const AbortedContext what = kept_.front();
     kept_.pop_front();
     return what;
   }
@@ -92,8 +92,8 @@ class Words {
     return all;
   }
 
-  const void* channel_;       // identifies the channel
-  std::deque<GivenUp> kept_;  // guarded by All::mutex
+  const void* channel_;              // identifies the channel
+  std::deque<AbortedContext> kept_;  // guarded by All::mutex
 };
 
 // Returns the time to the kernel's tick, which is cheaper than the exact time.
@@ -199,7 +199,7 @@ class ChannelTransport final : public Transport {
     channel_.take_for_ended(peer);
     looked_for_ends_ = {};
   }
-  void give_up(std::span<const int> peers, const GivenUp& what) override {
+  void give_up(std::span<const int> peers, const AbortedContext& what) override {
     for (const int peer : peers) {
       if (peer == channel_.rank() || (peer == what.rank && what.refusal == Refusal::none)) continue;
       auto& [bytes, request] = told_.emplace_back();
@@ -207,7 +207,7 @@ class ChannelTransport final : public Transport {
       request = channel_.isend(peer, 0, bytes, kGivenUpContext);
     }
   }
-  std::optional<GivenUp> given_up() override {
+  std::optional<AbortedContext> given_up() override {
     if (!is_time(looked_)) return std::nullopt;
     std::erase_if(told_, [](auto& one) { return one.second.test(); });
     auto what = words_.next();  // words passed on come first
@@ -238,12 +238,12 @@ class ChannelTransport final : public Transport {
     return static_cast<channel::Context>(route.context);
   }
 
-  std::optional<GivenUp> received() {
+  std::optional<AbortedContext> received() {
     auto message = channel_.improbe(channel::kAnySource, 0, kGivenUpContext);
     if (!message || message->status().error) return std::nullopt;
-    std::array<std::byte, sizeof(GivenUp)> bytes{};
+    std::array<std::byte, sizeof(AbortedContext)> bytes{};
     const channel::Status got = channel_.imrecv(std::move(*message), bytes).wait();
-    GivenUp what;
+    AbortedContext what;
     std::memcpy(&what, bytes.data(), sizeof what);
     if (got.error || got.bytes != sizeof what) return std::nullopt;
     return what;
@@ -299,7 +299,7 @@ class ChannelTransport final : public Transport {
   std::chrono::nanoseconds looked_for_ends_{};
   std::chrono::nanoseconds looked_{};
   // Words to other ranks that are under way.
-  std::list<std::pair<std::array<std::byte, sizeof(GivenUp)>, channel::Request>> told_;
+  std::list<std::pair<std::array<std::byte, sizeof(AbortedContext)>, channel::Request>> told_;
 };
 
 }  // namespace

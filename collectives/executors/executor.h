@@ -58,14 +58,14 @@ class Executor {
   virtual void cancel(Run& run, Fault why) = 0;
   // Gives up the context for these ranks, because this rank cannot go on and the others do not know
   // its list. All operations in the context end with this fault, later ones included.
-  virtual void give_up(const GivenUp& what, std::span<const int> ranks) = 0;
+  virtual void give_up(const AbortedContext& what, std::span<const int> ranks) = 0;
   // Returns null if the context is not known to be given up. The object that it points to stays
   // valid.
-  virtual const GivenUp* given_up(ContextId context) const = 0;
+  virtual const AbortedContext* given_up(ContextId context) const = 0;
   // Says that this rank begins no more than what.begun operations in this context. A rank that
   // begins more would wait for it. The next of these ranks is told, and gives the context up if it
   // goes on.
-  virtual void leave(const GivenUp& what, std::span<const int> ranks) = 0;
+  virtual void leave(const AbortedContext& what, std::span<const int> ranks) = 0;
   // Counts an operation of this context, with this number, that this executor does not run. A rank
   // that has left has not begun it either. `kind` is as in Call. Ranks that wait for long compare
   // it with the operation that they have begun.

@@ -49,11 +49,15 @@ class Polled final : public Executor {
     return runs_.add_requests(all);
   }
   void cancel(Run& run, Fault why) override { runs_.cancel(run, std::move(why)); }
-  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     runs_.give_up(what, ranks);
   }
-  const GivenUp* given_up(ContextId context) const override { return runs_.given_up(context); }
-  void leave(const GivenUp& what, std::span<const int> ranks) override { runs_.leave(what, ranks); }
+  const AbortedContext* given_up(ContextId context) const override {
+    return runs_.given_up(context);
+  }
+  void leave(const AbortedContext& what, std::span<const int> ranks) override {
+    runs_.leave(what, ranks);
+  }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind) override {
     runs_.count(context, number, ranks, kind);
@@ -81,11 +85,13 @@ class Inline final : public Executor {
     return polled_.add_requests(all);
   }
   void cancel(Run& run, Fault why) override { polled_.cancel(run, std::move(why)); }
-  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     polled_.give_up(what, ranks);
   }
-  const GivenUp* given_up(ContextId context) const override { return polled_.given_up(context); }
-  void leave(const GivenUp& what, std::span<const int> ranks) override {
+  const AbortedContext* given_up(ContextId context) const override {
+    return polled_.given_up(context);
+  }
+  void leave(const AbortedContext& what, std::span<const int> ranks) override {
     polled_.leave(what, ranks);
   }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,

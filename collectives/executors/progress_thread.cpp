@@ -105,29 +105,30 @@ class ProgressThread final : public Executor {
     const std::lock_guard lock(mutex_);
     order(Does::cancel, &run).why = std::move(why);
   }
-  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     tell(Does::give_up, what, ranks);
   }
-  void leave(const GivenUp& what, std::span<const int> ranks) override {
+  void leave(const AbortedContext& what, std::span<const int> ranks) override {
     tell(Does::leave, what, ranks);
   }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind) override {
-    GivenUp what;
+    AbortedContext what;
     what.kind = kind;
     what.context = context;
     what.begun = number;
     tell(Does::count, what, ranks);
   }
   void forget(ContextId context) override {
-    GivenUp what;
+    AbortedContext what;
     what.context = context;
     tell(Does::forget, what, {});
   }
-  const GivenUp* given_up(ContextId context) const override {
+  const AbortedContext* given_up(ContextId context) const override {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(given_up_.rbegin(), given_up_.rend(),
-                                    [&](const GivenUp& what) { return what.context == context; });
+    const auto found =
+        std::find_if(given_up_.rbegin(), given_up_.rend(),
+                     [&](const AbortedContext& what) { return what.context == context; });
     return found == given_up_.rend() ? nullptr : &*found;
   }
   std::string describe() const override { return where_; }
@@ -140,7 +141,7 @@ class ProgressThread final : public Executor {
     Does does = Does::start;
     Run* run = nullptr;  // for start and cancel
     Fault why;
-    GivenUp what;  // for the other orders
+    AbortedContext what;  // for the other orders
     std::vector<int> ranks;
   };
   enum class Sleep : unsigned char { none, for_runs, for_messages };
@@ -158,7 +159,7 @@ class ProgressThread final : public Executor {
     stir();
     return given;
   }
-  void tell(Does does, const GivenUp& what, std::span<const int> ranks) {
+  void tell(Does does, const AbortedContext& what, std::span<const int> ranks) {
     const std::lock_guard lock(mutex_);
     Order& given = order(does, nullptr);
     given.what = what;
@@ -258,7 +259,7 @@ class ProgressThread final : public Executor {
   std::unique_ptr<Transport> bell_;  // the callers', except for wake()
   RunSet runs_;                      // used by the thread only
   std::size_t published_ = 0;        // used by the thread only
-  std::deque<GivenUp> given_up_;
+  std::deque<AbortedContext> given_up_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Order> inbox_;

@@ -158,7 +158,7 @@ void Run::reserve_call(bool knows_layout) {
   spaces_[1] = call.output;
   spaces_[2] = scratch;
   staged_ = 0;
-  if (!is_known) shorten(plan);
+  if (!is_known) compile_fast_path(plan);
   if (short_.empty() && !call.refused) reserve_staging(plan);
   fitted_ = &plan;  // only now is all of it reserved
 }
@@ -476,9 +476,9 @@ bool Run::drained() {
   return true;
 }
 
-std::optional<GivenUp> Run::word_if_stalled() {
+std::optional<AbortedContext> Run::word_if_stalled() {
   if (kind() == 0 || peers().size() < 2 || looks_++ != 1) return std::nullopt;
-  GivenUp word;
+  AbortedContext word;
   word.context = context();
   word.rank = own_rank();
   word.about = About::calls;

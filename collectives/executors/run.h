@@ -125,7 +125,7 @@ class Run {
   // Runs a short run for a caller that has nothing else to do, after begin(). Each message takes
   // less work than with advance(). Returns true if the run is over. Otherwise advance() goes on
   // from the point that it reached.
-  bool hurry();
+  bool try_fast_path();
   // Returns the message that must be over before a run under way can progress.
   Transport::Ticket waits_for() const { return waits_for_; }
   // Ends the run and cancels its messages, whatever the other ranks do. The run fails with this
@@ -149,7 +149,7 @@ class Run {
   // that says what this rank has called; the next rank compares it with its own call. The other
   // calls return nothing. If the kind is unknown or no other rank takes part, no call returns a
   // word.
-  std::optional<GivenUp> word_if_stalled();
+  std::optional<AbortedContext> word_if_stalled();
   std::span<const int> peers() const { return call_.peers; }
 
   // For executors that need no transport, instead of begin() and advance(). They read the call that
@@ -186,7 +186,7 @@ class Run {
 
   // One action of a short run, for a step or for one message of a wait. The places of its bytes are
   // known.
-  struct Short {
+  struct FastStep {
     Kind kind = Kind::signal;  // wait_received also receives it
     bool from_right = false;   // used by reduce
     Space from_space = Space::input;
@@ -200,13 +200,13 @@ class Run {
     std::uint64_t to = 0;
   };
 
-  bool hurry_from(const Short*& at);
-  void stop_at(const Short& one);
-  void shorten(const Plan& plan);
-  bool shorten(const Plan::Step& step, Short& one) const;
-  bool take(const Short& one);
-  bool is_sent(const Short& one);
-  void leave(const Short& one, const Outcome& outcome);
+  bool try_fast_path_from(const FastStep*& at);
+  void stop_at(const FastStep& one);
+  void compile_fast_path(const Plan& plan);
+  bool compile_fast_path(const Plan::Step& step, FastStep& one) const;
+  bool take(const FastStep& one);
+  bool is_sent(const FastStep& one);
+  void leave(const FastStep& one, const Outcome& outcome);
   bool step(const Plan::Step& step);
   std::vector<bool> under_way() const;
   bool drained();
@@ -260,7 +260,7 @@ class Run {
   std::uint32_t waited_ = 0;         // of a wait's messages
   std::uint32_t slots_taken_ = 0;
   Transport::Ticket waits_for_ = 0;
-  std::vector<Short> short_;     // empty: the run is not short
+  std::vector<FastStep> short_;  // empty: the run is not short
   std::vector<Flight> flights_;  // by message
   std::vector<Slot> slots_;      // one for each receive
   Memory scratch_;               // if the call gives none

@@ -28,7 +28,7 @@ constexpr int kMaxAsked = 16;  // at a time
 constexpr std::size_t kFew = 32;
 constexpr std::chrono::milliseconds kShortWait{1};
 
-GivenUp now(GivenUp what) {
+AbortedContext now(AbortedContext what) {
   what.about = About::given_up;
   return what;
 }
@@ -40,7 +40,7 @@ std::chrono::nanoseconds coarse_now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-void keep_few(std::map<ContextId, GivenUp>& all, const GivenUp& what) {
+void keep_few(std::map<ContextId, AbortedContext>& all, const AbortedContext& what) {
   all[what.context] = what;
   if (all.size() > kWords) all.erase(all.begin());
 }
@@ -65,7 +65,7 @@ RunSet::Group& RunSet::remember(ContextId context, std::span<const int> ranks) {
   return groups_.emplace_back(Group{context, {ranks.begin(), ranks.end()}});
 }
 
-void RunSet::leave(const GivenUp& what, std::span<const int> ranks) {
+void RunSet::leave(const AbortedContext& what, std::span<const int> ranks) {
   const auto own = static_cast<std::size_t>(std::ranges::find(ranks, what.rank) - ranks.begin());
   transport_.give_up(ranks.subspan((own + 1) % ranks.size(), 1), what);
 }
@@ -75,10 +75,10 @@ std::uint16_t RunSet::Group::kind_of(std::uint64_t number) const {
   return kinds[number % kinds.size()];
 }
 
-void RunSet::compare(const Group& group, const GivenUp& what) {
+void RunSet::compare(const Group& group, const AbortedContext& what) {
   const std::uint16_t own = group.kind_of(what.begun);
   if (own == 0 || what.kind == 0 || own == what.kind) return;
-  GivenUp other;
+  AbortedContext other;
   other.context = what.context;
   other.rank = what.rank;
   other.refusal = Refusal::other;
@@ -114,7 +114,7 @@ void RunSet::count(ContextId context, std::uint64_t number, std::span<const int>
   }
 }
 
-void RunSet::heard_of_one_that_left(const GivenUp& what) {
+void RunSet::heard_of_one_that_left(const AbortedContext& what) {
   keep_few(left_, what);
   const auto group = std::ranges::find(groups_, what.context, &Group::context);
   if (group != groups_.end() && group->begun > what.begun) give_up(now(what), group->ranks);
@@ -145,13 +145,14 @@ void RunSet::forget(ContextId context) {
   }
 }
 
-const GivenUp* RunSet::given_up(ContextId context) const {
-  const auto found = std::find_if(given_up_.rbegin(), given_up_.rend(),
-                                  [&](const GivenUp& what) { return what.context == context; });
+const AbortedContext* RunSet::given_up(ContextId context) const {
+  const auto found =
+      std::find_if(given_up_.rbegin(), given_up_.rend(),
+                   [&](const AbortedContext& what) { return what.context == context; });
   return found == given_up_.rend() ? nullptr : &*found;
 }
 
-void RunSet::abandon(Run& run, const GivenUp& what) {
+void RunSet::abandon(Run& run, const AbortedContext& what) {
   if (run.number() < what.begun) return;
   const int place = run.place_of(what.rank);
   if (place >= 0) run.abandon(fault_of(what, place));
@@ -159,8 +160,8 @@ void RunSet::abandon(Run& run, const GivenUp& what) {
 
 // A rank that is told tells all others, because the first rank may have ended before it had told
 // all.
-void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run* over) {
-  const GivenUp* const known = given_up(what.context);
+void RunSet::give_up(const AbortedContext& what, std::span<const int> peers, const Run* over) {
+  const AbortedContext* const known = given_up(what.context);
   if (known != nullptr && (known->begun == 0 || what.begun != 0)) return;
   given_up_.push_back(what);
   undropped_.push_back(what);
@@ -172,7 +173,7 @@ void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run*
 
 // Drops the contexts given up, once the operations that still go on there are over.
 void RunSet::drop(const Run* over) {
-  std::erase_if(undropped_, [&](const GivenUp& what) {
+  std::erase_if(undropped_, [&](const AbortedContext& what) {
     // A rank that was told before it began any of these operations still receives their messages.
     if (begun_in(what.context) < what.begun) return false;
     const bool goes_on = std::ranges::any_of(runs_, [&](const Run* run) {
@@ -216,7 +217,7 @@ bool RunSet::advance(Run& run, Run::Ends* ends) {
 // have begun it.
 void RunSet::has_no_memory_for(Run& run) {
   spare_.release();
-  GivenUp what;
+  AbortedContext what;
   what.context = run.context();
   what.rank = run.own_rank();
   what.refusal = Refusal::memory;
@@ -231,9 +232,9 @@ bool RunSet::get_on(Run& run) {
   ends_.rank = -1;
   const bool goes_on = advance(run, &ends_);
   if (ends_.rank < 0) return goes_on;
-  if (const GivenUp* const known = given_up(context); known != nullptr && known->begun == 0)
+  if (const AbortedContext* const known = given_up(context); known != nullptr && known->begun == 0)
     return goes_on;
-  GivenUp what;
+  AbortedContext what;
   what.context = context;
   what.rank = ends_.rank;
   what.refusal = ends_.refusal;
@@ -262,9 +263,9 @@ void RunSet::begin(Run& run, Caller caller) {
   run.begin(transport_);
   count(run.context(), run.number(), run.peers(), run.kind());
   if (!given_up_.empty())
-    if (const GivenUp* const what = given_up(run.context())) abandon(run, *what);
+    if (const AbortedContext* const what = given_up(run.context())) abandon(run, *what);
   // This is done only if no other run is under way, since others would not progress meanwhile.
-  if (caller == Caller::waits && empty() && given_up_.empty() && run.hurry()) return;
+  if (caller == Caller::waits && empty() && given_up_.empty() && run.try_fast_path()) return;
   if (get_on(run)) {
     runs_.push_back(&run);
     ++count_;

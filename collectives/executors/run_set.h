@@ -57,12 +57,14 @@ class RunSet {
   // Cancels a run of this set (Run::cancel); does nothing if the set does not have it.
   void cancel(Run& run, Fault why);
   // Gives up the context and tells these ranks.
-  void give_up(const GivenUp& what, std::span<const int> peers) { give_up(what, peers, nullptr); }
-  const GivenUp* given_up(ContextId context) const;
+  void give_up(const AbortedContext& what, std::span<const int> peers) {
+    give_up(what, peers, nullptr);
+  }
+  const AbortedContext* given_up(ContextId context) const;
   // Returns all contexts that are given up, the latest at the end.
-  const std::deque<GivenUp>& all_given_up() const { return given_up_; }
+  const std::deque<AbortedContext>& all_given_up() const { return given_up_; }
   // These do what the functions of Executor with these names do.
-  void leave(const GivenUp& what, std::span<const int> ranks);
+  void leave(const AbortedContext& what, std::span<const int> ranks);
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind = 0);
   void forget(ContextId context);
@@ -95,12 +97,12 @@ class RunSet {
   std::uint64_t begun_in(ContextId context) const;
   void keep_begun(ContextId context, std::uint64_t begun);
   void drop(const Run* over);
-  void heard_of_one_that_left(const GivenUp& what);
-  void compare(const Group& group, const GivenUp& what);
+  void heard_of_one_that_left(const AbortedContext& what);
+  void compare(const Group& group, const AbortedContext& what);
   void ask_for_stalled();
   // Gives up the context, but does not touch `over`, a run that belongs to its owner again.
-  void give_up(const GivenUp& what, std::span<const int> peers, const Run* over);
-  static void abandon(Run& run, const GivenUp& what);
+  void give_up(const AbortedContext& what, std::span<const int> peers, const Run* over);
+  static void abandon(Run& run, const AbortedContext& what);
 
   Transport& transport_;
   // The runs in the order in which they were begun. An entry is null if its run is over.
@@ -112,13 +114,13 @@ class RunSet {
   // The operations begun in contexts that have no group any more. UINT64_MAX means that no more can
   // follow.
   std::map<ContextId, std::uint64_t> begun_before_;
-  std::deque<GivenUp> given_up_;
-  std::vector<GivenUp> undropped_;          // of their contexts messages still come
-  std::map<ContextId, GivenUp> left_;       // sent by the rank before this one
-  std::map<ContextId, GivenUp> calls_;      // operations not begun here yet
-  std::chrono::nanoseconds looked_{};       // last look for stalled runs
-  Run::Ends ends_;                          // of the run that progresses
-  std::vector<Transport::Ticket> tickets_;  // of a wait
+  std::deque<AbortedContext> given_up_;
+  std::vector<AbortedContext> undropped_;      // of their contexts messages still come
+  std::map<ContextId, AbortedContext> left_;   // sent by the rank before this one
+  std::map<ContextId, AbortedContext> calls_;  // operations not begun here yet
+  std::chrono::nanoseconds looked_{};          // last look for stalled runs
+  Run::Ends ends_;                             // of the run that progresses
+  std::vector<Transport::Ticket> tickets_;     // of a wait
   SpareMemory spare_;
   std::uint32_t unheard_ = 0;  // runs begun without a call of hear()
 };

@@ -19,31 +19,32 @@ constexpr std::uint64_t kShort = 8192;
 
 }  // namespace
 
-void Run::shorten(const Plan& plan) {
+void Run::compile_fast_path(const Plan& plan) {
   short_.clear();
   for (std::uint32_t number = 0; number < plan.steps().size(); ++number) {
     const Plan::Step& step = plan.steps()[number];
-    Short one;
+    FastStep one;
     one.kind = step.kind;
     one.from_right = step.from_right;
     one.step = number;
     if (step.kind != Kind::wait_sent && step.kind != Kind::wait_received) {
       one.message = step.message;
-      if (!shorten(step, one)) return short_.clear();
+      if (!compile_fast_path(step, one)) return short_.clear();
       if (step.kind != Kind::receive) short_.push_back(one);
       continue;
     }
     for (std::uint32_t nth = 0; nth < step.count; ++nth) {
       one.nth = nth;
       one.message = plan.waited()[step.message + nth];
-      if (!shorten(plan.steps()[plan.begun_by()[one.message]], one)) return short_.clear();
+      if (!compile_fast_path(plan.steps()[plan.begun_by()[one.message]], one))
+        return short_.clear();
       short_.push_back(one);
     }
   }
 }
 
 // Sets the places of a step's bytes. Returns false if they are too many, or not in one piece.
-bool Run::shorten(const Plan::Step& step, Short& one) const {
+bool Run::compile_fast_path(const Plan::Step& step, FastStep& one) const {
   const bool reads =
       step.kind == Kind::send || step.kind == Kind::copy || step.kind == Kind::reduce;
   const bool writes =
@@ -76,11 +77,11 @@ void Run::bind_again(const std::byte* input, std::byte* output, Route route, std
 
 // Runs the actions, and sets `at` to the action that it is about to do. Returns false if the run's
 // own steps must go on.
-[[gnu::always_inline]] inline bool Run::hurry_from(const Short*& at) {
-  const Short* const end = short_.data() + short_.size();
-  for (const Short* here = short_.data(); here != end; ++here) {
+[[gnu::always_inline]] inline bool Run::try_fast_path_from(const FastStep*& at) {
+  const FastStep* const end = short_.data() + short_.size();
+  for (const FastStep* here = short_.data(); here != end; ++here) {
     at = here;
-    const Short& one = *here;
+    const FastStep& one = *here;
     const std::byte* const from = spaces_[static_cast<std::size_t>(one.from_space)] + one.from;
     std::byte* const to = spaces_[static_cast<std::size_t>(one.to_space)] + one.to;
     switch (one.kind) {
@@ -118,18 +119,18 @@ void Run::bind_again(const std::byte* input, std::byte* output, Route route, std
   return true;
 }
 
-bool Run::hurry() {
+bool Run::try_fast_path() {
   if (short_.empty() || prelude_ != nullptr || error_ || abandoned_) return false;
-  const Short* at = short_.data();
+  const FastStep* at = short_.data();
   try {
-    return hurry_from(at);
+    return try_fast_path_from(at);
   } catch (const std::bad_alloc&) {
     if (position_ == 0) stop_at(*at);  // else leave() did
     throw;
   }
 }
 
-bool Run::is_sent(const Short& one) {
+bool Run::is_sent(const FastStep& one) {
   const Outcome outcome = transport_->test(flights_[one.message].ticket);
   if (outcome.over && !outcome.fault) return true;
   leave(one, outcome);
@@ -138,7 +139,7 @@ bool Run::is_sent(const Short& one) {
 
 // Receives the message of a wait. The messages of one peer are waited for in the order in which
 // their receives begin, so that each gets its own.
-bool Run::take(const Short& one) {
+bool Run::take(const FastStep& one) {
   std::byte* const to = spaces_[static_cast<std::size_t>(one.to_space)] + one.to;
   Flight& flight = flights_[one.message];
   flight.bytes = one.bytes;
@@ -157,7 +158,7 @@ bool Run::take(const Short& one) {
 
 // Hands over to the run's own steps, which go on at this action. No receive is under way, because
 // each begins only when it is waited for.
-void Run::stop_at(const Short& one) {
+void Run::stop_at(const FastStep& one) {
   position_ = one.step;
   waited_ = one.nth;
   for (std::uint32_t number = 0; number < position_; ++number)
@@ -167,7 +168,7 @@ void Run::stop_at(const Short& one) {
 
 // Hands over to the run's own steps, behind this message if it is over. It first begins all
 // receives of earlier steps that were not waited for.
-void Run::leave(const Short& one, const Outcome& outcome) {
+void Run::leave(const FastStep& one, const Outcome& outcome) {
   stop_at(one);
   if (outcome.over) {
     ++waited_;

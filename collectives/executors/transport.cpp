@@ -20,7 +20,7 @@ std::string_view name_of(FaultCode code) {
   return "it has failed";
 }
 
-Fault fault_of(const GivenUp& what, int rank) {
+Fault fault_of(const AbortedContext& what, int rank) {
   if (what.refusal == Refusal::none)
     return {FaultCode::peer_ended, rank, cat("rank ", rank, " has ended")};
   if (what.refusal == Refusal::freed)

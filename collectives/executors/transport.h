@@ -111,7 +111,7 @@ enum class About : std::uint8_t {
 // of it has ended and an operation has failed. Another is that a rank's call was refused and the
 // others do not know its list. A rank's call may also differ from the others', or the ranks may
 // wait for a rank that has freed its communicator.
-struct GivenUp {
+struct AbortedContext {
   ContextId context = 0;
   std::int32_t rank = 0;            // as the transport numbers it
   Refusal refusal = Refusal::none;  // none: the rank has ended
@@ -119,9 +119,9 @@ struct GivenUp {
   std::uint16_t kind = 0;   // About::calls: as in Call
   std::uint64_t begun = 0;  // the first `begun` operations go on
 };
-static_assert(sizeof(GivenUp) == 24);
+static_assert(sizeof(AbortedContext) == 24);
 // Returns the fault for a list in which that rank has the number `rank`.
-Fault fault_of(const GivenUp& what, int rank);
+Fault fault_of(const AbortedContext& what, int rank);
 
 class Transport {
  public:
@@ -171,10 +171,10 @@ class Transport {
   // peer_ended, whatever the transport was told of it.
   virtual void lost(int /*peer*/) {}
   // Sends this word to these ranks, which hear it as soon as they look.
-  virtual void give_up(std::span<const int> /*peers*/, const GivenUp& /*what*/) {}
+  virtual void give_up(std::span<const int> /*peers*/, const AbortedContext& /*what*/) {}
   // Returns the next word that this rank was told. The transport looks for words now and then, and
   // wait_any() returns as often.
-  virtual std::optional<GivenUp> given_up() { return std::nullopt; }
+  virtual std::optional<AbortedContext> given_up() { return std::nullopt; }
   // Withdraws a receive that the caller does not need any more. test() says that it is over: at
   // once, unless a message is on its way. Never blocks.
   virtual void withdraw(Ticket /*ticket*/) {}

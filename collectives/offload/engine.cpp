@@ -78,7 +78,7 @@ class EngineExecutor final : public Executor {
                                              run.call().route.context);
     polled_->count(run.context(), run.number(), run.peers(), run.kind());
     // A context that is given up must not receive messages that other ranks sent before they knew.
-    if (const GivenUp* const what = polled_->given_up(run.context()))
+    if (const AbortedContext* const what = polled_->given_up(run.context()))
       group->give_up(fault_of(*what, what->rank));
     group->start(run);
     tell_all_of(*group);
@@ -136,13 +136,15 @@ class EngineExecutor final : public Executor {
     polled_->cancel(run, std::move(why));
   }
 
-  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->give_up(what, ranks);
     advance();
   }
 
-  const GivenUp* given_up(ContextId context) const override { return polled_->given_up(context); }
-  void leave(const GivenUp& what, std::span<const int> ranks) override {
+  const AbortedContext* given_up(ContextId context) const override {
+    return polled_->given_up(context);
+  }
+  void leave(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
@@ -179,7 +181,7 @@ class EngineExecutor final : public Executor {
     const Fault why = *call.refused;
     run.begin_elsewhere();
     run.end_elsewhere(&why);
-    GivenUp what;
+    AbortedContext what;
     what.context = call.route.context;
     what.rank = call.peers[static_cast<std::size_t>(call.rank)];
     what.refusal = why.refusal;
@@ -233,7 +235,7 @@ class EngineExecutor final : public Executor {
       // This comes first, because a run that is over has ended well, whatever has failed since.
       ended = group.advance() || ended;
       if (looks) {
-        if (const GivenUp* const what = polled_->given_up(at->first))
+        if (const AbortedContext* const what = polled_->given_up(at->first))
           group.give_up(fault_of(*what, what->rank));
         group.look();
       }

@@ -109,10 +109,10 @@ void OffloadGroup::give_up(Fault why) {
   end_all();
 }
 
-std::optional<GivenUp> OffloadGroup::word_to_all() {
+std::optional<AbortedContext> OffloadGroup::word_to_all() {
   if (!broken_ || broken_->code != FaultCode::mismatch || std::exchange(told_all_, true))
     return std::nullopt;
-  GivenUp what;
+  AbortedContext what;
   what.context = context_;
   what.rank = broken_->rank;
   what.refusal = Refusal::other;
@@ -445,7 +445,7 @@ void OffloadGroup::look() {
 
 // Breaks off for a failure of the adapter. Other ranks may know the rank at fault better, so the
 // group waits for a note or an end for kNews.
-void OffloadGroup::suspect(const QueueSet::Trouble& trouble) {
+void OffloadGroup::suspect(const QueueSet::PeerFailure& trouble) {
   if (trouble.mismatch) return break_off({FaultCode::mismatch, trouble.peer, trouble.words});
   if (trouble.peer < 0 || !adapter_.works())
     return break_off({FaultCode::other, -1,

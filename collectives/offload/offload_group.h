@@ -80,7 +80,7 @@ class OffloadGroup {
   // Returns, once, the word that all ranks of the context must be told, if this rank has found that
   // a rank's call differs. ranks() are these ranks. This group may speak with fewer ranks than they
   // do.
-  std::optional<GivenUp> word_to_all();
+  std::optional<AbortedContext> word_to_all();
   std::span<const int> ranks() const { return ranks_; }
 
   // Returns the run that all others wait behind, or null if there is none.
@@ -142,7 +142,7 @@ class OffloadGroup {
   Result<void> register_memory(Started& started);
   bool finish();
   void drop_first();
-  void suspect(const QueueSet::Trouble& trouble);
+  void suspect(const QueueSet::PeerFailure& trouble);
   bool learn(int rank, Peer& peer);
 
   void break_off(Fault why);

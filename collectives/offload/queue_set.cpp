@@ -409,12 +409,12 @@ void QueueSet::arm() {
   if (adapter_.has_events()) ::ibv_req_notify_cq(done_.get(), 0);
 }
 
-void QueueSet::complain(Trouble trouble) {
+void QueueSet::complain(PeerFailure trouble) {
   if (!trouble_ || (trouble_->flushed && !trouble.flushed)) trouble_ = std::move(trouble);
 }
 
 void QueueSet::complain(int peer, const ibv_wc& wc, const char* what) {
-  Trouble trouble;
+  PeerFailure trouble;
   trouble.peer = peer;
   trouble.flushed = wc.status == IBV_WC_WR_FLUSH_ERR;
   trouble.words = cat(what, ": ", adapter_.device.symbols->ibv_wc_status_str(wc.status));
@@ -433,7 +433,7 @@ void QueueSet::came(int rank, Peer& peer, const ibv_wc& wc) {
   if (wc.status != IBV_WC_SUCCESS && !longer) return complain(rank, wc, "a message from it");
   const bool same_length = !longer && wc.byte_len == expected.bytes;
   if (same_length && wc.imm_data == expected.mark) return;
-  Trouble trouble;
+  PeerFailure trouble;
   trouble.peer = rank;
   trouble.mismatch = true;
   trouble.words =

@@ -72,7 +72,7 @@ struct Piece {
 class QueueSet {
  public:
   // A failure with a peer.
-  struct Trouble {
+  struct PeerFailure {
     int peer = -1;
     bool flushed = false;   // it may follow from another failure
     bool mismatch = false;  // wrong length or operation
@@ -111,7 +111,7 @@ class QueueSet {
   // one that is not a flush replaces one that is.
   void drain(int rank);
   void drain_all();
-  const std::optional<Trouble>& trouble() const { return trouble_; }
+  const std::optional<PeerFailure>& trouble() const { return trouble_; }
   // Returns true if a request that was posted cannot complete without the peer, which has ended.
   bool needs(int rank) const;
 
@@ -178,7 +178,7 @@ class QueueSet {
   void came(int rank, Peer& peer, const ibv_wc& wc);
   void told();
   void complain(int peer, const ibv_wc& wc, const char* what);
-  void complain(Trouble trouble);
+  void complain(PeerFailure trouble);
 
   Adapter& adapter_;
   const QueueDepths depths_;
@@ -198,7 +198,7 @@ class QueueSet {
   std::size_t waiting_ = 0;
   std::uint64_t tasks_ = 0, over_ = 0;
   std::uint64_t next_said_;  // the next task to be signaled
-  std::optional<Trouble> trouble_;
+  std::optional<PeerFailure> trouble_;
 };
 
 }  // namespace scela::collectives

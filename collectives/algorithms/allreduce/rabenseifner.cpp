@@ -36,7 +36,7 @@ class Halving {
   int peer(int round) const { return groups_.first(group_ ^ (1 << round)); }
   // Receives what a rank has of these parts, and reduces it with what stands here.
   void take(int from, Range range, Blocks sent);
-  TaskList ward();
+  TaskList extra_rank();
   TaskList done() {
     const std::uint32_t blocks = at(Space::output, 0, all()).count;
     return list_.done(shape_.in_place ? 0 : blocks, blocks, 2 * blocks);
@@ -80,7 +80,7 @@ void Halving::take(int from, Range range, Blocks sent) {
   is_own_ = false;
 }
 
-TaskList Halving::ward() {
+TaskList Halving::extra_rank() {
   const int proxy = groups_.first(group_);
   list_.send(proxy, own(all()));
   list_.wait_sent(proxy);
@@ -90,7 +90,7 @@ TaskList Halving::ward() {
 }
 
 TaskList Halving::list() {
-  if (rank_ != groups_.first(group_)) return ward();
+  if (rank_ != groups_.first(group_)) return extra_rank();
   const bool has_ward = groups_.size(group_) > 1;
   if (has_ward) take(rank_ + 1, all(), {});
   const int rounds = groups_.rounds();

@@ -7,7 +7,7 @@ namespace scela::collectives {
 namespace {
 
 // The list of the second rank of a group.
-TaskList ward(const Shape& shape, int proxy) {
+TaskList extra_rank(const Shape& shape, int proxy) {
   Writer list;
   const Blocks result = output(0, shape.segments);
   list.send(proxy, shape.in_place ? result : input(0, shape.segments));
@@ -22,7 +22,7 @@ TaskList ward(const Shape& shape, int proxy) {
 TaskList allreduce_recursive_doubling(const Shape& shape, int rank) {
   const Groups groups(shape.ranks, 2);
   const int group = groups.of(rank);
-  if (rank != groups.first(group)) return ward(shape, groups.first(group));
+  if (rank != groups.first(group)) return extra_rank(shape, groups.first(group));
 
   Writer list;
   const Blocks result = output(0, shape.segments);

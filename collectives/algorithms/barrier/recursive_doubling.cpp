@@ -16,17 +16,17 @@ TaskList barrier_recursive_doubling(const Shape& shape, int rank) {
     return list.done(0, 0, 0);
   }
   // All receives are posted before the first send, so that no message is early (Table 2.2).
-  const int ward = rank + pairs;
-  if (ward < shape.ranks) list.receive(ward, nothing());
+  const int extra_rank = rank + pairs;
+  if (extra_rank < shape.ranks) list.receive(extra_rank, nothing());
   for (int distance = 1; distance < pairs; distance *= 2)
     list.receive(rank ^ distance, nothing());
 
-  if (ward < shape.ranks) list.wait_received(ward, 1);
+  if (extra_rank < shape.ranks) list.wait_received(extra_rank, 1);
   for (int distance = 1; distance < pairs; distance *= 2) {
     list.send(rank ^ distance, nothing());
     list.wait_received(rank ^ distance, 1);
   }
-  if (ward < shape.ranks) list.send(ward, nothing());
+  if (extra_rank < shape.ranks) list.send(extra_rank, nothing());
   return list.done(0, 0, 0);
 }
 

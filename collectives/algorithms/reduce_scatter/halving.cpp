@@ -10,7 +10,7 @@ namespace scela::collectives {
 namespace {
 
 // The list of the second rank of a group, which gives all blocks and gets its own.
-TaskList ward(const Shape& shape, int rank, int proxy) {
+TaskList extra_rank(const Shape& shape, int rank, int proxy) {
   Writer list;
   const ReducedPlaces places(shape, rank);
   list.send(proxy, places.given(0, shape.ranks));
@@ -25,7 +25,7 @@ TaskList ward(const Shape& shape, int rank, int proxy) {
 TaskList reduce_scatter_halving(const Shape& shape, int rank) {
   const Groups groups(shape.ranks, 2);
   const int group = groups.of(rank);
-  if (rank != groups.first(group)) return ward(shape, rank, groups.first(group));
+  if (rank != groups.first(group)) return extra_rank(shape, rank, groups.first(group));
 
   Writer list;
   const ReducedPlaces places(shape, rank);

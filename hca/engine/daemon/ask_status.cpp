@@ -14,8 +14,8 @@
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/messages.h"
-#include "hca/engine/daemon/census.h"
 #include "hca/engine/daemon/home.h"
+#include "hca/engine/daemon/running_engines.h"
 #include "hca/engine/net/connection.h"
 
 namespace scela::hca {

@@ -18,11 +18,11 @@ namespace scela::collectives::test::agreement_test {
 namespace {
 
 using Kind = Agreement::Kind;
-using Letter = Agreement::Letter;
+using OutgoingMessage = Agreement::OutgoingMessage;
 using Message = Agreement::Message;
 
-Word own_word(int rank, int ranks) {
-  Word word(ranks);
+AgreementValue own_word(int rank, int ranks) {
+  AgreementValue word(ranks);
   word.flags = ~(std::uint64_t{1} << rank);
   word.highest = static_cast<std::uint64_t>(100 + rank);
   word.calls = 1;
@@ -30,7 +30,7 @@ Word own_word(int rank, int ranks) {
 }
 
 // Returns what is wrong with a decision, given which ranks are dead; empty if nothing is.
-std::string wrong_with(const Word& word, const std::vector<bool>& dead) {
+std::string wrong_with(const AgreementValue& word, const std::vector<bool>& dead) {
   for (std::size_t i = 0; i < dead.size(); ++i) {
     const auto rank = static_cast<int>(i);
     if (dead[i]) continue;
@@ -91,7 +91,7 @@ constexpr int kMax = 5;
 struct State {
   std::array<std::shared_ptr<const Node>, kMax> nodes;                       // null: dead
   std::array<std::array<std::vector<std::uint32_t>, kMax>, kMax> under_way;  // from, to
-  std::shared_ptr<const Word> decided;                                       // by any rank
+  std::shared_ptr<const AgreementValue> decided;                             // by any rank
 };
 
 class Explorer {
@@ -103,7 +103,7 @@ class Explorer {
     State first;
     for (int rank = 0; rank < ranks_; ++rank)
       act(first, rank, Agreement(rank, ranks_, own_word(rank, ranks_)),
-          [](Agreement& one, std::vector<Letter>& out) { one.begin(out); });
+          [](Agreement& one, std::vector<OutgoingMessage>& out) { one.begin(out); });
     begun_ = ranks_;
     visit(std::move(first));
     while (!open_.empty() && wrong_.empty()) {
@@ -125,18 +125,19 @@ class Explorer {
 
   template <class Act>
   void act(State& state, int rank, Agreement machine, Act what) {
-    std::vector<Letter> out;
+    std::vector<OutgoingMessage> out;
     what(machine, out);
-    for (const Letter& letter : out)
-      if (!is_dead(state, letter.to))
-        state.under_way[index(rank)][index(letter.to)].push_back(names_.of(letter.message));
+    for (const OutgoingMessage& message_out : out)
+      if (!is_dead(state, message_out.to))
+        state.under_way[index(rank)][index(message_out.to)].push_back(
+            names_.of(message_out.message));
     // A rank ignores messages from a rank that it knows is dead.
     for (int other = 0; other < ranks_; ++other)
       if (machine.has_ended(other)) state.under_way[index(other)][index(rank)].clear();
-    if (const Word* const decided = machine.decided()) {
+    if (const AgreementValue* const decided = machine.decided()) {
       if (state.decided && *state.decided != *decided && wrong_.empty())
         wrong_ = cat("rank ", rank, " decides otherwise than another did");
-      if (!state.decided) state.decided = std::make_shared<const Word>(*decided);
+      if (!state.decided) state.decided = std::make_shared<const AgreementValue>(*decided);
     }
     state.nodes[index(rank)] = std::make_shared<const Node>(std::move(machine));
   }
@@ -146,7 +147,9 @@ class Explorer {
     const Message& message = names_.message(queue.front());
     queue.erase(queue.begin());
     act(state, to, state.nodes[index(to)]->agreement,
-        [&](Agreement& one, std::vector<Letter>& out) { one.receive(from, message, out); });
+        [&](Agreement& one, std::vector<OutgoingMessage>& out) {
+          one.receive(from, message, out);
+        });
     visit(std::move(state));
   }
 
@@ -161,7 +164,7 @@ class Explorer {
   void tell(State state, int dead, int rank) {
     state.under_way[index(dead)][index(rank)].clear();
     act(state, rank, state.nodes[index(rank)]->agreement,
-        [&](Agreement& one, std::vector<Letter>& out) { one.ended(dead, out); });
+        [&](Agreement& one, std::vector<OutgoingMessage>& out) { one.ended(dead, out); });
     visit(std::move(state));
   }
 
@@ -274,19 +277,19 @@ std::string run_at_random(int ranks, int deaths, std::uint64_t seed, std::size_t
   std::vector<std::vector<std::vector<Message>>> under_way(
       count, std::vector<std::vector<Message>>(count));
   std::vector<bool> dead(count);
-  const auto post = [&](std::size_t from, const std::vector<Letter>& out) {
+  const auto post = [&](std::size_t from, const std::vector<OutgoingMessage>& out) {
     sent += out.size();
-    for (const Letter& letter : out)
-      under_way[from][static_cast<std::size_t>(letter.to)].push_back(letter.message);
+    for (const OutgoingMessage& message_out : out)
+      under_way[from][static_cast<std::size_t>(message_out.to)].push_back(message_out.message);
   };
   for (int rank = 0; rank < ranks; ++rank)
     all.emplace_back(rank, ranks, own_word(rank, ranks));
   for (std::size_t rank = 0; rank < count; ++rank) {
-    std::vector<Letter> out;
+    std::vector<OutgoingMessage> out;
     all[rank].begin(out);
     post(rank, out);
   }
-  std::optional<Word> decided;
+  std::optional<AgreementValue> decided;
   for (int idle = 0; idle < 3;) {
     std::vector<std::pair<std::size_t, std::size_t>> able;
     for (std::size_t from = 0; from < count; ++from)
@@ -304,7 +307,7 @@ std::string run_at_random(int ranks, int deaths, std::uint64_t seed, std::size_t
     if (able.empty()) continue;
     const auto [from, to] = able[random.below(able.size())];
     auto& queue = under_way[from][to];
-    std::vector<Letter> out;
+    std::vector<OutgoingMessage> out;
     if (dead[from] && (queue.empty() || random.chance(1, 3))) {
       queue.clear();
       all[to].ended(static_cast<int>(from), out);
@@ -314,7 +317,7 @@ std::string run_at_random(int ranks, int deaths, std::uint64_t seed, std::size_t
       all[to].receive(static_cast<int>(from), message, out);
     }
     post(to, out);
-    if (const Word* const word = all[to].decided()) {
+    if (const AgreementValue* const word = all[to].decided()) {
       if (decided && *decided != *word) return cat("rank ", to, " decides otherwise");
       decided = *word;
     }
@@ -345,12 +348,12 @@ TEST_CASE("agreement: where nobody dies, it takes three messages a rank, and one
 }
 
 TEST_CASE("agreement: what is agreed on is joined of what all contribute") {
-  Word one(70);
+  AgreementValue one(70);
   one.flags = 0b1101;
   one.highest = 7;
   one.calls = 1;
   one.mark_ended(69);
-  Word other(70);
+  AgreementValue other(70);
   other.flags = 0b0111;
   other.highest = 5;
   other.calls = 2;
@@ -367,12 +370,12 @@ TEST_CASE("agreement: what is agreed on is joined of what all contribute") {
 TEST_CASE("agreement: who is believed dead, and lives, is told so by what is decided") {
   Agreement first(0, 2, own_word(0, 2));
   Agreement second(1, 2, own_word(1, 2));
-  std::vector<Letter> out;
+  std::vector<OutgoingMessage> out;
   first.begin(out);
   first.ended(1, out);
   REQUIRE(first.done());
   REQUIRE(out.size() == 1);
-  std::vector<Letter> answers;
+  std::vector<OutgoingMessage> answers;
   second.begin(answers);
   second.receive(0, out.front().message, answers);
   REQUIRE(second.done());

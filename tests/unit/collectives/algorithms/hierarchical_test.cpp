@@ -8,7 +8,7 @@
 #include <set>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/core/census.h"
+#include "collectives/core/connection_count.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace hierarchical_test {

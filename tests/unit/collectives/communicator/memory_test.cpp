@@ -79,11 +79,11 @@ class Needy final : public Transport {
     const SparedMemory spared;
     inner_->lost(peer);
   }
-  void give_up(std::span<const int> peers, const GivenUp& what) override {
+  void give_up(std::span<const int> peers, const AbortedContext& what) override {
     const SparedMemory spared;
     inner_->give_up(peers, what);
   }
-  std::optional<GivenUp> given_up() override {
+  std::optional<AbortedContext> given_up() override {
     const SparedMemory spared;
     return inner_->given_up();
   }

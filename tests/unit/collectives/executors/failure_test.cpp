@@ -225,7 +225,7 @@ TEST_CASE("executors: who only sends hears at once that others have given up") {
   RunSet runs(*root);
   const Member member(one, 0, 1);
   const int all[] = {0, 1};
-  GivenUp what;
+  AbortedContext what;
   what.rank = 1;
   what.refusal = Refusal::freed;
   other->give_up(all, what);
@@ -253,7 +253,7 @@ TEST_CASE(
   REQUIRE(sent.bind(sender.call({})));
   senders.add(sent);
   const int all[] = {0, 1};
-  GivenUp what;
+  AbortedContext what;
   what.rank = 1;
   what.refusal = Refusal::memory;
   what.begun = 1;
@@ -301,7 +301,7 @@ TEST_CASE("executors: a rank drops what comes in a context that it has left") {
   next.number = 1;
   REQUIRE(sent.bind(next));
   senders.add(sent);
-  GivenUp what;
+  AbortedContext what;
   what.rank = 1;
   what.refusal = Refusal::freed;
   what.begun = 1;

@@ -35,7 +35,7 @@ void Ranks::get_on(UnderWay& operation, std::size_t rank) {
   if (!operation.begun[rank]) {
     run.begin(*transports_[rank]);
     operation.begun[rank] = true;
-    if (random_.chance(1, 2)) run.hurry();
+    if (random_.chance(1, 2)) run.try_fast_path();
   } else if (run.is_over()) {
     return;
   }

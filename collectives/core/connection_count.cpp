@@ -1,4 +1,4 @@
-#include "collectives/core/census.h"
+#include "collectives/core/connection_count.h"
 
 #include <algorithm>
 

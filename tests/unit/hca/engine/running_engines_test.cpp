@@ -1,9 +1,9 @@
 // Tests how the engines of this node are found.
-#include "hca/engine/daemon/census.h"
+#include "hca/engine/daemon/running_engines.h"
 
 #include <catch2/catch.hpp>
 
-namespace census_test {
+namespace running_engines_test {
 
 using namespace scela::hca;
 
@@ -25,4 +25,4 @@ TEST_CASE("sockets that listen for packets are told from the table of all") {
   CHECK(listening_sockets("").empty());
 }
 
-}  // namespace census_test
+}  // namespace running_engines_test

@@ -1,10 +1,10 @@
-#include "collectives/communicator/memo.h"
+#include "collectives/communicator/call_cache.h"
 
 #include <cstdint>
 
 namespace scela::collectives {
 
-Form::Form(const Collective::Inside& call)
+CallSignature::CallSignature(const Collective::Inside& call)
     : operation(call.operation),
       reduction(call.reducer ? call.reducer->op() : ReduceOp::sum),
       input_type(call.input.type()),
@@ -19,7 +19,7 @@ Form::Form(const Collective::Inside& call)
       output_count(call.output.count()),
       output_element(call.output.element_bytes()) {}
 
-std::size_t Form::hash() const {
+std::size_t CallSignature::hash() const {
   std::size_t sum = static_cast<std::size_t>(operation) * 31 + static_cast<std::size_t>(root);
   for (const std::size_t part : {input_count, input_element, output_count, output_element})
     sum = (sum ^ part) * 0x9e37'79b9'7f4a'7c15;
@@ -27,7 +27,7 @@ std::size_t Form::hash() const {
 }
 
 // The sizes are not checked yet, so the end of a buffer may be no valid address.
-bool has_form(const Collective::Inside& call) {
+bool has_signature(const Collective::Inside& call) {
   if (call.has_parts || (call.reducer && call.reducer->function() != nullptr)) return false;
   if (call.input.data() == nullptr || call.output.data() == nullptr) return true;
   const auto in = reinterpret_cast<std::uintptr_t>(call.input.data());

@@ -1,4 +1,4 @@
-#include "hca/engine/daemon/census.h"
+#include "hca/engine/daemon/running_engines.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
-#include "collectives/core/census.h"
+#include "collectives/core/connection_count.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "tests/unit/collectives/lists/hand_written.h"
 
-namespace census_test {
+namespace connection_count_test {
 
 using namespace scela::collectives;
 
@@ -40,4 +40,4 @@ TEST_CASE("a census counts whom a rank speaks with once, however often and in ei
   CHECK(census.max_queue_pairs() == 6);
 }
 
-}  // namespace census_test
+}  // namespace connection_count_test
