@@ -92,44 +92,44 @@ static void* memory(size_t size, int flags) {
   return made;
 }
 
-/* A bell: whoever waits sleeps until it was rung once more. */
-static void ring(atomic_uint* bell) {
-  atomic_fetch_add(bell, 1);
-  syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+/* A doorbell: whoever waits sleeps until it was rung once more. */
+static void ring(atomic_uint* doorbell) {
+  atomic_fetch_add(doorbell, 1);
+  syscall(SYS_futex, doorbell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void hear(atomic_uint* bell, unsigned* heard) {
-  while (atomic_load(bell) == *heard)
-    syscall(SYS_futex, bell, FUTEX_WAIT, *heard, NULL, NULL, 0);
+static void hear(atomic_uint* doorbell, unsigned* heard) {
+  while (atomic_load(doorbell) == *heard)
+    syscall(SYS_futex, doorbell, FUTEX_WAIT, *heard, NULL, NULL, 0);
   ++*heard;
 }
 
 static void by_futex(void) {
-  struct bells {
+  struct doorbells {
     _Alignas(64) atomic_uint relay;
     _Alignas(64) atomic_uint a;
     _Alignas(64) atomic_uint b;
   };
-  struct bells* const bells = memory(sizeof *bells, MAP_SHARED);
-  memset(bells, 0, sizeof *bells);
+  struct doorbells* const doorbells = memory(sizeof *doorbells, MAP_SHARED);
+  memset(doorbells, 0, sizeof *doorbells);
   unsigned heard = 0;
   if (start(cpus[2]) == 0) {
     for (;;) {
-      hear(&bells->relay, &heard);
-      ring(heard % 2 == 1 ? &bells->b : &bells->a);
+      hear(&doorbells->relay, &heard);
+      ring(heard % 2 == 1 ? &doorbells->b : &doorbells->a);
     }
   }
   if (start(cpus[1]) == 0) {
     for (;;) {
-      hear(&bells->b, &heard);
-      ring(&bells->relay);
+      hear(&doorbells->b, &heard);
+      ring(&doorbells->relay);
     }
   }
   run_on(cpus[0]);
   for (int round = -warm_up; round < rounds; ++round) {
     const double before = now_us();
-    ring(&bells->relay);
-    hear(&bells->a, &heard);
+    ring(&doorbells->relay);
+    hear(&doorbells->a, &heard);
     if (round >= 0) times[round] = (now_us() - before) / 2;
   }
 }

@@ -42,12 +42,12 @@ struct ThreadPlacement {
   std::size_t own = 0;        // index of this process in `ranks`
 };
 // A thread moves all runs, bound to the nearest idle core (P1; placement.h). Any thread may call.
-// `transport` belongs to the thread; over a channel it needs Threads::multiple. `bell` belongs to
-// the caller. It wakes a caller that waits for other messages besides (add_requests). If it is
+// `transport` belongs to the thread; over a channel it needs Threads::multiple. `doorbell` belongs
+// to the caller. It wakes a caller that waits for other messages besides (add_requests). If it is
 // null, such a caller cannot be woken.
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement = {},
-                                              std::unique_ptr<Transport> bell = nullptr);
+                                              std::unique_ptr<Transport> doorbell = nullptr);
 
 // Makes a transport over a channel, and keeps the channel's state alive. Once the program has
 // closed the channel, messages end with a fault that says so.

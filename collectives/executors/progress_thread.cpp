@@ -34,9 +34,9 @@ constexpr std::chrono::milliseconds kBetweenLooks{50};
 class ProgressThread final : public Executor {
  public:
   ProgressThread(std::unique_ptr<Transport> transport, const ThreadPlacement& placement,
-                 std::unique_ptr<Transport> bell)
+                 std::unique_ptr<Transport> doorbell)
       : transport_(std::move(transport)),
-        bell_(std::move(bell)),
+        doorbell_(std::move(doorbell)),
         runs_(*transport_),
         thread_([this, placement] {
           {
@@ -95,7 +95,7 @@ class ProgressThread final : public Executor {
   }
 
   bool add_requests(std::vector<channel::Request*>& all) override {
-    if (!bell_ || !bell_->add_requests({}, all)) return false;
+    if (!doorbell_ || !doorbell_->add_requests({}, all)) return false;
     const std::lock_guard lock(mutex_);
     listens_ = true;
     return true;
@@ -211,7 +211,7 @@ class ProgressThread final : public Executor {
       if (advance() || told) {
         const std::lock_guard lock(mutex_);
         if (waiters_ != 0) changed_.notify_all();
-        if (listens_) bell_->wake();
+        if (listens_) doorbell_->wake();
         listens_ = false;  // a caller that looked in vain asks again
         continue;
       }
@@ -256,9 +256,9 @@ class ProgressThread final : public Executor {
   }
 
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Transport> bell_;  // the callers', except for wake()
-  RunSet runs_;                      // used by the thread only
-  std::size_t published_ = 0;        // used by the thread only
+  std::unique_ptr<Transport> doorbell_;  // the callers', except for wake()
+  RunSet runs_;                          // used by the thread only
+  std::size_t published_ = 0;            // used by the thread only
   std::deque<AbortedContext> given_up_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -268,7 +268,7 @@ class ProgressThread final : public Executor {
   Sleep sleep_ = Sleep::none;
   bool stops_ = false;
   bool poked_ = false;
-  bool listens_ = false;  // a caller waits for the bell
+  bool listens_ = false;  // a caller waits for the doorbell
   int waiters_ = 0;
   std::thread thread_;
 };
@@ -277,7 +277,7 @@ class ProgressThread final : public Executor {
 
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement,
-                                              std::unique_ptr<Transport> bell) {
+                                              std::unique_ptr<Transport> doorbell) {
   // The new thread inherits a mask that blocks all signals: they are for the program's threads.
   sigset_t all;
   sigset_t before;
@@ -286,7 +286,7 @@ Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transpo
   std::unique_ptr<Executor> made;
   std::string why;
   try {
-    made = std::make_unique<ProgressThread>(std::move(transport), placement, std::move(bell));
+    made = std::make_unique<ProgressThread>(std::move(transport), placement, std::move(doorbell));
   } catch (const std::system_error& failure) {
     why = failure.what();
   }

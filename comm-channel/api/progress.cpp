@@ -10,7 +10,7 @@ namespace {
 
 // The sleep of a process that is alone and waits for itself: there is nothing to wake it.
 constexpr std::chrono::milliseconds kAlone{1};
-// How often a rank without a node's bell, or one that never waits, checks whether others have
+// How often a rank without a node's doorbell, or one that never waits, checks whether others have
 // ended.
 constexpr std::chrono::milliseconds kBetweenRollCalls{100};
 // The time between two questions to the launcher whether awaited ranks have ended well. The first

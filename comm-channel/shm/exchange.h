@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/shm/bell.h"
+#include "comm-channel/shm/doorbell.h"
 #include "comm-channel/shm/fast_box.h"
 #include "comm-channel/shm/inbox.h"
 #include "comm-channel/shm/line.h"

@@ -3,7 +3,7 @@
 //
 // The receiver gives a box to a sender, and takes it back when others send more. The sender is not
 // told, but looks: it says that it writes, then looks whether the box is still its own. The
-// receiver says that the box is not, makes all stores visible (bell.h), then looks whether the
+// receiver says that the box is not, makes all stores visible (doorbell.h), then looks whether the
 // sender writes. So a sender that never sends again does not keep its box, and one that sends pays
 // no fence.
 #pragma once

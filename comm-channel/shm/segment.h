@@ -45,7 +45,7 @@ struct Member {
   std::int32_t pid;
   std::uint64_t started;  // the process's start, as in /proc
   std::uint64_t probe;    // address of the nonce and rank
-  std::uint32_t barrier;  // membarrier works (bell.h)
+  std::uint32_t barrier;  // membarrier works (doorbell.h)
   std::array<std::uint64_t, kCpuWords> cpus;
   // The descriptor of a rank that sleeps by a pipe, in its process; -1: it sleeps on its word.
   std::int32_t pipe;

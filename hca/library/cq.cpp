@@ -170,7 +170,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     ask.operation = Operation::resize_cq;
     ask.handle = cq->handle;
     ask.entries = static_cast<std::uint32_t>(cqe);
-    const auto alone = context_of(cq->context).park.without(ours, link);
+    const auto alone = context_of(cq->context).poll_sleeper.without(ours, link);
     const Answer answer = link.ask(ask);
     if (answer.error != 0) return static_cast<int>(answer.error);
     const Region before = ours.region;
@@ -188,7 +188,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
     Context& context = context_of(cq->context);
     {
       const std::lock_guard lock(ours.lock);
-      const auto alone = context.park.without(ours, context.link);
+      const auto alone = context.poll_sleeper.without(ours, context.link);
       Ask ask;
       ask.operation = Operation::destroy_cq;
       ask.handle = cq->handle;

@@ -159,7 +159,7 @@ int EngineLink::open(std::string& why) {
 bool EngineLink::serve(const Region& area, Fd file) {
   std::byte* const base = at(area, kOrderAreaBytes);
   return base != nullptr && file &&
-         service_.start(base, std::move(file), area.offset, [this] { ring(kOrdersBell); }) == 0;
+         service_.start(base, std::move(file), area.offset, [this] { ring(kOrdersDoorbell); }) == 0;
 }
 
 // Sends one datagram and receives one. Returns false if the engine is gone or breaks the protocol.

@@ -13,7 +13,7 @@
 
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 #include "hca/core/wire/messages.h"
 #include "hca/library/helper.h"
 #include "hca/library/service.h"
@@ -52,9 +52,9 @@ class EngineLink {
   void release(const Region& region);
 
   // mark() tells an engine that is awake that a queue has something new; ring() also wakes it.
-  void mark(std::uint32_t bell) { hca::mark(*page_, bell); }
-  void ring(std::uint32_t bell) {
-    if (hca::ring(*page_, *engine_page_, bell)) wake();
+  void mark(std::uint32_t doorbell) { hca::mark(*page_, doorbell); }
+  void ring(std::uint32_t doorbell) {
+    if (hca::ring(*page_, *engine_page_, doorbell)) wake();
   }
 
   // Waits until the engine no longer touches any memory that it has released (Service).

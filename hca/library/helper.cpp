@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/os/futex.h"
-#include "hca/core/model/errands.h"
+#include "hca/core/model/copy_jobs.h"
 
 namespace scela::hca::library {
 
@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::size_t kMaxPeers = 64;
 
-static_assert(sizeof(Errand::There) == sizeof(iovec) &&
-              offsetof(Errand::There, address) == offsetof(iovec, iov_base) &&
-              offsetof(Errand::There, bytes) == offsetof(iovec, iov_len));
+static_assert(sizeof(CopyJob::There) == sizeof(iovec) &&
+              offsetof(CopyJob::There, address) == offsetof(iovec, iov_base) &&
+              offsetof(CopyJob::There, bytes) == offsetof(iovec, iov_len));
 
 bool is_there(const Fd& process) {
   return ::syscall(SYS_pidfd_send_signal, process.get(), 0, nullptr, 0) == 0;
@@ -42,15 +42,15 @@ void Helper::begin(ProcessPage& page) {
 bool Helper::take_one() {
   if (::getpid() != process_ || busy_.exchange(true, std::memory_order_acquire)) return false;
   const int error = errno;
-  ErrandBoard& board = page_->board;
+  CopyJobBoard& board = page_->board;
   static thread_local const auto thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   board.thread.store(thread, std::memory_order_seq_cst);
   bool took = false;
-  for (Errand& errand : board.errands) {
-    if (errand.state.load(std::memory_order_relaxed) != ErrandState::offered || !hca::begin(errand))
+  for (CopyJob& job : board.jobs) {
+    if (job.state.load(std::memory_order_relaxed) != CopyJobState::offered || !hca::begin(job))
       continue;
     took = true;
-    if (finish(board, errand, move(errand)))
+    if (finish(board, job, move(job)))
       futex_wake(reinterpret_cast<const std::uint32_t*>(&board.finished));
     break;
   }
@@ -59,29 +59,29 @@ bool Helper::take_one() {
   return took;
 }
 
-bool Helper::move(const Errand& errand) {
-  const Fd* const other = known(errand);
+bool Helper::move(const CopyJob& job) {
+  const Fd* const other = known(job);
   if (other == nullptr || !is_there(*other)) return false;
-  const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};  // NOLINT: the program's
-  // The kernel must read the errand itself: until it has, the engine may take the bytes back
-  // (hca/core/model/errands.h).
-  const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
-  const auto pid = static_cast<pid_t>(errand.pid);
-  const ssize_t moved = errand.kind == ErrandKind::push
+  const iovec here{reinterpret_cast<void*>(job.here), job.bytes};  // NOLINT: the program's
+  // The kernel must read the copy job itself: until it has, the engine may take the bytes back
+  // (hca/core/model/copy_jobs.h).
+  const auto* const there = reinterpret_cast<const iovec*>(&job.there);
+  const auto pid = static_cast<pid_t>(job.pid);
+  const ssize_t moved = job.kind == CopyJobKind::push
                             ? ::process_vm_writev(pid, &here, 1, there, 1, 0)
                             : ::process_vm_readv(pid, &here, 1, there, 1, 0);
-  return moved == static_cast<ssize_t>(errand.bytes);
+  return moved == static_cast<ssize_t>(job.bytes);
 }
 
 // Returns null if the two processes meet only now.
-const Fd* Helper::known(const Errand& errand) {
-  const auto found = peers_.find(errand.peer);
+const Fd* Helper::known(const CopyJob& job) {
+  const auto found = peers_.find(job.peer);
   if (found != peers_.end())
-    return found->second.met == errand.offer ? nullptr : &found->second.process;
+    return found->second.met == job.offer ? nullptr : &found->second.process;
   try {
     if (peers_.size() >= kMaxPeers) peers_.clear();
-    Fd process(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(errand.pid), 0)));
-    if (process) peers_.emplace(errand.peer, Peer{std::move(process), errand.offer});
+    Fd process(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(job.pid), 0)));
+    if (process) peers_.emplace(job.peer, Peer{std::move(process), job.offer});
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

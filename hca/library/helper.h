@@ -1,6 +1,6 @@
-// Moves parts of long messages that the engine offers (hca/core/model/errands.h), after a poll that
-// found nothing. The bytes go straight between this process's memory and another's. EngineLink has
-// one Helper. Any thread may call help(); one at a time moves a part.
+// Moves parts of long messages that the engine offers (hca/core/model/copy_jobs.h), after a poll
+// that found nothing. The bytes go straight between this process's memory and another's. EngineLink
+// has one Helper. Any thread may call help(); one at a time moves a part.
 //
 // It uses process_vm_writev and process_vm_readv, so it works only if the kernel gives this process
 // access to the other's memory. A pidfd proves that the other process's number is still its own.
@@ -30,7 +30,7 @@ class Helper {
   template <class Ended>
   bool help(Ended ended) {
     if (page_ == nullptr) return false;
-    ErrandBoard& board = page_->board;
+    CopyJobBoard& board = page_->board;
     if (board.willing.load(std::memory_order_relaxed) == 0)
       board.willing.store(1, std::memory_order_relaxed);
     return board.open.load(std::memory_order_acquire) != 0 && !ended() && take_one();
@@ -42,8 +42,8 @@ class Helper {
 
  private:
   bool take_one();
-  bool move(const Errand& errand);
-  const Fd* known(const Errand& errand);
+  bool move(const CopyJob& job);
+  const Fd* known(const CopyJob& job);
 
   struct Peer {
     Fd process;

@@ -16,11 +16,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 #include "hca/core/wire/layout.h"
 #include "hca/core/wire/messages.h"
 #include "hca/library/engine_link.h"
-#include "hca/library/park.h"
+#include "hca/library/poll_sleeper.h"
 #include "hca/library/verbs.h"
 
 namespace scela::hca::library {
@@ -43,7 +43,7 @@ struct Table {
 struct Context : verbs_context {
   EngineLink link;
   Table table;
-  Park park;
+  PollSleeper poll_sleeper;
   std::atomic<bool> told_fatal{false};  // it has had IBV_EVENT_DEVICE_FATAL
 };
 
@@ -76,7 +76,7 @@ struct RequestQueue {
   std::uint32_t capacity = 0;  // requests posted and not completed
   std::uint32_t sges = 0;
   std::uint32_t inline_bytes = 0;
-  std::uint32_t bell = 0;
+  std::uint32_t doorbell = 0;
   bool held = false;  // until a task enables it
   std::uint64_t posted = 0;
   std::uint64_t taken = 0;  // the engine's counter as last seen
@@ -98,16 +98,16 @@ struct RequestQueue {
   void publish_sends(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
-    if (held && !post_silently(*ring, end)) return link.mark(bell);
+    if (held && !post_silently(*ring, end)) return link.mark(doorbell);
     if (!held) ring->posted.store(end, std::memory_order_release);
-    link.ring(bell);
+    link.ring(doorbell);
   }
   // The engine looks for receives when a message comes. It is told of new ones only if it has asked
   // for that.
   void publish_receives(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
-    if (post_silently(*ring, end)) link.ring(bell);
+    if (post_silently(*ring, end)) link.ring(doorbell);
   }
   void forget_all() { completed.store(posted, std::memory_order_release); }
 };
@@ -146,7 +146,7 @@ struct Cq : ibv_cq_ex {
   std::uint64_t taken = 0;     // as `consumed`, on this side
   std::uint64_t produced = 0;  // the engine's counter as last seen
   std::uint64_t cookie = 0;
-  std::uint32_t noted_in = 0;  // row of Park that noted this queue
+  std::uint32_t noted_in = 0;  // row of PollSleeper that noted this queue
   // The queue pair of the last completion: most completions are of the same one.
   Qp* last = nullptr;
   std::uint32_t comp_events = 0;  // handed out; under `mutex`

@@ -126,9 +126,9 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
     }
   }
   if (filled > 0) {
-    context.park.found_something();
+    context.poll_sleeper.found_something();
   } else if (filled == 0 && count > 0) {
-    context.park.found_nothing(ours, context.link);
+    context.poll_sleeper.found_nothing(ours, context.link);
   } else if (filled < 0) {
     errno = EIO;
   }

@@ -47,12 +47,12 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   ours.polled_from = ours.taken;
   const int error = advance(ours);
   if (error == 0) {
-    context.park.found_something();
+    context.poll_sleeper.found_something();
     return 0;  // locked until end_poll
   }
   ours.give_back(ours.polled_from);
   unlock(ours);
-  if (error == ENOENT) context.park.found_nothing(ours, context.link);
+  if (error == ENOENT) context.poll_sleeper.found_nothing(ours, context.link);
   return error;
 }
 

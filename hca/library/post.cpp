@@ -1,5 +1,5 @@
-// Posts requests. They are written straight into the engine's memory, and its bell is rung once per
-// list.
+// Posts requests. They are written straight into the engine's memory, and its doorbell is rung once
+// per list.
 #include <algorithm>
 #include <array>
 

@@ -64,10 +64,10 @@ bool map_queues(Qp& qp, EngineLink& link, const Answer& answer) {
   qp.send.capacity = answer.cap.send_requests;
   qp.send.sges = answer.cap.send_sges;
   qp.send.inline_bytes = answer.cap.inline_bytes;
-  qp.send.bell = answer.send_bell;
+  qp.send.doorbell = answer.send_doorbell;
   qp.recv.capacity = answer.cap.recv_requests;
   qp.recv.sges = answer.cap.recv_sges;
-  qp.recv.bell = answer.recv_bell;
+  qp.recv.doorbell = answer.recv_doorbell;
   return qp.send.map(link, answer.send, answer.send_slots, answer.send_stride,
                      sizeof(SendRequest)) &&
          qp.recv.map(link, answer.recv, answer.recv_slots, answer.recv_stride, sizeof(RecvRequest));

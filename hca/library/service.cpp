@@ -58,8 +58,8 @@ void Service::stop() {
   if (queue_ == nullptr) return;
   if (::getpid() == process_) {
     over_.store(true, std::memory_order_seq_cst);
-    queue_->bell.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(word_of(queue_->bell));
+    queue_->doorbell.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(word_of(queue_->doorbell));
     ::pthread_join(thread_, nullptr);
   }
   queue_ = nullptr;
@@ -75,11 +75,11 @@ void Service::serve() {
   std::uint64_t next = 0;
   while (!over_.load(std::memory_order_acquire)) {
     if (queue.posted.load(std::memory_order_acquire) == next) {
-      const std::uint32_t seen = queue.bell.load(std::memory_order_seq_cst);
+      const std::uint32_t seen = queue.doorbell.load(std::memory_order_seq_cst);
       queue.asleep.store(1, std::memory_order_seq_cst);
       if (queue.posted.load(std::memory_order_seq_cst) == next &&
           !over_.load(std::memory_order_seq_cst))
-        futex_wait(word_of(queue.bell), seen, nullptr);
+        futex_wait(word_of(queue.doorbell), seen, nullptr);
       continue;
     }
     carry_out(queue.slots[next % kOrders].load(std::memory_order_relaxed) % kOrders, queue);
@@ -96,7 +96,7 @@ void Service::carry_out(std::uint32_t slot, OrderQueue& queue) const {
   shared.state.store(done ? OrderState::done : OrderState::refused, std::memory_order_release);
 }
 
-bool Service::do_order(const Order& order, std::uint32_t slot) const {
+bool Service::do_order(const RemoteMemoryOp& order, std::uint32_t slot) const {
   if (order.kind == OrderKind::fetch || order.kind == OrderKind::store)
     return move(order.kind, order.address, order.bytes, slot);
   const std::lock_guard lock(of_numbers());

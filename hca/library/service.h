@@ -40,7 +40,7 @@ class Service {
   static void* run(void* service);
   void serve();
   void carry_out(std::uint32_t slot, OrderQueue& queue) const;
-  bool do_order(const Order& order, std::uint32_t slot) const;
+  bool do_order(const RemoteMemoryOp& order, std::uint32_t slot) const;
   bool move(OrderKind kind, std::uint64_t address, std::uint64_t bytes, std::uint32_t slot) const;
   void wait_for_orders() const;
 

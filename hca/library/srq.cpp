@@ -56,7 +56,7 @@ Srq* make_srq(ibv_context* context, ibv_srq_init_attr_ex& attributes) {
   if (answer.error != 0) return no<Srq>(static_cast<int>(answer.error));
   made->queue.capacity = answer.cap.recv_requests;
   made->queue.sges = answer.cap.recv_sges;
-  made->queue.bell = answer.recv_bell;
+  made->queue.doorbell = answer.recv_doorbell;
   if (!made->queue.map(ours.link, answer.recv, answer.recv_slots, answer.recv_stride,
                        sizeof(RecvRequest)) ||
       made->queue.ring == nullptr) {

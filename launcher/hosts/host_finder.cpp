@@ -16,7 +16,7 @@ namespace scela {
 struct HostFinder::Answers {
   std::mutex mutex;
   std::vector<FoundHost> found;
-  Fd bell{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Fd doorbell{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 HostFinder::HostFinder(boost::asio::io_context& io, Find find, Found found)
@@ -30,11 +30,11 @@ void HostFinder::find(const std::vector<std::string>& hosts) {
       none.push_back({host, {}, cat(host, ": look it up: ", why)});
     found_(none);
   };
-  if (!bell_) {
+  if (!doorbell_) {
     answers_ = std::make_shared<Answers>();
-    bell_ = std::make_unique<Watched>(io_, answers_->bell.get());
-    if (!answers_->bell || !bell_->open()) {
-      bell_.reset();
+    doorbell_ = std::make_unique<Watched>(io_, answers_->doorbell.get());
+    if (!answers_->doorbell || !doorbell_->open()) {
+      doorbell_.reset();
       return refused("there are no descriptors left");
     }
     listen();
@@ -48,7 +48,7 @@ void HostFinder::find(const std::vector<std::string>& hosts) {
           answers->found.push_back(std::move(host));
       }
       const std::uint64_t one = 1;
-      static_cast<void>(::write(answers->bell.get(), &one, sizeof one));
+      static_cast<void>(::write(answers->doorbell.get(), &one, sizeof one));
     }).detach();
   } catch (const std::system_error& error) {
     refused(error.what());
@@ -56,9 +56,9 @@ void HostFinder::find(const std::vector<std::string>& hosts) {
 }
 
 void HostFinder::listen() {
-  bell_->wait_readable([this] {
+  doorbell_->wait_readable([this] {
     std::uint64_t rung = 0;
-    static_cast<void>(::read(answers_->bell.get(), &rung, sizeof rung));
+    static_cast<void>(::read(answers_->doorbell.get(), &rung, sizeof rung));
     std::vector<FoundHost> found;
     {
       const std::lock_guard lock(answers_->mutex);
@@ -70,7 +70,7 @@ void HostFinder::listen() {
 }
 
 void HostFinder::close() {
-  if (bell_) bell_->close();
+  if (doorbell_) doorbell_->close();
 }
 
 }  // namespace scela

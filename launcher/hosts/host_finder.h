@@ -38,7 +38,7 @@ class HostFinder {
   const Find find_;
   const Found found_;
   std::shared_ptr<Answers> answers_;
-  std::unique_ptr<Watched> bell_;
+  std::unique_ptr<Watched> doorbell_;
 };
 
 }  // namespace scela

@@ -142,7 +142,7 @@ void RankPmi::set_reading(bool on) {
   if (std::exchange(reading_, on) == on || !on) return;
   for (const auto& one : connections_)
     watch(*one);
-  if (bell_) own_bell_->ring();  // not now: the caller expects no events
+  if (doorbell_) own_doorbell_->ring();  // not now: the caller expects no events
 }
 
 bool RankPmi::unfinished(Rank rank) const {

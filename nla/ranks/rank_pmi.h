@@ -60,7 +60,7 @@ class RankPmi final : pmi::JobServices, EndListener {
  private:
   struct Connection;
   struct Port;
-  struct Bell;
+  struct Doorbell;
 
   Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
   void on_ready(Rank rank, int which, bool readable, bool writable) override;
@@ -74,7 +74,7 @@ class RankPmi final : pmi::JobServices, EndListener {
 
   // Connections through memory.
   bool lend_ring(Connection& one);
-  bool hang_bell();
+  bool hang_doorbell();
   void rung();
   void leave_socket(Connection& one);
   void serve_ring(Connection& one);
@@ -125,8 +125,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   const RankSet& own_;
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
-  std::unique_ptr<Bell> own_bell_;                        // rung by the agent only
-  std::unique_ptr<Bell> bell_;                            // once a rank has asked for memory
+  std::unique_ptr<Doorbell> own_doorbell_;                // rung by the agent only
+  std::unique_ptr<Doorbell> doorbell_;                    // once a rank has asked for memory
   std::vector<Connection*> ringed_;                       // connections that have memory
   RankSet ended_;                                         // ranks of this node
   RankSet left_;                                          // ranks known to have left, of others

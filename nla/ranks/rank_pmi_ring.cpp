@@ -1,5 +1,5 @@
 // Ranks that use memory instead of their sockets (pmi/protocol/ring_layout.h). All of them ring one
-// bell, and the agent looks at them in turn. The agent holds no descriptor for such a rank.
+// doorbell, and the agent looks at them in turn. The agent holds no descriptor for such a rank.
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,16 +12,16 @@
 
 namespace scela::nla {
 
-void RankPmi::Bell::ready(bool /*readable*/, bool /*writable*/) {
-  // The bell is reset before any rank is looked at, so that a rank that rings meanwhile is heard
-  // again.
+void RankPmi::Doorbell::ready(bool /*readable*/, bool /*writable*/) {
+  // The doorbell is reset before any rank is looked at, so that a rank that rings meanwhile is
+  // heard again.
   std::uint64_t rings = 0;
-  // This never waits, whatever flags a rank has given the bell that it shares.
+  // This never waits, whatever flags a rank has given the doorbell that it shares.
   iovec part{&rings, sizeof rings};
   if (::preadv2(fd.get(), &part, 1, -1, RWF_NOWAIT) > 0) pmi.rung();
 }
 
-void RankPmi::Bell::ring() const {
+void RankPmi::Doorbell::ring() const {
   const std::uint64_t one = 1;
   static_cast<void>(::write(fd.get(), &one, sizeof one));  // full: it rings already
 }
@@ -40,23 +40,23 @@ void RankPmi::ring(Rank rank, pmi::RequestId id) {
 // socket.
 bool RankPmi::lend_ring(Connection& one) {
   if (one.ring || !one.output.empty() || one.sender == 0 || one.sender != one.process) return false;
-  if (!bell_ && !hang_bell()) return false;
+  if (!doorbell_ && !hang_doorbell()) return false;
   auto memory =
       SealedMemory::make("scela-rank", pmi::ring::kTotalBytes, SealedMemory::Writers::all);
   if (!memory) return false;
   one.ring.emplace(std::move(*memory), static_cast<std::uint64_t>(::getpid()));
-  one.hand_over = {one.ring->memory.fd().get(), bell_->fd.get()};
+  one.hand_over = {one.ring->memory.fd().get(), doorbell_->fd.get()};
   ringed_.push_back(&one);
   return true;
 }
 
-bool RankPmi::hang_bell() {
-  for (std::unique_ptr<Bell>* const which : {&own_bell_, &bell_}) {
-    auto bell = std::make_unique<Bell>(*this);
-    bell->fd.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (!bell->fd) return false;
-    poller_->watch(bell->fd.get(), true, false, *bell);
-    *which = std::move(bell);
+bool RankPmi::hang_doorbell() {
+  for (std::unique_ptr<Doorbell>* const which : {&own_doorbell_, &doorbell_}) {
+    auto doorbell = std::make_unique<Doorbell>(*this);
+    doorbell->fd.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!doorbell->fd) return false;
+    poller_->watch(doorbell->fd.get(), true, false, *doorbell);
+    *which = std::move(doorbell);
   }
   return true;
 }
@@ -97,7 +97,7 @@ void RankPmi::serve_ring(Connection& one) {
   }
   flush(one);
   // Requests that came meanwhile wait until other ranks had their turn.
-  if (may_read(one) && !ring.spoilt && ring.end.arm()) own_bell_->ring();
+  if (may_read(one) && !ring.spoilt && ring.end.arm()) own_doorbell_->ring();
 }
 
 void RankPmi::write_ring(Connection& one) {

@@ -61,10 +61,10 @@ struct RankPmi::Port {
   RankSet doubted;
 };
 
-// A bell that ranks with memory ring after writing there. All of them share one, since descriptors
-// are counted.
-struct RankPmi::Bell final : Poller::Watcher {
-  explicit Bell(RankPmi& told) : pmi(told) {}
+// A doorbell that ranks with memory ring after writing there. All of them share one, since
+// descriptors are counted.
+struct RankPmi::Doorbell final : Poller::Watcher {
+  explicit Doorbell(RankPmi& told) : pmi(told) {}
   void ready(bool readable, bool writable) override;
   void ring() const;
   RankPmi& pmi;

@@ -22,7 +22,7 @@ namespace {
 
 // In bytes; longer than any answer to a request of this library.
 constexpr std::size_t kMaxAnswer = std::size_t{256} * 1024;
-// One answer brings at most two descriptors: a ring's memory and its bell.
+// One answer brings at most two descriptors: a ring's memory and its doorbell.
 constexpr std::size_t kMaxReceived = 2;
 
 std::optional<long> number_of(std::string_view text) {

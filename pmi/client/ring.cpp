@@ -19,7 +19,7 @@ namespace {
 constexpr int kLookAfterAgentMs = 1000;
 
 // Some programs close all descriptors except the first few, and then open others under the same low
-// numbers. A write to the bell must not go into a file of such a program.
+// numbers. A write to the doorbell must not go into a file of such a program.
 constexpr int kOutOfTheWay = 500;
 
 Fd out_of_the_way(Fd fd) {
@@ -33,7 +33,7 @@ Error lost(std::string why) {
 
 }  // namespace
 
-std::unique_ptr<Ring> Ring::make(Fd memory, Fd bell) {
+std::unique_ptr<Ring> Ring::make(Fd memory, Fd doorbell) {
   auto mapped = SealedMemory::attach(std::move(memory), SealedMemory::Writers::all);
   if (!mapped || mapped->bytes() != ring::kTotalBytes) return nullptr;
   mapped->close_fd();
@@ -41,7 +41,7 @@ std::unique_ptr<Ring> Ring::make(Fd memory, Fd bell) {
   Fd agent(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
   if (!agent) return nullptr;
   std::unique_ptr<Ring> made(
-      new Ring(std::move(*mapped), out_of_the_way(std::move(bell)), std::move(agent)));
+      new Ring(std::move(*mapped), out_of_the_way(std::move(doorbell)), std::move(agent)));
   // The parent is asked for again after the pidfd was opened: if the agent had ended before and
   // another process had its number, that process would not be the parent.
   const bool usable = made->end_.usable() && ::getppid() == parent &&
@@ -49,9 +49,9 @@ std::unique_ptr<Ring> Ring::make(Fd memory, Fd bell) {
   return usable ? std::move(made) : nullptr;
 }
 
-Ring::Ring(SealedMemory memory, Fd bell, Fd agent)
+Ring::Ring(SealedMemory memory, Fd doorbell, Fd agent)
     : memory_(std::move(memory)),
-      bell_(std::move(bell)),
+      doorbell_(std::move(doorbell)),
       agent_(std::move(agent)),
       end_(ring::SharedMemory(memory_.base())),
       uses_(memory_.base()),
@@ -59,12 +59,12 @@ Ring::Ring(SealedMemory memory, Fd bell, Fd agent)
 
 void Ring::take() {
   end_.take();
-  static_cast<void>(ring_bell());
+  static_cast<void>(ring_doorbell());
 }
 
-bool Ring::ring_bell() const {
+bool Ring::ring_doorbell() const {
   const std::uint64_t one = 1;
-  return retry([&] { return ::write(bell_.get(), &one, sizeof one); }) > 0 || errno == EAGAIN;
+  return retry([&] { return ::write(doorbell_.get(), &one, sizeof one); }) > 0 || errno == EAGAIN;
 }
 
 // Sleeps until the agent's counter `news` differs from `seen`, or kLookAfterAgentMs has passed.
@@ -94,7 +94,7 @@ bool Ring::try_send(std::string_view text) {
     bool rings = false;
     const auto wrote = end_.write(text, rings);
     if (!wrote || end_.is_closed()) return false;
-    if (rings && !ring_bell()) return false;
+    if (rings && !ring_doorbell()) return false;
     text.remove_prefix(*wrote);
     if (*wrote == 0 && !wait(seen, ring::kForRoom)) return false;
   }
@@ -108,7 +108,7 @@ Result<void> Ring::read_more(std::string& input) {
     bool rings = false;
     const auto got = end_.read(bytes, sizeof bytes, rings);
     if (!got) return fail(lost("the launcher wrote what cannot be"));
-    if (rings && !ring_bell()) {
+    if (rings && !ring_doorbell()) {
       unsent_ = true;
       return fail(lost("this program closed a descriptor of its library"));
     }

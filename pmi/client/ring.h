@@ -21,9 +21,9 @@ namespace scela::pmi::client {
 
 class Ring {
  public:
-  // `bell` is an eventfd of the agent, which must be this process's parent. Returns a null pointer
-  // if `memory` is no such memory, or if this system cannot tell when the agent ends.
-  static std::unique_ptr<Ring> make(Fd memory, Fd bell);
+  // `doorbell` is an eventfd of the agent, which must be this process's parent. Returns a null
+  // pointer if `memory` is no such memory, or if this system cannot tell when the agent ends.
+  static std::unique_ptr<Ring> make(Fd memory, Fd doorbell);
   // The caller calls this once, before the first use. Then the agent closes its end of the socket.
   void take();
 
@@ -36,13 +36,13 @@ class Ring {
   Result<void> read_more(std::string& input);
 
  private:
-  Ring(SealedMemory memory, Fd bell, Fd agent);
+  Ring(SealedMemory memory, Fd doorbell, Fd agent);
   bool try_send(std::string_view text);
-  bool ring_bell() const;
+  bool ring_doorbell() const;
   bool wait(std::uint64_t seen, std::uint64_t for_what);
 
   SealedMemory memory_;
-  Fd bell_;
+  Fd doorbell_;
   Fd agent_;  // a pidfd
   ring::ClientEnd end_;
   ring::UseNotes uses_;

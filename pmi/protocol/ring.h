@@ -208,11 +208,11 @@ class ClientEndOf {
   }
   std::uint64_t served_by() const { return memory_.load(agent); }
   bool is_closed() const { return memory_.load(closed) != 0; }
-  // Says that the rank uses the ring from now on. The caller must ring the bell afterwards.
+  // Says that the rank uses the ring from now on. The caller must ring the doorbell afterwards.
   void take() { memory_.store(taken, 1); }
 
   // These two return the number of bytes, or std::nullopt as at the other end. If `ring` becomes
-  // true, the caller must ring the bell.
+  // true, the caller must ring the doorbell.
   std::optional<std::size_t> write(std::string_view bytes, bool& ring) {
     requests_.recall(memory_);
     const auto wrote = requests_.write(memory_, bytes);

@@ -11,7 +11,7 @@
 // at the flag of the other. All these accesses are sequentially consistent, so that one of the two
 // sees the other:
 //
-//   rank   request_tail, then armed: if it was set, clears it and rings the agent's bell
+//   rank   request_tail, then armed: if it was set, clears it and rings the agent's doorbell
 //   agent  armed, then request_tail: if that has moved, it goes on instead of sleeping
 //   agent  whenever it looks: armed if the rank has cleared it, even for what is read already
 //   agent  answer_tail or request_head, then news, then sleeping: if set, clears it and wakes

@@ -132,7 +132,7 @@ void spoil(World& world, Input& in) {
       page.summary = in.number();
       break;
     case 1:
-      page.words[in.byte() % kBellWords] = in.number();
+      page.words[in.byte() % kDoorbellWords] = in.number();
       break;
     case 2:
       world.a.completions().consumed = in.number();

@@ -96,7 +96,7 @@ struct Accounts {
   std::uint64_t handshake_repeats = 0;
   // Messages about connections that did not come from this job, and were ignored.
   std::uint64_t handshake_unheard = 0;
-  // Sleeps at the node's bell, and how many of these ended because something came.
+  // Sleeps at the node's doorbell, and how many of these ended because something came.
   std::uint64_t sleeps = 0, sleeps_woken = 0;
   std::uint64_t offload_queue_pairs = 0, max_offload_queue_pairs = 0;
   std::uint64_t offloaded = 0;  // messages sent by offloaded channels

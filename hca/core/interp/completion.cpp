@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "hca/core/model/state.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca {
 namespace {
@@ -78,11 +78,11 @@ void Engine::State::tell(std::uint32_t number, const Completion& completion, boo
     ++traffic.received;
     traffic.received_bytes += completion.bytes;
   }
-  if (watcher) watcher->completed(cq->owner, completion);
+  if (trace_sink) trace_sink->completed(cq->owner, completion);
   if (take_watch(ring)) {
     ++traffic.wakes;
     host.wake(cq->owner);
-    if (watcher) watcher->woken(cq->owner);
+    if (trace_sink) trace_sink->woken(cq->owner);
   }
 
   if (take_arming(ring, solicited || completion.status != Status::success)) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "hca/core/model/state.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca {
 namespace {
@@ -25,7 +25,7 @@ Engine::~Engine() = default;
 void Engine::attach(ProcessId process, ProcessPage& page) {
   Attached& added = state_->processes[process];
   added.page = &page;
-  added.bell_users.resize(kBells);
+  added.doorbell_users.resize(kDoorbells);
   if (!state_->host.at_once(process)) state_->distant.insert(process);
 }
 
@@ -54,10 +54,10 @@ bool Engine::run(Moment now) {
     if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
   }
   for (auto& [id, process] : state.processes) {
-    const auto& users = process.bell_users;
-    take_bells(*process.page, [&, owner = id](std::uint32_t bell) {
-      if (bell == kOrdersBell) state.carried(owner);
-      for (const std::uint32_t number : users[bell])
+    const auto& users = process.doorbell_users;
+    take_doorbells(*process.page, [&, owner = id](std::uint32_t doorbell) {
+      if (doorbell == kOrdersDoorbell) state.carried(owner);
+      for (const std::uint32_t number : users[doorbell])
         if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
     });
   }
@@ -80,8 +80,8 @@ bool Engine::run(Moment now) {
   return (!state.runnable.empty() && !state.rests()) || !state.held.empty();
 }
 
-void Engine::watch(Watcher* watcher) {
-  state_->watcher = watcher;
+void Engine::watch(TraceSink* trace_sink) {
+  state_->trace_sink = trace_sink;
 }
 
 bool Engine::wanted() const {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "hca/core/model/state.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca {
 
@@ -64,7 +64,7 @@ void Engine::State::enter_error(Qp& qp) {
   forget_steps(qp);
   qp.progress = 0;
   for (const Ring* ring : {&qp.send, &qp.recv})
-    if (ring->head) want_bells(*ring->head);
+    if (ring->head) want_doorbells(*ring->head);
   flush(qp);
   if (qp.srq == 0) return;
   release_receives(qp);

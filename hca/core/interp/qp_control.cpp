@@ -153,21 +153,21 @@ int Engine::State::create_qp(ProcessId process, const Ask& ask, Answer& answer) 
   answer.recv_stride = qp.recv.stride;
   answer.send_slots = qp.send.slots;
   answer.recv_slots = qp.recv.slots;
-  if (sends) qp.bell = take_bell(process, qp.handle);
-  answer.send_bell = answer.recv_bell = qp.bell;
+  if (sends) qp.doorbell = take_doorbell(process, qp.handle);
+  answer.send_doorbell = answer.recv_doorbell = qp.doorbell;
   answer.cap = qp.cap;
   return 0;
 }
 
-std::uint32_t Engine::State::take_bell(ProcessId process, std::uint32_t qpn) {
+std::uint32_t Engine::State::take_doorbell(ProcessId process, std::uint32_t qpn) {
   Attached& mine = processes[process];
-  // This takes the next bell that is free, or shares one if none is.
-  for (std::uint32_t tried = 0; tried < kBells && !mine.bell_users[mine.next_bell % kBells].empty();
-       ++tried)
-    ++mine.next_bell;
-  const std::uint32_t bell = mine.next_bell++ % kBells;
-  mine.bell_users[bell].push_back(qpn);
-  return bell;
+  // This takes the next doorbell that is free, or shares one if none is.
+  for (std::uint32_t tried = 0;
+       tried < kDoorbells && !mine.doorbell_users[mine.next_doorbell % kDoorbells].empty(); ++tried)
+    ++mine.next_doorbell;
+  const std::uint32_t doorbell = mine.next_doorbell++ % kDoorbells;
+  mine.doorbell_users[doorbell].push_back(qpn);
+  return doorbell;
 }
 
 int Engine::State::open_qp(ProcessId process, const Ask& ask, Answer& answer) {
@@ -280,7 +280,7 @@ void Engine::State::remove_qp(Qp& qp) {
     if (Cq* cq = cqs.find(qp.send_cq)) --cq->users;
     if (Cq* cq = cqs.find(qp.recv_cq)) --cq->users;
     if (Srq* srq = srqs.find(qp.srq)) --srq->users;
-    std::erase(processes[qp.owner].bell_users[qp.bell], qp.handle);
+    std::erase(processes[qp.owner].doorbell_users[qp.doorbell], qp.handle);
     processes[qp.owner].traffic += qp.traffic;
     host.release(qp.owner, qp.send.region);
     if (qp.recv.head) host.release(qp.owner, qp.recv.region);

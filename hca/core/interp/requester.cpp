@@ -6,7 +6,7 @@
 
 #include "hca/core/model/state.h"
 #include "hca/core/wire/address.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca {
 namespace {
@@ -74,7 +74,7 @@ void Engine::State::wait_until(Qp& qp, std::optional<Moment> moment) {
 }
 
 bool Engine::State::run_queue(Qp& qp) {
-  if (watcher) look_at_posted(qp);
+  if (trace_sink) look_at_posted(qp);
   if (qp.state == QpState::err || qp.state == QpState::sqe) {
     flush(qp);
     return qp.state == QpState::sqe && run_answers(qp);  // it still receives
@@ -142,7 +142,7 @@ bool Engine::State::begin(Qp& qp) {
   ++begun;
   rests_until = now + Moment{settings.faults.slow_us} * 1000;
   // The request was posted after this turn began.
-  if (watcher && ring.next >= qp.seen) look_at_posted(qp);
+  if (trace_sink && ring.next >= qp.seen) look_at_posted(qp);
   if (qp.spare.empty()) {
     qp.window.emplace_back();
   } else {
@@ -153,7 +153,7 @@ bool Engine::State::begin(Qp& qp) {
   const std::byte* entry = ring.entry(ring.next);
   std::memcpy(&out.request, entry, sizeof out.request);
   out.index = ring.next;
-  out.began = watcher ? watcher->time() : 0;
+  out.began = trace_sink ? trace_sink->time() : 0;
   ++qp.traffic.posted;
   out.sent = 0;
   out.taken = 0;
@@ -385,7 +385,7 @@ void Engine::State::drain(Qp& qp) {
       enter_error(qp);
     } else {
       qp.state = QpState::sqe;
-      want_bells(*qp.send.head);
+      want_doorbells(*qp.send.head);
       flush(qp);
     }
     return;
@@ -402,20 +402,20 @@ void Engine::State::count(Qp& qp, const Outgoing& out, Status status) {
   } else {
     ++qp.traffic.failed;
   }
-  if (watcher)
-    watcher->executed(
+  if (trace_sink)
+    trace_sink->executed(
         {qp.owner, qp.handle, qp.type, out.request.opcode, out.request.wr_id, out.bytes}, out.began,
         status);
 }
 
-// Tells the watcher of the requests posted since it last looked.
+// Tells the trace sink of the requests posted since it last looked.
 void Engine::State::look_at_posted(Qp& qp) {
   if (!qp.send.head) return;
   const std::uint64_t end = qp.send.end();
   for (qp.seen = std::max(qp.seen, qp.send.next); qp.seen < end; ++qp.seen) {
     SendRequest request;
     std::memcpy(&request, qp.send.entry(qp.seen), sizeof request);
-    watcher->posted({qp.owner, qp.handle, qp.type, request.opcode, request.wr_id, 0});
+    trace_sink->posted({qp.owner, qp.handle, qp.type, request.opcode, request.wr_id, 0});
   }
 }
 

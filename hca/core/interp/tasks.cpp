@@ -4,7 +4,7 @@
 
 #include "hca/core/model/calc.h"
 #include "hca/core/model/state.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca {
 namespace {
@@ -50,9 +50,9 @@ Status Engine::State::enable(const Qp& qp, const Outgoing& out) {
   ring.enabled += out.request.wait_until;
   if (out.request.opcode == Opcode::send_enable) {
     if (ring.head && ring.enabled > ring.end())
-      want_bells(*ring.head);
+      want_doorbells(*ring.head);
     else if (ring.head && target->state == QpState::rts)
-      want_no_bells(*ring.head);
+      want_no_doorbells(*ring.head);
     schedule(*target);
   }
   return Status::success;

@@ -142,7 +142,7 @@ Transfer Engine::State::hold(ProcessId process) {
 }
 
 // Carries out one order for the next bytes of the move.
-Transfer Engine::State::carry(Move& move, ProcessId process, const Order& order,
+Transfer Engine::State::carry(Move& move, ProcessId process, const RemoteMemoryOp& order,
                               std::span<const std::byte> from, std::span<std::byte> to) {
   if (move.ticket == 0) {
     if (!host.alive(process)) return Transfer::refused;

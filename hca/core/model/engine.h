@@ -33,7 +33,7 @@ struct Faults {
   std::uint32_t dies_after = 0;
 };
 
-class Watcher;  // watcher.h
+class TraceSink;  // trace_sink.h
 
 struct Settings {
   std::uint64_t guid = 1;
@@ -64,22 +64,22 @@ class Engine {
 
   Answer ask(ProcessId process, const Ask& ask);
 
-  // Takes the bells and executes requests for a bounded time: some hundred requests or some
+  // Takes the doorbells and executes requests for a bounded time: some hundred requests or some
   // megabytes. Returns true if there is more to do at once.
   bool run(Moment now);
-  // Returns whether a bell is set. The caller checks this after it has set "asleep" and before it
-  // sleeps.
+  // Returns whether a doorbell is set. The caller checks this after it has set "asleep" and before
+  // it sleeps.
   bool wanted() const;
-  // Returns the time at which run() must be called even if no bell rings.
+  // Returns the time at which run() must be called even if no doorbell rings.
   std::optional<Moment> deadline() const;
   // Returns true after Faults::dies_after: the engine does nothing more, and its process must end
   // as if killed.
   bool has_died() const;
 
   Accounts accounts() const;
-  // Null removes the watcher. The watcher must live as long as the engine, or until another
+  // Null removes the trace sink. The trace sink must live as long as the engine, or until another
   // replaces it.
-  void watch(Watcher* watcher);
+  void watch(TraceSink* trace_sink);
 
   // Takes a frame of another node's engine (hca/core/wire/wire.h). Returns false if the bytes are
   // no valid frame; the caller must then drop the connection to that node.

@@ -51,8 +51,8 @@ class Host {
 
   // Gives an order of at most kOrderBytes for memory that is not reached at once, with the bytes to
   // store. Returns 0 if there is no room. There is room again once another order was collected or
-  // forgotten, or its process has rung the bell of orders.
-  virtual Ticket order(ProcessId, const Order&, std::span<const std::byte>) { return 0; }
+  // forgotten, or its process has rung the doorbell of orders.
+  virtual Ticket order(ProcessId, const RemoteMemoryOp&, std::span<const std::byte>) { return 0; }
   // Returns the state of an order. It copies the bytes that were fetched, or the number's value
   // before a change. The ticket ends unless the state is `later`.
   virtual Transfer collect(ProcessId, Ticket, std::span<std::byte>) { return Transfer::refused; }
@@ -72,7 +72,7 @@ class Host {
   virtual Shared allocate(ProcessId process, std::uint64_t bytes) = 0;
   virtual void release(ProcessId process, const Region& region) = 0;
 
-  // Wakes the threads that wait on the process's bell (ProcessPage).
+  // Wakes the threads that wait on the process's doorbell (ProcessPage).
   virtual void wake(ProcessId process) = 0;
   // These report an event to a completion channel (its handle), or to the process's asynchronous
   // events.

@@ -17,8 +17,8 @@
 
 #include "hca/core/model/engine.h"
 #include "hca/core/model/transfer.h"
-#include "hca/core/wire/bells.h"
 #include "hca/core/wire/counted.h"
+#include "hca/core/wire/doorbells.h"
 #include "hca/core/wire/layout.h"
 #include "hca/core/wire/messages.h"
 #include "hca/core/wire/table.h"
@@ -133,7 +133,7 @@ struct Piece {
 struct Outgoing {
   SendRequest request;
   std::uint64_t index = 0;
-  Moment began = 0;  // by the watcher's clock
+  Moment began = 0;  // by the trace sink's clock
   std::vector<Sge> sges;
   // Inline data, or the payload of a datagram once it is gathered.
   std::vector<std::byte> data;
@@ -205,7 +205,7 @@ struct Qp {
   Ring send;
   Ring recv;
   Traffic traffic;  // of its sending half
-  // The number of send requests that the watcher was told of.
+  // The number of send requests that the trace sink was told of.
   std::uint64_t seen = 0;
 
   std::uint32_t node = 0;  // of its peer; 0: this node
@@ -225,7 +225,7 @@ struct Qp {
   // `until` is the end of a transport timeout.
   bool unanswered = false;
   bool scheduled = false;
-  std::uint32_t bell = 0;
+  std::uint32_t doorbell = 0;
   // The step of the oldest request that is not sent.
   Step sending;
   // The time until which `sending` waits for another process's memory.
@@ -271,9 +271,9 @@ struct Attached {
   ProcessPage* page = nullptr;
   std::set<std::uint32_t> pds, mrs, cqs, channels, srqs, qps;
   std::vector<std::uint32_t> xrcds;  // once for each opening
-  // The queue pairs that share each bell.
-  std::vector<std::vector<std::uint32_t>> bell_users;
-  std::uint32_t next_bell = 0;
+  // The queue pairs that share each doorbell.
+  std::vector<std::vector<std::uint32_t>> doorbell_users;
+  std::uint32_t next_doorbell = 0;
   // The traffic without that of the queue pairs that it still has.
   Traffic traffic;
   std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();

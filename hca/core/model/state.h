@@ -12,7 +12,7 @@
 #include "common/core/random.h"
 #include "hca/core/model/engine.h"
 #include "hca/core/model/objects.h"
-#include "hca/core/model/watcher.h"
+#include "hca/core/model/trace_sink.h"
 #include "hca/core/wire/wire.h"
 
 namespace scela::hca {
@@ -70,7 +70,7 @@ struct Engine::State {
   Random random;
   std::map<ProcessId, Attached> processes;
   Traffic departed;  // of processes that have gone
-  Watcher* watcher = nullptr;
+  TraceSink* trace_sink = nullptr;
   Table<Pd, 20, 12> pds;
   Table<Mr, 22, 10> mrs;
   Table<Cq, 20, 12> cqs;
@@ -139,7 +139,7 @@ struct Engine::State {
   void remove_qp(Qp& qp);
   void release_pd(std::uint32_t handle);
   bool make_ring(ProcessId process, std::uint32_t requests, std::uint32_t stride, Ring& ring);
-  std::uint32_t take_bell(ProcessId process, std::uint32_t qpn);
+  std::uint32_t take_doorbell(ProcessId process, std::uint32_t qpn);
   void detach(ProcessId process);
 
   // hca/core/interp/completion.cpp
@@ -178,8 +178,8 @@ struct Engine::State {
   void lose_patience(Qp& qp, std::optional<Moment> moment);
   bool is_over(Qp& qp);
   Transfer hold(ProcessId process);
-  Transfer carry(Move& move, ProcessId process, const Order& order, std::span<const std::byte> from,
-                 std::span<std::byte> to);
+  Transfer carry(Move& move, ProcessId process, const RemoteMemoryOp& order,
+                 std::span<const std::byte> from, std::span<std::byte> to);
   bool at_once(ProcessId process, std::uint64_t address) const {
     return address >= kPools || !distant.contains(process);
   }

@@ -1,5 +1,5 @@
-// The memory that a process and its engine share: rings of requests and completions, and the bells
-// that say which queue has a new entry.
+// The memory that a process and its engine share: rings of requests and completions, and the
+// doorbells that say which queue has a new entry.
 //
 // The library writes the process's fields, the engine its own: each field of a ring has one writer,
 // unless its comment names two.
@@ -106,7 +106,7 @@ struct RequestRing {
   alignas(64) std::atomic<std::uint64_t> taken{
       0};  // by the engine: entries that it has read and freed
   // Written by the engine for receive queues, and for send queues that hold requests until they are
-  // enabled. It is 1 if the process must also ring a bell for what it posts. That is so if the
+  // enabled. It is 1 if the process must also ring a doorbell for what it posts. That is so if the
   // queue pair is in error and must flush new requests, or if more requests were enabled than are
   // posted. The process reads it after it has written `posted`; both accesses are sequentially
   // consistent. The process rings for every request that it posts to another send queue.
@@ -126,12 +126,12 @@ struct CompletionRing {
 inline constexpr std::uint64_t kEntriesOffset = 128;
 static_assert(sizeof(RequestRing) == kEntriesOffset && sizeof(CompletionRing) == kEntriesOffset);
 
-// Parts of a long message that a polling process may copy itself (hca/core/model/errands.h). The
+// Parts of a long message that a polling process may copy itself (hca/core/model/copy_jobs.h). The
 // process copies straight between its memory and the other's, while the engine needs an
 // intermediate buffer. The engine offers parts anew for each message, and moves those that the
 // process does not take.
-inline constexpr std::uint32_t kErrands = 16;
-enum class ErrandState : std::uint32_t {
+inline constexpr std::uint32_t kCopyJobs = 16;
+enum class CopyJobState : std::uint32_t {
   none,     // the engine owns the entry
   offered,  // the side that changes this owns it
   // The process is copying. The entry stays as it is, but the engine may set `there.bytes` to 0.
@@ -140,10 +140,10 @@ enum class ErrandState : std::uint32_t {
   refused,
 };
 // A push copies into the other process's memory, a pull out of it.
-enum class ErrandKind : std::uint32_t { push, pull };
-struct alignas(64) Errand {
-  std::atomic<ErrandState> state{ErrandState::none};
-  ErrandKind kind = ErrandKind::push;
+enum class CopyJobKind : std::uint32_t { push, pull };
+struct alignas(64) CopyJob {
+  std::atomic<CopyJobState> state{CopyJobState::none};
+  CopyJobKind kind = CopyJobKind::push;
   std::uint64_t here = 0;  // in the process's memory
   // A range of the other process's memory, laid out as the kernel's iovec. The kernel reads it when
   // the transfer begins.
@@ -157,7 +157,7 @@ struct alignas(64) Errand {
   std::uint32_t peer = 0;
   std::uint32_t pid = 0;
 };
-struct ErrandBoard {
+struct CopyJobBoard {
   // Written by the engine: 1 while there may be offers.
   alignas(64) std::atomic<std::uint32_t> open{0};
   // Written by the engine: 1 while it sleeps on `finished`.
@@ -171,26 +171,26 @@ struct ErrandBoard {
   std::atomic<std::uint32_t> thread{0};
   // A futex: the process adds 1 for each part that it has finished.
   std::atomic<std::uint32_t> finished{0};
-  Errand errands[kErrands] = {};
+  CopyJob jobs[kCopyJobs] = {};
 };
 
-// The first page of each process's memory: its bells, which say which of its queues have new
-// entries. A queue's bell is a bit of `words`; `summary` has one bit for each word. If there are
-// more queues than bits, queues share bits.
-inline constexpr std::uint32_t kBellWords = 64;
-inline constexpr std::uint32_t kBells = kBellWords * 64;
+// The first page of each process's memory: its doorbells, which say which of its queues have new
+// entries. A queue's doorbell is a bit of `words`; `summary` has one bit for each word. If there
+// are more queues than bits, queues share bits.
+inline constexpr std::uint32_t kDoorbellWords = 64;
+inline constexpr std::uint32_t kDoorbells = kDoorbellWords * 64;
 struct ProcessPage {
   std::uint64_t magic = kLayoutMagic;
   std::uint32_t version = kLayoutVersion;
   std::uint32_t reserved = 0;
   alignas(64) std::atomic<std::uint64_t> summary{0};
-  alignas(64) std::atomic<std::uint64_t> words[kBellWords] = {};
+  alignas(64) std::atomic<std::uint64_t> words[kDoorbellWords] = {};
   // The futex that a thread sleeps on after repeated polls found no completion. The engine changes
   // it when a completion arrives on a queue that a sleeping thread watches (CompletionRing), or
-  // when it offers parts (ErrandBoard).
-  alignas(64) std::atomic<std::uint32_t> bell{0};     // written by the engine
-  alignas(64) std::atomic<std::uint32_t> waiters{0};  // by the process: sleeping threads
-  ErrandBoard board;
+  // when it offers parts (CopyJobBoard).
+  alignas(64) std::atomic<std::uint32_t> doorbell{0};  // written by the engine
+  alignas(64) std::atomic<std::uint32_t> waiters{0};   // by the process: sleeping threads
+  CopyJobBoard board;
 };
 static_assert(sizeof(ProcessPage) <= 4096);
 
@@ -209,10 +209,10 @@ struct EnginePage {
 // number of slots, for orders that wait, are carried out, or have results to be collected.
 inline constexpr std::uint32_t kOrders = 16;
 inline constexpr std::uint64_t kOrderBytes = 64 * 1024;
-inline constexpr std::uint32_t kOrdersBell = kBells - 1;  // rung when an order is over
+inline constexpr std::uint32_t kOrdersDoorbell = kDoorbells - 1;  // rung when an order is over
 
 enum class OrderKind : std::uint32_t { fetch, store, compare_swap, fetch_add };
-struct Order {
+struct RemoteMemoryOp {
   OrderKind kind = OrderKind::fetch;
   std::uint32_t reserved = 0;
   std::uint64_t address = 0;      // in the process's memory
@@ -231,15 +231,15 @@ inline std::uint64_t changed(OrderKind kind, std::uint64_t number, std::uint64_t
 enum class OrderState : std::uint32_t { waits, begun, done, refused, cancelled };
 struct OrderSlot {
   std::atomic<OrderState> state{OrderState::cancelled};
-  Order order;
+  RemoteMemoryOp order;
 };
 // The head of the area of orders. The bytes of slot n begin at kOrderDataOffset + n * kOrderBytes.
 struct OrderQueue {
   alignas(64) std::atomic<std::uint64_t> posted{0};  // written by the engine
-  std::atomic<std::uint32_t> bell{0};                // by the engine: the thread's futex
+  std::atomic<std::uint32_t> doorbell{0};            // by the engine: the thread's futex
   // Written by the process: orders that are over, with the cancelled ones.
   alignas(64) std::atomic<std::uint64_t> carried{0};
-  // Set by the process while its thread sleeps on `bell`; the engine clears it.
+  // Set by the process while its thread sleeps on `doorbell`; the engine clears it.
   std::atomic<std::uint32_t> asleep{0};
   alignas(64) std::atomic<std::uint32_t> slots[kOrders] = {};  // slot of order n, at n % kOrders
   alignas(64) OrderSlot orders[kOrders] = {};

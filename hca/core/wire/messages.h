@@ -161,8 +161,8 @@ struct Answer {
   std::uint32_t handle = 0;
   std::uint32_t number = 0;  // QPN, SRQN, key
   std::uint32_t entries = 0;
-  std::uint32_t send_bell = 0;
-  std::uint32_t recv_bell = 0;
+  std::uint32_t send_doorbell = 0;
+  std::uint32_t recv_doorbell = 0;
   // The bytes from one entry of the send queue to the next.
   std::uint32_t send_stride = 0;
   std::uint32_t recv_stride = 0;

@@ -14,8 +14,8 @@
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/messages.h"
-#include "hca/engine/daemon/home.h"
 #include "hca/engine/daemon/running_engines.h"
+#include "hca/engine/daemon/runtime_dir.h"
 #include "hca/engine/net/connection.h"
 
 namespace scela::hca {
@@ -44,7 +44,7 @@ Fd receive_file(int socket) {
   return Fd(descriptor);
 }
 
-Result<std::string> ask(const Home& home, bool json) {
+Result<std::string> ask(const EngineRuntimeDir& home, bool json) {
   const auto engine = home.connect();
   if (!engine) return fail(engine.error());
   ::setsockopt(engine->get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
@@ -79,7 +79,7 @@ Result<std::string> ask_at(const std::string& socket, bool json) {
         ErrorKind::unreachable, cat("reach the engine at '", socket, "'"), "",
         "none runs there: an agent starts one for the first program that opens a device", ""});
   }
-  const auto home = Home::at(socket);
+  const auto home = EngineRuntimeDir::at(socket);
   if (!home) return fail(home.error());
   return ask(*home, json);
 }
@@ -121,7 +121,7 @@ std::string list(const std::vector<RunningEngine>& engines, bool json) {
 
 Result<std::string> ask_status(const std::string& socket, bool json) {
   if (!socket.empty()) return ask_at(socket, json);
-  const std::string usual = usual_socket();
+  const std::string usual = default_socket();
   const char* const named = std::getenv("SCELA_HCA_SOCKET");
   if (named != nullptr && *named != '\0') return ask_at(usual, json);
   const std::vector<RunningEngine> engines = running_engines();

@@ -10,7 +10,7 @@
 
 #include "common/os/affinity.h"
 #include "common/os/clock.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 #include "hca/engine/daemon/server.h"
 #include "hca/engine/io/report.h"
 
@@ -60,9 +60,9 @@ void Server::run() {
     if (machine_.has_news()) attend_to_machine();
     if (fabric_ && fabric_->attend(monotonic_ns())) more = true;
     if (!more && !spin()) sleep();
-    // This is also needed if a bell that is always set prevents every sleep.
+    // This is also needed if a doorbell that is always set prevents every sleep.
     if (runs_ % kRunsPerLook == 0) look(0);
-    if (newcomers_.deadline()) drop_the_silent(monotonic_ns());
+    if (pending_.deadline()) drop_the_silent(monotonic_ns());
     if (idle_until_ && monotonic_ns() >= *idle_until_) end_if_idle();
   }
 }
@@ -114,7 +114,7 @@ void Server::sleep() {
     std::optional<Moment> until = engine_.deadline();
     if (attached_ > 0) until = std::min(until.value_or(~0ULL), now + kLongestSleepNs);
     if (idle_until_) until = std::min(until.value_or(~0ULL), *idle_until_);
-    if (const auto due = newcomers_.deadline()) until = std::min(until.value_or(~0ULL), *due);
+    if (const auto due = pending_.deadline()) until = std::min(until.value_or(~0ULL), *due);
     if (const auto due = fabric_ ? fabric_->deadline() : std::nullopt)
       until = std::min(until.value_or(~0ULL), *due);
     std::optional<std::uint64_t> most;
@@ -123,10 +123,10 @@ void Server::sleep() {
     const bool talked = look(most);
     if (!talked) patience_.slept(monotonic_ns() - now);
     ++sleeps_;
-    const bool belled = page_.asleep.load(std::memory_order_relaxed) == 0;
-    if (belled) ++bells_;
+    const bool rung = page_.asleep.load(std::memory_order_relaxed) == 0;
+    if (rung) ++doorbells_;
     if (trace_) {
-      trace_->slept(now, belled   ? TraceFile::Woken::bell
+      trace_->slept(now, rung     ? TraceFile::Woken::doorbell
                          : talked ? TraceFile::Woken::other
                                   : TraceFile::Woken::time);
     }
@@ -134,7 +134,7 @@ void Server::sleep() {
   wake_up(page_);
 }
 
-// Returns true if anything but the engine's bell or other nodes was ready.
+// Returns true if anything but the engine's doorbell or other nodes was ready.
 bool Server::look(std::optional<std::uint64_t> most) {
   bool other = false;
   for (const Poller::Ready& ready : poller_.wait(most)) {

@@ -86,12 +86,12 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
   if (from != to && bytes >= Sharing::kLeastBytes && may_share()) {
     if (source->sharing && source->sharing->offers(bytes))
       return source->sharing->copy(
-          {ErrandKind::push, source->memory, target->memory, to, from_address, to_address, bytes},
+          {CopyJobKind::push, source->memory, target->memory, to, from_address, to_address, bytes},
           buffer_);
     if (target->sharing && target->sharing->offers(bytes))
-      return target->sharing->copy(
-          {ErrandKind::pull, target->memory, source->memory, from, to_address, from_address, bytes},
-          buffer_);
+      return target->sharing->copy({CopyJobKind::pull, target->memory, source->memory, from,
+                                    to_address, from_address, bytes},
+                                   buffer_);
   }
   return ProcessMemory::copy(source->memory, from_address, target->memory, to_address, bytes,
                              buffer_);
@@ -118,7 +118,8 @@ bool Machine::at_once(ProcessId process) {
   return found == nullptr || !found->bounce;
 }
 
-Ticket Machine::order(ProcessId process, const Order& order, std::span<const std::byte> bytes) {
+Ticket Machine::order(ProcessId process, const RemoteMemoryOp& order,
+                      std::span<const std::byte> bytes) {
   Process* const found = find(process);
   if (found == nullptr || !found->bounce) return 0;
   const Ticket ticket = found->bounce->order(order, bytes);
@@ -156,9 +157,9 @@ void Machine::release(ProcessId process, const Region& region) {
 void Machine::wake(ProcessId process) {
   Process* const found = find(process);
   if (found == nullptr) return;
-  std::atomic<std::uint32_t>& bell = found->chunks.page().bell;
-  bell.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(reinterpret_cast<const std::uint32_t*>(&bell));
+  std::atomic<std::uint32_t>& doorbell = found->chunks.page().doorbell;
+  doorbell.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(reinterpret_cast<const std::uint32_t*>(&doorbell));
   ++counts_.wakes;
 }
 

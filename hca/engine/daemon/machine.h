@@ -51,7 +51,8 @@ class Machine final : public Host {
   bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) override;
   bool copy(ProcessId from, std::uint64_t from_address, ProcessId to, std::uint64_t to_address,
             std::uint64_t bytes) override;
-  Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override;
+  Ticket order(ProcessId process, const RemoteMemoryOp& order,
+               std::span<const std::byte> bytes) override;
   Transfer collect(ProcessId process, Ticket ticket, std::span<std::byte> to) override;
   void forget(ProcessId process, Ticket ticket) override;
   bool alive(ProcessId process) override;

@@ -22,8 +22,8 @@
 #include "hca/core/wire/address.h"
 #include "hca/core/wire/variables.h"
 #include "hca/engine/daemon/ask_status.h"
-#include "hca/engine/daemon/home.h"
 #include "hca/engine/daemon/options.h"
+#include "hca/engine/daemon/runtime_dir.h"
 #include "hca/engine/daemon/server.h"
 #include "hca/engine/io/report.h"
 #include "hca/engine/net/fabric.h"
@@ -139,7 +139,7 @@ void place(Settings& settings, const Fabric* fabric) {
 }
 
 // `home` is null if the socket is inherited.
-int serve(const Options& options, Home* home) {
+int serve(const Options& options, EngineRuntimeDir* home) {
   ::signal(SIGPIPE, SIG_IGN);
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
   raise_descriptor_limit();
@@ -186,6 +186,6 @@ int main(int count, char** words) {
     return serve(*options, nullptr);
   }
   if (options->action == Options::Action::status) return print_status(*options);
-  auto home = Home::at(options->socket.empty() ? usual_socket() : options->socket);
+  auto home = EngineRuntimeDir::at(options->socket.empty() ? default_socket() : options->socket);
   return home ? serve(*options, &*home) : failed(home.error());
 }

@@ -25,7 +25,7 @@ namespace {
 constexpr int kAsksAtOnce = 16;
 }  // namespace
 
-Result<void> Server::serve(const Rules& rules, Home* home, Fd listening,
+Result<void> Server::serve(const Rules& rules, EngineRuntimeDir* home, Fd listening,
                            std::unique_ptr<Fabric> fabric, int ready) {
   auto poller = Poller::make();
   if (!poller) return fail(poller.error());
@@ -47,8 +47,8 @@ Result<void> Server::serve(const Rules& rules, Home* home, Fd listening,
   return {};
 }
 
-Server::Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
-               Poller poller, SealedMemory page)
+Server::Server(const Rules& rules, EngineRuntimeDir* home, Fd listening,
+               std::unique_ptr<Fabric> fabric, Poller poller, SealedMemory page)
     : rules_(rules),
       home_(home),
       listening_(std::move(listening)),
@@ -59,7 +59,7 @@ Server::Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fab
       fabric_(std::move(fabric)),
       was_told_(fabric_ != nullptr),
       engine_(machine_, rules.settings),
-      newcomers_(rules.silence),
+      pending_(rules.silence),
       patience_(allowed_cpus().size()) {}
 
 Result<void> Server::set_up() {
@@ -121,7 +121,7 @@ void Server::accept_all() {
     }
     if (poller_.add(served.connection.descriptor(), EPOLLIN, {Tag::Kind::connection, id})) {
       served_.emplace(id, std::move(served));
-      newcomers_.came(id, monotonic_ns());
+      pending_.came(id, monotonic_ns());
     }
   }
 }
@@ -301,7 +301,7 @@ void Server::drop(ProcessId id) {
 }
 
 void Server::drop_the_silent(Moment now) {
-  for (const ProcessId id : newcomers_.due(now)) {
+  for (const ProcessId id : pending_.due(now)) {
     const auto found = served_.find(id);
     if (found == served_.end() || found->second.attached || found->second.joined) continue;
     complain("dropped a process that has connected and does not say what it wants");
@@ -315,7 +315,7 @@ EngineStatus Server::status() const {
   status.version = rules_.version;
   status.runs = runs_;
   status.sleeps = sleeps_;
-  status.bells = bells_;
+  status.doorbells = doorbells_;
   status.alone = patience_.is_alone();
   status.transfers = machine_.counts().transfers;
   status.transferred_bytes = machine_.counts().bytes;

@@ -15,15 +15,15 @@
 #include "common/os/sealed_memory.h"
 #include "hca/core/model/engine.h"
 #include "hca/core/wire/variables.h"
-#include "hca/engine/daemon/home.h"
 #include "hca/engine/daemon/machine.h"
+#include "hca/engine/daemon/runtime_dir.h"
 #include "hca/engine/daemon/status.h"
 #include "hca/engine/daemon/trace_file.h"
 #include "hca/engine/io/patience.h"
 #include "hca/engine/io/poller.h"
 #include "hca/engine/net/connection.h"
 #include "hca/engine/net/fabric.h"
-#include "hca/engine/net/newcomers.h"
+#include "hca/engine/net/pending_handshakes.h"
 
 namespace scela::hca {
 
@@ -47,7 +47,7 @@ class Server {
   // another process also holds the socket. That process starts the next engine for connections that
   // come after this one has ended. If `fabric` is null, there are no other nodes. The engine writes
   // one byte to `ready` (-1: none) once it serves.
-  static Result<void> serve(const Rules& rules, Home* home, Fd listening,
+  static Result<void> serve(const Rules& rules, EngineRuntimeDir* home, Fd listening,
                             std::unique_ptr<Fabric> fabric, int ready);
 
  private:
@@ -58,7 +58,7 @@ class Server {
     bool joined = false;  // it told the job and keeps the engine
   };
 
-  Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
+  Server(const Rules& rules, EngineRuntimeDir* home, Fd listening, std::unique_ptr<Fabric> fabric,
          Poller poller, SealedMemory page);
 
   Result<void> set_up();
@@ -98,7 +98,7 @@ class Server {
   void end_if_idle();
 
   Rules rules_;
-  Home* home_;
+  EngineRuntimeDir* home_;
   Fd listening_;
   Poller poller_;
   SealedMemory page_memory_;
@@ -111,7 +111,7 @@ class Server {
   Fd signals_;
   std::unordered_map<ProcessId, Served> served_;
   std::size_t attached_ = 0;
-  Newcomers newcomers_;
+  PendingHandshakes pending_;
   ProcessId next_ = 1;
   Patience patience_;
   Moment look_at_places_ = 0;
@@ -119,7 +119,7 @@ class Server {
   Moment complain_again_ = 0;
   std::uint64_t heard_ = 0;  // times that other nodes sent something
   std::uint64_t sleeps_ = 0;
-  std::uint64_t bells_ = 0;  // sleeps that a bell has ended
+  std::uint64_t doorbells_ = 0;  // sleeps that a doorbell has ended
   std::optional<TraceFile> trace_;
   std::optional<Moment> idle_until_;  // when to end if no process comes
   bool over_ = false;

@@ -15,7 +15,7 @@
 #include "common/os/fd.h"
 #include "common/os/futex.h"
 #include "common/os/syscall.h"
-#include "hca/core/model/errands.h"
+#include "hca/core/model/copy_jobs.h"
 
 namespace scela::hca {
 
@@ -76,9 +76,9 @@ Sharing::Sharing(ProcessPage& page, std::uint64_t pid_space) : page_(&page) {
 // Returns true if every part that the process has begun is over. Only then may a new one take its
 // place.
 bool Sharing::is_free() const {
-  return std::all_of(std::begin(page_->board.errands), std::end(page_->board.errands),
-                     [](const Errand& errand) {
-                       return errand.state.load(std::memory_order_acquire) != ErrandState::begun;
+  return std::all_of(std::begin(page_->board.jobs), std::end(page_->board.jobs),
+                     [](const CopyJob& job) {
+                       return job.state.load(std::memory_order_acquire) != CopyJobState::begun;
                      });
 }
 
@@ -106,17 +106,17 @@ unsigned Sharing::offer_parts(const Copy& what) {
   part_bytes_ = std::clamp(std::bit_floor(what.bytes / 4), kSmallPart, kLargePart);
   unsigned count = 0;
   ++offers_;
-  for (std::uint64_t at = 0; at < most && count < kErrands; at += part_bytes_) {
-    Errand& errand = page_->board.errands[count++];
-    errand.kind = what.kind;
-    errand.here = what.here + at;
-    errand.bytes = std::min(part_bytes_, most - at);
-    errand.there.address = what.there + at;
-    errand.there.bytes.store(errand.bytes, std::memory_order_relaxed);
-    errand.offer = offers_;
-    errand.peer = what.peer;
-    errand.pid = static_cast<std::uint32_t>(what.other.pid());
-    offer(errand);
+  for (std::uint64_t at = 0; at < most && count < kCopyJobs; at += part_bytes_) {
+    CopyJob& job = page_->board.jobs[count++];
+    job.kind = what.kind;
+    job.here = what.here + at;
+    job.bytes = std::min(part_bytes_, most - at);
+    job.there.address = what.there + at;
+    job.there.bytes.store(job.bytes, std::memory_order_relaxed);
+    job.offer = offers_;
+    job.peer = what.peer;
+    job.pid = static_cast<std::uint32_t>(what.other.pid());
+    offer(job);
   }
   page_->board.open.store(1, std::memory_order_seq_cst);
   return count;
@@ -124,29 +124,29 @@ unsigned Sharing::offer_parts(const Copy& what) {
 
 void Sharing::wake() {
   if (page_->waiters.load(std::memory_order_seq_cst) == 0) return;
-  page_->bell.fetch_add(1, std::memory_order_seq_cst);
-  futex_wake(word_of(page_->bell));
+  page_->doorbell.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(word_of(page_->doorbell));
 }
 
 bool Sharing::move(const Copy& what, std::uint64_t from, std::uint64_t bytes,
                    std::span<std::byte> buffer) {
   const std::uint64_t here = what.here + from, there = what.there + from;
-  return what.kind == ErrandKind::push
+  return what.kind == CopyJobKind::push
              ? ProcessMemory::copy(what.own, here, what.other, there, bytes, buffer)
              : ProcessMemory::copy(what.other, there, what.own, here, bytes, buffer);
 }
 
 // Waits for a part that the process has begun. Returns true if it is over. Returns false if it was
 // withdrawn: the process can no longer move it, and the engine must.
-bool Sharing::wait_for(Errand& errand, pid_t process) {
-  ErrandBoard& board = page_->board;
+bool Sharing::wait_for(CopyJob& job, pid_t process) {
+  CopyJobBoard& board = page_->board;
   const std::uint64_t begun = monotonic_ns();
   for (std::uint64_t waited = 0; waited < kSpinNs; waited = monotonic_ns() - begun) {
-    if (errand.state.load(std::memory_order_acquire) != ErrandState::begun) return true;
+    if (job.state.load(std::memory_order_acquire) != CopyJobState::begun) return true;
     pause_processor();
   }
   for (;;) {
-    const bool over = await(board, errand, [&](std::uint32_t seen) {
+    const bool over = await(board, job, [&](std::uint32_t seen) {
       timespec until{};
       const std::uint64_t then = monotonic_ns() + kSleepNs;
       until.tv_sec = static_cast<time_t>(then / 1'000'000'000);
@@ -161,7 +161,7 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
       return is_stopped(process, board.thread.load(std::memory_order_acquire)) ||
              waited > kPatienceNs;
     };
-    if (!withdraw(errand, outside)) continue;
+    if (!withdraw(job, outside)) continue;
     withdrawn_ = true;
     return false;
   }
@@ -190,11 +190,11 @@ bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
   if (!what.other.is_there()) return false;
   const unsigned count = offer_parts(what);
   wake();
-  ErrandBoard& board = page_->board;
+  CopyJobBoard& board = page_->board;
   bool well = true;
   unsigned mine = 0, done = 0, taken = 0;
   for (unsigned i = 0; i < count; ++i) {
-    if (!take_back(board.errands[i])) continue;
+    if (!take_back(board.jobs[i])) continue;
     mine |= 1u << i;
     const std::uint64_t from = i * part_bytes_;
     // After a failure nothing more is moved; the parts are only taken back.
@@ -205,9 +205,9 @@ bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
   for (unsigned i = 0; i < count; ++i) {
     if ((mine >> i & 1u) != 0) continue;
     ++taken;
-    Errand& errand = board.errands[i];
-    if (wait_for(errand, what.own.pid()) &&
-        errand.state.load(std::memory_order_acquire) == ErrandState::done) {
+    CopyJob& job = board.jobs[i];
+    if (wait_for(job, what.own.pid()) &&
+        job.state.load(std::memory_order_acquire) == CopyJobState::done) {
       ++done;
       continue;
     }

@@ -1,4 +1,4 @@
-// Copies of long messages that the engine shares with a process (hca/core/model/errands.h). While
+// Copies of long messages that the engine shares with a process (hca/core/model/copy_jobs.h). While
 // the process polls in vain, it moves parts of them straight between its memory and another's.
 // Meanwhile the engine moves other parts through its buffer. Each part is moved by the side that
 // takes it first; a process that does not run takes none. Machine uses it, on the engine's thread.
@@ -30,7 +30,7 @@ class Sharing {
   bool offers(std::uint64_t bytes);
 
   struct Copy {
-    ErrandKind kind = ErrandKind::push;  // into or out of the other's memory
+    CopyJobKind kind = CopyJobKind::push;  // into or out of the other's memory
     const ProcessMemory& own;
     const ProcessMemory& other;
     ProcessId peer = 0;       // the other process
@@ -50,7 +50,7 @@ class Sharing {
   unsigned offer_parts(const Copy& what);
   void wake();
   bool move(const Copy& what, std::uint64_t from, std::uint64_t bytes, std::span<std::byte> buffer);
-  bool wait_for(Errand& errand, pid_t process);
+  bool wait_for(CopyJob& job, pid_t process);
   void judge(unsigned taken, unsigned done);
 
   ProcessPage* page_;

@@ -149,7 +149,7 @@ std::string status_text(const EngineStatus& status) {
                                                   : "";
   return cat("scela-hca ", status.version, ", process ", status.pid, alone, "\nprocesses ",
              all.processes.size(), "; runs ", status.runs, "; sleeps ", status.sleeps, ", of them ",
-             status.bells, " ended by a bell", status.alone ? "; alone on its processors" : "",
+             status.doorbells, " ended by a bell", status.alone ? "; alone on its processors" : "",
              "; copies ", status.transfers, " of ", status.transferred_bytes, " bytes\n\n",
              table(has), "\n", table(did), lines);
 }
@@ -161,7 +161,7 @@ std::string status_json(const EngineStatus& status) {
   json["pid"] = status.pid;
   json["lid"] = status.lid;
   json["engine"] = {{"runs", status.runs},        {"sleeps", status.sleeps},
-                    {"bells", status.bells},      {"alone", status.alone},
+                    {"bells", status.doorbells},  {"alone", status.alone},
                     {"copies", status.transfers}, {"copied_bytes", status.transferred_bytes}};
   json["node"] = json_of(all.holdings, all.traffic);
   for (const auto& [name, value] : status.fabric)

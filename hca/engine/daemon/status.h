@@ -19,7 +19,7 @@ struct EngineStatus {
   // Counters of the loop.
   std::uint64_t runs = 0;
   std::uint64_t sleeps = 0;
-  std::uint64_t bells = 0;  // sleeps that a bell has ended
+  std::uint64_t doorbells = 0;  // sleeps that a doorbell has ended
   // True if no process may run on the engine's processors, and other threads hardly do.
   bool alone = false;
   // Copies of memory that the machine has made, and the bytes that they moved.

@@ -105,9 +105,9 @@ void TraceFile::name_process(pid_t pid, std::string_view name) {
 
 void TraceFile::slept(Moment from, Woken woken) {
   if (is_full()) return;
-  const std::string_view by = woken == Woken::bell    ? "bell"
-                              : woken == Woken::other ? "other"
-                                                      : "time";
+  const std::string_view by = woken == Woken::doorbell ? "bell"
+                              : woken == Woken::other  ? "other"
+                                                       : "time";
   add(cat(R"({"name":"sleep","ph":"X","pid":)", ::getpid(), R"(,"tid":0,"ts":)", microseconds(from),
           R"(,"dur":)", microseconds(time() - from), R"(,"args":{"woken by":")", by, R"("}})"));
 }

@@ -18,11 +18,11 @@
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
-#include "hca/core/model/watcher.h"
+#include "hca/core/model/trace_sink.h"
 
 namespace scela::hca {
 
-class TraceFile final : public Watcher {
+class TraceFile final : public TraceSink {
  public:
   static constexpr std::uint64_t kMaxBytes = 64u << 20;
 
@@ -34,9 +34,9 @@ class TraceFile final : public Watcher {
   ~TraceFile() override;
 
   void joined(ProcessId process, pid_t pid);
-  // Records a sleep of the engine that has ended now, and what ended it: a bell, another event, or
-  // the time limit.
-  enum class Woken : std::uint8_t { bell, other, time };
+  // Records a sleep of the engine that has ended now, and what ended it: a doorbell, another event,
+  // or the time limit.
+  enum class Woken : std::uint8_t { doorbell, other, time };
   void slept(Moment from, Woken woken);
 
   Moment time() override;

@@ -23,7 +23,7 @@ std::optional<std::uint32_t> Bounce::free_slot() {
   return std::nullopt;
 }
 
-Ticket Bounce::order(const Order& order, std::span<const std::byte> bytes) {
+Ticket Bounce::order(const RemoteMemoryOp& order, std::span<const std::byte> bytes) {
   const auto free = free_slot();
   if (!free || order.bytes > kOrderBytes || bytes.size() > kOrderBytes) return 0;
   if (!bytes.empty()) std::memcpy(data(*free), bytes.data(), bytes.size());
@@ -36,8 +36,8 @@ Ticket Bounce::order(const Order& order, std::span<const std::byte> bytes) {
   queue_.posted.store(posted_, std::memory_order_seq_cst);
   // The process first sets `asleep`, then reads `posted`.
   if (queue_.asleep.load(std::memory_order_seq_cst) != 0 && queue_.asleep.exchange(0) != 0) {
-    queue_.bell.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(reinterpret_cast<const std::uint32_t*>(&queue_.bell));
+    queue_.doorbell.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(reinterpret_cast<const std::uint32_t*>(&queue_.doorbell));
   }
   return posted_;
 }

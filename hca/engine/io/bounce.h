@@ -23,7 +23,7 @@ class Bounce {
   const Region& region() const { return region_; }
 
   // These three work as the functions of Host do.
-  Ticket order(const Order& order, std::span<const std::byte> bytes);
+  Ticket order(const RemoteMemoryOp& order, std::span<const std::byte> bytes);
   Transfer collect(Ticket ticket, std::span<std::byte> to);
   void forget(Ticket ticket);
 

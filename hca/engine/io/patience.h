@@ -1,6 +1,6 @@
-// Decides whether the engine looks at the bells for a while before it sleeps. A sleep and a wake
-// cost some microseconds; a processor that others need costs more. Server uses it, on the engine's
-// thread.
+// Decides whether the engine looks at the doorbells for a while before it sleeps. A sleep and a
+// wake cost some microseconds; a processor that others need costs more. Server uses it, on the
+// engine's thread.
 #pragma once
 
 #include <cstddef>

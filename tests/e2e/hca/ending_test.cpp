@@ -10,7 +10,7 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
-#include "hca/engine/daemon/home.h"
+#include "hca/engine/daemon/runtime_dir.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"

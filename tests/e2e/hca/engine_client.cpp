@@ -19,7 +19,7 @@
 #include "common/os/child.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 #include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"
 
@@ -192,8 +192,8 @@ EnginePage& Client::engine() const {
   return *static_cast<EnginePage*>(engine_.at(0).base());
 }
 
-void Client::ring(std::uint32_t bell) const {
-  if (!hca::ring(page(), engine(), bell)) return;
+void Client::ring(std::uint32_t doorbell) const {
+  if (!hca::ring(page(), engine(), doorbell)) return;
   const std::uint64_t one = 1;
   REQUIRE(::write(wake_.get(), &one, sizeof one) == sizeof one);
 }

@@ -68,7 +68,7 @@ class Client {
 
   hca::ProcessPage& page() const;
   hca::EnginePage& engine() const;
-  void ring(std::uint32_t bell) const;
+  void ring(std::uint32_t doorbell) const;
 
   const Fd& connection() const { return connection_; }
   const Fd& events() const { return events_; }

@@ -126,13 +126,13 @@ TEST_CASE("hca waiting: an engine that sleeps is not woken for what is held") {
   verbs.connect(from, to->qp_num);
   verbs.connect(to, from->qp_num);
   ibv_qp* manager = verbs.mq(done);
-  const auto bells = [&] { return status_of(place)["engine"]["bells"].get<int>(); };
-  const int before = bells();
+  const auto doorbells = [&] { return status_of(place)["engine"]["bells"].get<int>(); };
+  const int before = doorbells();
   for (int i = 0; i < 100; ++i) {
     post_recv(to, {});
     post_send(from, {});
   }
-  CHECK(bells() == before);
+  CHECK(doorbells() == before);
   post(manager, enable(from, 100));
   for (int i = 0; i < 100; ++i)
     CHECK(next(done).status == IBV_WC_SUCCESS);

@@ -128,8 +128,8 @@ static void write_nonsense(void) {
     for (int i = 8; i < 32; ++i)
       words[i] = 0x0123456789abcdefULL * (uint64_t)i;
     const uint64_t one = 1;
-    const int bell = descriptor_of("anon_inode:[eventfd]");
-    CHECK(write(bell, &one, sizeof one) == (ssize_t)sizeof one);
+    const int doorbell = descriptor_of("anon_inode:[eventfd]");
+    CHECK(write(doorbell, &one, sizeof one) == (ssize_t)sizeof one);
     for (;;)
       pause();
   }
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "close") == 0) {
     for (int fd = 3; fd < 1024; ++fd)
       close(fd);
-    /* While the agent is awake it needs no bell, and the library no descriptor. */
+    /* While the agent is awake it needs no doorbell, and the library no descriptor. */
     while (PMI_Barrier() == PMI_SUCCESS)
       usleep(1000);
     CHECK(PMI_Finalize() != PMI_SUCCESS);

@@ -13,7 +13,7 @@
 
 #include "common/core/random.h"
 #include "hca/core/model/engine.h"
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca::test {
 
@@ -46,7 +46,8 @@ class Machine final : public Host {
 
   // This memory is not reached at once: orders wait until carry_out_some().
   bool at_once(ProcessId process) override { return !distant.contains(process); }
-  Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override {
+  Ticket order(ProcessId process, const RemoteMemoryOp& order,
+               std::span<const std::byte> bytes) override {
     std::deque<Given>& given = orders_[process];
     if (given.size() >= max_orders) return 0;
     given.push_back({++tickets_, order, {bytes.begin(), bytes.end()}, OrderState::waits});
@@ -87,12 +88,12 @@ class Machine final : public Host {
       break;
     }
     if (const auto page = order_pages_.find(process); page != order_pages_.end()) {
-      page->second->words[kOrdersBell / 64].fetch_or(1ULL << (kOrdersBell % 64));
-      page->second->summary.fetch_or(1ULL << (kOrdersBell / 64));
+      page->second->words[kOrdersDoorbell / 64].fetch_or(1ULL << (kOrdersDoorbell % 64));
+      page->second->summary.fetch_or(1ULL << (kOrdersDoorbell / 64));
     }
     return true;
   }
-  void orders_bell_of(ProcessId process, ProcessPage* page) { order_pages_[process] = page; }
+  void orders_doorbell_of(ProcessId process, ProcessPage* page) { order_pages_[process] = page; }
   std::size_t orders_given() const {
     std::size_t all = 0;
     for (const auto& [process, given] : orders_)
@@ -123,9 +124,9 @@ class Machine final : public Host {
   void wake(ProcessId process) override {
     ++woken[process];
     if (const auto page = pages_.find(process); page != pages_.end()) {
-      page->second->bell.fetch_add(1, std::memory_order_seq_cst);
+      page->second->doorbell.fetch_add(1, std::memory_order_seq_cst);
       if (page->second->waiters.load(std::memory_order_seq_cst) != 0)
-        page->second->bell.notify_all();
+        page->second->doorbell.notify_all();
     }
   }
   void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) override {
@@ -169,7 +170,7 @@ class Machine final : public Host {
   }
 
   // Names the page where wake() rings, for a program with a thread of its own.
-  void bell_of(ProcessId process, ProcessPage* page) { pages_[process] = page; }
+  void doorbell_of(ProcessId process, ProcessPage* page) { pages_[process] = page; }
   std::atomic<std::uint64_t> heard{0};  // completion events
 
   std::map<std::uint16_t, std::uint32_t> nodes;  // by LID
@@ -202,7 +203,7 @@ class Machine final : public Host {
  private:
   struct Given {
     Ticket ticket = 0;
-    Order order;
+    RemoteMemoryOp order;
     std::vector<std::byte> bytes;
     OrderState state = OrderState::waits;
   };
@@ -211,7 +212,7 @@ class Machine final : public Host {
                         [&](const Given& one) { return one.ticket == ticket; });
   }
   bool carry_out(ProcessId process, Given& one) {
-    const Order& order = one.order;
+    const RemoteMemoryOp& order = one.order;
     if (order.kind == OrderKind::fetch) return read(process, order.address, one.bytes);
     if (order.kind == OrderKind::store) return write(process, order.address, one.bytes);
     std::uint64_t before = 0;
@@ -283,7 +284,7 @@ class Program {
   Program(Fabric& fabric, ProcessId id)
       : fabric_(fabric), id_(id), page_(std::make_unique<ProcessPage>()) {
     fabric.engine.attach(id, *page_);
-    fabric.machine.orders_bell_of(id, page_.get());
+    fabric.machine.orders_doorbell_of(id, page_.get());
     Ask ask;
     ask.operation = Operation::alloc_pd;
     pd = request(ask).handle;
@@ -382,11 +383,12 @@ class Program {
   void post_raw(const QueuePair& qp, const SendRequest& request, const std::vector<Sge>& body) {
     post(qps_[qp.handle].send, qps_[qp.handle].send_slots, qps_[qp.handle].send_stride, request,
          body);
-    // The bell rings under the same condition as in the library.
-    if (!holds_sends_.contains(qp.handle) || wants_bell(qp)) ring_bell(qps_[qp.handle].send_bell);
+    // The doorbell rings under the same condition as in the library.
+    if (!holds_sends_.contains(qp.handle) || wants_doorbell(qp))
+      ring_doorbell(qps_[qp.handle].send_doorbell);
   }
-  // Returns true if the engine wants a bell although the requests are held.
-  bool wants_bell(const QueuePair& qp) {
+  // Returns true if the engine wants a doorbell although the requests are held.
+  bool wants_doorbell(const QueuePair& qp) {
     return head(qps_[qp.handle].send)->ring_on_post.load() != 0;
   }
   bool knows(const QueuePair& qp) const { return qps_.contains(qp.handle); }
@@ -396,13 +398,13 @@ class Program {
     request.sge_count = static_cast<std::uint32_t>(sges.size());
     const Answer& made = qps_[qp.handle];
     post(made.send, made.send_slots, made.send_stride, request, sges);
-    return ring(*page_, engine, made.send_bell);
+    return ring(*page_, engine, made.send_doorbell);
   }
   void post_recv(const QueuePair& qp, std::uint64_t wr_id, const std::vector<Sge>& sges) {
     const Answer& made = qps_[qp.handle];
     post(made.recv, made.recv_slots, made.recv_stride,
          RecvRequest{wr_id, static_cast<std::uint32_t>(sges.size()), 0}, sges);
-    if (head(made.recv)->ring_on_post.load() != 0) ring_bell(made.recv_bell);
+    if (head(made.recv)->ring_on_post.load() != 0) ring_doorbell(made.recv_doorbell);
   }
   void post_srq(const Answer& srq, std::uint64_t wr_id, const std::vector<Sge>& sges) {
     post(srq.recv, srq.recv_slots, srq.recv_stride,
@@ -441,9 +443,9 @@ class Program {
     if (!sges.empty()) std::memcpy(entry + sizeof request, sges.data(), sges.size() * sizeof(Sge));
     head(region)->posted.store(posted + 1);
   }
-  void ring_bell(std::uint32_t bell) {
-    page_->words[bell / 64].fetch_or(1ULL << (bell % 64));
-    page_->summary.fetch_or(1ULL << (bell / 64));
+  void ring_doorbell(std::uint32_t doorbell) {
+    page_->words[doorbell / 64].fetch_or(1ULL << (doorbell % 64));
+    page_->summary.fetch_or(1ULL << (doorbell / 64));
   }
 
   Fabric& fabric_;

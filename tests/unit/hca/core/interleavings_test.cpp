@@ -1,6 +1,6 @@
-// Explores the steps that programs and their engine take without a lock (hca/core/wire/bells.h,
-// hca/library/sleepers.h), in every order. If a step is wrong on purpose, the exploration finds the
-// order in which a process sleeps for ever.
+// Explores the steps that programs and their engine take without a lock (hca/core/wire/doorbells.h,
+// hca/library/sleeper_set.h), in every order. If a step is wrong on purpose, the exploration finds
+// the order in which a process sleeps for ever.
 //
 // SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
 // the few that its time allows.
@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "hca/core/wire/bells.h"
-#include "hca/library/sleepers.h"
+#include "hca/core/wire/doorbells.h"
+#include "hca/library/sleeper_set.h"
 #include "tests/support/interleavings.h"
 
 namespace scela::hca::test::interleavings_test {
@@ -31,7 +31,7 @@ using scela::test::wait_until;
 struct Page {
   Explored<std::uint64_t> summary;
   std::array<Explored<std::uint64_t>, 2> words;
-  Explored<std::uint32_t> bell;
+  Explored<std::uint32_t> doorbell;
   Explored<std::uint32_t> waiters;
   Futexes futexes;
 };
@@ -80,7 +80,7 @@ void fails(const Interleavings::Found& found, const std::string& how) {
   CHECK(found.problem.find(how) != std::string::npos);
 }
 
-// ---- bells: programs that post, and an engine that sleeps if no program has posted ----
+// ---- doorbells: programs that post, and an engine that sleeps if no program has posted ----
 
 struct Node {
   std::array<Page, 2> pages;
@@ -111,7 +111,7 @@ bool says_so_too_softly(Node& node) {
 void serve(Node& node, bool (*falls_asleep)(Node&)) {
   for (;;) {
     for (std::size_t i = 0; i < 2; ++i)
-      take_bells(node.pages[i], [&](std::uint32_t) {
+      take_doorbells(node.pages[i], [&](std::uint32_t) {
         const std::uint64_t posted = posted_to(node.requests[i]);
         // An entry that is published must be whole.
         if (posted != 0) expect(node.requests[i].entry.load() == 7, "an entry is whole");
@@ -175,29 +175,29 @@ void flushed(Interleavings& run, Post post_receive) {
   struct World {
     Requests receives;
     Explored<std::uint64_t> flushed;
-    Explored<std::uint64_t> bells;
+    Explored<std::uint64_t> doorbells;
   };
   const auto world = std::make_shared<World>();
   run.daemon("engine", [=] {
-    want_bells(world->receives);
+    want_doorbells(world->receives);
     world->flushed.store(posted_to(world->receives));
     for (;;) {
-      wait_until([=] { return world->bells.seen() != 0; });
-      world->bells.set(0);
+      wait_until([=] { return world->doorbells.seen() != 0; });
+      world->doorbells.set(0);
       world->flushed.store(posted_to(world->receives));
     }
   });
   run.thread("program", [=] {
     for (std::uint64_t i = 1; i <= 3; ++i)
-      if (post_receive(world->receives, i)) world->bells.fetch_add(1);
+      if (post_receive(world->receives, i)) world->doorbells.fetch_add(1);
     wait_until([=] { return world->flushed.seen() == 3; });
   });
 }
 
 bool looks_before_it_posts(Requests& ring, std::uint64_t end) {
-  const bool bell = ring.ring_on_post.load() != 0;
+  const bool doorbell = ring.ring_on_post.load() != 0;
   ring.posted.store(end, std::memory_order_seq_cst);
-  return bell;
+  return doorbell;
 }
 bool posts_too_softly(Requests& ring, std::uint64_t end) {
   ring.posted.store(end, std::memory_order_release);
@@ -247,7 +247,7 @@ const auto kArmsWithoutPolling = [](Completions& ring, bool solicited, const aut
 
 // ---- polls that sleep, and queues that are resized under them ----
 
-using Sleepers = library::Sleepers<Explored<int>, ExploredLock>;
+using SleeperSet = library::SleeperSet<Explored<int>, ExploredLock>;
 
 struct Queue {
   // The library's own lock, for threads that poll or resize.
@@ -260,7 +260,7 @@ struct Queue {
 struct Polled {
   Page page;
   std::array<Queue, 2> queues;
-  Sleepers sleepers;
+  SleeperSet sleepers;
   std::uint64_t taken() const { return queues[0].taken + queues[1].taken; }
 };
 
@@ -283,29 +283,30 @@ const auto kSleepsAsTheLibrary = [](Polled& world, const std::vector<std::size_t
       found.push_back(&world.queues[number].rings[world.queues[number].ring]);
     return found;
   };
-  world.sleepers.sleep(world.page, rings, [&](const auto& bell, std::uint32_t seen) {
-    world.page.futexes.wait(bell, seen);
+  world.sleepers.sleep(world.page, rings, [&](const auto& doorbell, std::uint32_t seen) {
+    world.page.futexes.wait(doorbell, seen);
   });
 };
 const auto kLooksBeforeItWatches = [](Polled& world, const std::vector<std::size_t>& watched) {
-  const std::uint32_t seen = world.page.bell.load();
+  const std::uint32_t seen = world.page.doorbell.load();
   Completions& ring = world.queues[watched[0]].rings[0];
   const bool quiet = ring.produced.load() == ring.consumed.load();
   ring.watched.store(1);
-  if (quiet) world.page.futexes.wait(world.page.bell, seen);
+  if (quiet) world.page.futexes.wait(world.page.doorbell, seen);
 };
 const auto kWatchesTooSoftly = [](Polled& world, const std::vector<std::size_t>& watched) {
-  const std::uint32_t seen = world.page.bell.load();
+  const std::uint32_t seen = world.page.doorbell.load();
   Completions& ring = world.queues[watched[0]].rings[0];
   ring.watched.store(1, std::memory_order_release);
-  if (ring.produced.load() == ring.consumed.load()) world.page.futexes.wait(world.page.bell, seen);
+  if (ring.produced.load() == ring.consumed.load())
+    world.page.futexes.wait(world.page.doorbell, seen);
 };
 
 // Does what Engine::State::tell and Machine::wake do.
 void tell(Polled& world, Completions& ring, std::uint64_t end) {
   show_completions(ring, end);
   if (!take_watch(ring)) return;
-  world.page.bell.fetch_add(1, std::memory_order_seq_cst);
+  world.page.doorbell.fetch_add(1, std::memory_order_seq_cst);
   world.page.futexes.wake();
 }
 

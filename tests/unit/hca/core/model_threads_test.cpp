@@ -57,7 +57,7 @@ TEST_CASE(
   const QueuePair qp = a.make_qp(QpType::rc);
   REQUIRE(connect(a, qp, QpType::rc, qp.handle) == 0);  // it is connected to itself
   const Buffer mine = a.buffer(64, 1);
-  fabric.machine.bell_of(1, &a.page());
+  fabric.machine.doorbell_of(1, &a.page());
   const bool events = GENERATE(false, true);
   std::uint64_t received = 0;
   {
@@ -79,13 +79,13 @@ TEST_CASE(
           if (got == 0) fabric.machine.heard.wait(heard);
           continue;
         }
-        // This does what hca/library/park.cpp does.
+        // This does what hca/library/poll_sleeper.cpp does.
         ring_of_completions.watched.store(1, std::memory_order_seq_cst);
         a.page().waiters.fetch_add(1, std::memory_order_seq_cst);
-        const std::uint32_t seen = a.page().bell.load(std::memory_order_seq_cst);
+        const std::uint32_t seen = a.page().doorbell.load(std::memory_order_seq_cst);
         if (ring_of_completions.watched.load(std::memory_order_seq_cst) != 0 &&
             ring_of_completions.produced.load() == ring_of_completions.consumed.load())
-          a.page().bell.wait(seen);
+          a.page().doorbell.wait(seen);
         a.page().waiters.fetch_sub(1, std::memory_order_relaxed);
       }
     }

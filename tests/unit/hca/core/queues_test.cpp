@@ -277,35 +277,35 @@ TEST_CASE("hca: what is held is told by a bell only where it was enabled before,
   enable.target = from.handle;
   enable.wait_until = 1;
   a.post_send(from, request(Opcode::send, 1), {});
-  CHECK_FALSE(a.wants_bell(from));
+  CHECK_FALSE(a.wants_doorbell(from));
   a.post_send(manager, enable, {});
   fabric.run();
   CHECK(b.poll().size() == 1);
-  CHECK_FALSE(a.wants_bell(from));
+  CHECK_FALSE(a.wants_doorbell(from));
   // A send that was enabled before goes as soon as it is posted.
   a.post_send(manager, enable, {});
   fabric.run();
-  CHECK(a.wants_bell(from));
+  CHECK(a.wants_doorbell(from));
   a.post_send(from, request(Opcode::send, 2), {});
   fabric.run();
   CHECK(b.poll().size() == 1);
-  // If a send that is posted already is enabled, no bell is wanted any more.
+  // If a send that is posted already is enabled, no doorbell is wanted any more.
   a.post_send(from, request(Opcode::send, 3), {});
   a.post_send(manager, enable, {});
   fabric.run();
   CHECK(b.poll().size() == 1);
-  CHECK_FALSE(a.wants_bell(from));
+  CHECK_FALSE(a.wants_doorbell(from));
   a.post_send(manager, enable, {});
   fabric.run();
-  CHECK(a.wants_bell(from));
+  CHECK(a.wants_doorbell(from));
   QpAttributes attributes;
   attributes.state = QpState::reset;
   REQUIRE(a.modify(from, attributes, attribute::kState) == 0);
-  CHECK_FALSE(a.wants_bell(from));
+  CHECK_FALSE(a.wants_doorbell(from));
   REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
   attributes.state = QpState::err;
   REQUIRE(a.modify(from, attributes, attribute::kState) == 0);
-  CHECK(a.wants_bell(from));
+  CHECK(a.wants_doorbell(from));
 }
 
 TEST_CASE(
@@ -373,7 +373,7 @@ TEST_CASE(
   const Buffer theirs = pair.b.buffer(8);
   auto* ring = reinterpret_cast<RequestRing*>(pair.qa.made.send.offset);
   ring->posted.store(std::uint64_t{1} << 60);
-  pair.a.page().words[pair.qa.made.send_bell / 64] = 1ULL << (pair.qa.made.send_bell % 64);
+  pair.a.page().words[pair.qa.made.send_doorbell / 64] = 1ULL << (pair.qa.made.send_doorbell % 64);
   pair.a.page().summary = ~0ULL;
   auto* receive = reinterpret_cast<RequestRing*>(pair.qb.made.recv.offset);
   receive->posted.store(~0ULL);

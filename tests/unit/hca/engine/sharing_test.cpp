@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "hca/core/model/errands.h"
+#include "hca/core/model/copy_jobs.h"
 #include "hca/library/helper.h"
 #include "tests/support/eventually.h"
 
@@ -92,15 +92,15 @@ struct Two {
       if (helper.help([] { return false; })) two.shared->moved.fetch_add(1);
   }
   // Takes a part of a copy and holds it.
-  static Errand& takes(Two& two) {
-    ErrandBoard& board = two.shared->page.board;
+  static CopyJob& takes(Two& two) {
+    CopyJobBoard& board = two.shared->page.board;
     board.thread.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
     for (board.willing.store(1);;)
-      for (Errand& errand : board.errands)
-        if (begin(errand)) return errand;
+      for (CopyJob& job : board.jobs)
+        if (begin(job)) return job;
   }
 
-  bool copy(ErrandKind kind, std::size_t bytes = kBytes) {
+  bool copy(CopyJobKind kind, std::size_t bytes = kBytes) {
     return sharing.copy({kind, *own, here, 7, address_of(buffer), address_of(buffer), bytes},
                         piece);
   }
@@ -109,7 +109,7 @@ struct Two {
   }
   bool offers() { return sharing.polls() && sharing.offers(kBytes); }
   // Copies until the process has moved parts of a copy, which it does once the two have met.
-  void shares(ErrandKind kind) {
+  void shares(CopyJobKind kind) {
     const std::uint32_t before = shared->moved.load();
     REQUIRE(
         eventually([&] { return offers() && copy(kind) && shared->moved.load() > before + 2; }));
@@ -128,27 +128,27 @@ struct Two {
 
 TEST_CASE("hca sharing: a process that polls moves parts, and all arrives, in both directions") {
   Two two(Two::polls);
-  two.shares(ErrandKind::push);
+  two.shares(CopyJobKind::push);
   for (int i = 0; i < 50; ++i) {
     std::memset(two.buffer, 1, kBytes);
-    REQUIRE(two.copy(ErrandKind::push));
+    REQUIRE(two.copy(CopyJobKind::push));
     REQUIRE(two.is(2));
   }
   // The process gets bytes by a pull, and a push gives the same bytes back.
   std::memset(two.buffer, 5, kBytes);
-  REQUIRE(two.copy(ErrandKind::pull));
+  REQUIRE(two.copy(CopyJobKind::pull));
   std::memset(two.buffer, 1, kBytes);
-  REQUIRE(two.copy(ErrandKind::push));
+  REQUIRE(two.copy(CopyJobKind::push));
   CHECK(two.is(5));
 }
 
 TEST_CASE("hca sharing: any length arrives, and nothing behind it") {
   Two two(Two::polls);
-  two.shares(ErrandKind::push);
+  two.shares(CopyJobKind::push);
   for (const std::size_t bytes : {std::size_t{64 * 1024}, std::size_t{64 * 1024 + 1},
                                   std::size_t{262144 + 4096}, std::size_t{300'001}, kBytes - 1}) {
     std::memset(two.buffer, 1, kBytes);
-    REQUIRE(two.copy(ErrandKind::push, bytes));
+    REQUIRE(two.copy(CopyJobKind::push, bytes));
     CHECK(std::all_of(two.buffer, two.buffer + bytes, [](char each) { return each == 2; }));
     CHECK(two.is(1, bytes));
   }
@@ -163,7 +163,7 @@ TEST_CASE("hca sharing: a process that does not poll is offered nothing, and hol
   // The process was willing, and does something else now.
   two.shared->page.board.willing.store(1);
   REQUIRE(two.offers());
-  REQUIRE(two.copy(ErrandKind::push));
+  REQUIRE(two.copy(CopyJobKind::push));
   CHECK(two.is(2));
   CHECK_FALSE(two.offers());
 }
@@ -171,17 +171,17 @@ TEST_CASE("hca sharing: a process that does not poll is offered nothing, and hol
 TEST_CASE("hca sharing: a process that loses its processor with a part is soon asked less often") {
   Two two([](Two& world) {
     for (;;) {
-      Errand& errand = Two::takes(world);
+      CopyJob& job = Two::takes(world);
       while (world.shared->page.board.awaited.load() == 0)
         ::sched_yield();
       ::usleep(2000);  // the engine waits for it
-      finish(world.shared->page.board, errand, false);
+      finish(world.shared->page.board, job, false);
       world.shared->step.store(1);
     }
   });
   REQUIRE(eventually([&] {
     two.shared->page.board.willing.store(1);
-    REQUIRE(two.copy(ErrandKind::push));
+    REQUIRE(two.copy(CopyJobKind::push));
     return two.shared->step.load() == 1;
   }));
   for (int i = 0; i < 60; ++i) {
@@ -196,13 +196,13 @@ TEST_CASE("hca sharing: a process that loses its processor with a part is soon a
 
 TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once it goes on") {
   Two two([](Two& world) {
-    Errand& errand = Two::takes(world);
+    CopyJob& job = Two::takes(world);
     ::raise(SIGSTOP);
-    const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};
-    const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
+    const iovec here{reinterpret_cast<void*>(job.here), job.bytes};
+    const auto* const there = reinterpret_cast<const iovec*>(&job.there);
     const ssize_t moved = ::process_vm_writev(::getppid(), &here, 1, there, 1, 0);
     world.shared->step.store(moved > 0 ? 1 : 2);
-    finish(world.shared->page.board, errand, moved > 0);
+    finish(world.shared->page.board, job, moved > 0);
     Two::polls(world);
   });
   REQUIRE(eventually([&] { return two.offers(); }));
@@ -210,11 +210,11 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
   REQUIRE(eventually([&] {
     std::memset(two.buffer, 1, kBytes);
     two.shared->page.board.willing.store(1);
-    REQUIRE(two.copy(ErrandKind::push));
+    REQUIRE(two.copy(CopyJobKind::push));
     REQUIRE(two.is(2));
-    return std::any_of(
-        std::begin(two.shared->page.board.errands), std::end(two.shared->page.board.errands),
-        [](const Errand& errand) { return errand.state.load() == ErrandState::begun; });
+    return std::any_of(std::begin(two.shared->page.board.jobs),
+                       std::end(two.shared->page.board.jobs),
+                       [](const CopyJob& job) { return job.state.load() == CopyJobState::begun; });
   }));
   std::memset(two.buffer, 3, kBytes);
   // The process is not asked as long as it may still use the old part.
@@ -226,7 +226,7 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
   REQUIRE(eventually([&] { return two.shared->step.load() != 0; }));
   CHECK(two.shared->step.load() == 2);
   CHECK(two.is(3));
-  two.shares(ErrandKind::push);  // it helps again as any other process
+  two.shares(CopyJobKind::push);  // it helps again as any other process
 }
 
 TEST_CASE("hca sharing: a process that ends with a part ends the copy, and blocks nobody") {
@@ -237,33 +237,33 @@ TEST_CASE("hca sharing: a process that ends with a part ends the copy, and block
   REQUIRE(eventually([&] {
     two.shared->page.board.willing.store(1);
     static_cast<void>(two.offers());
-    return !two.copy(ErrandKind::push);
+    return !two.copy(CopyJobKind::push);
   }));
 }
 
 TEST_CASE("hca sharing: memory that is not there fails the copy, whoever comes to it") {
   Two two(Two::polls);
-  two.shares(ErrandKind::push);
+  two.shares(CopyJobKind::push);
   const std::size_t page = 4096;
   // The page is one of this process. The part that the process itself copies reaches it.
   REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_NONE) == 0);
-  CHECK_FALSE(two.copy(ErrandKind::push));
+  CHECK_FALSE(two.copy(CopyJobKind::push));
   REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_READ | PROT_WRITE) == 0);
-  CHECK(two.copy(ErrandKind::push));
+  CHECK(two.copy(CopyJobKind::push));
   CHECK(two.is(2));
 }
 
 TEST_CASE("hca sharing: a process that is gone is not offered to be written to") {
   // The number of the dead process may belong to another one by now.
   Two two(Two::polls);
-  two.shares(ErrandKind::push);
+  two.shares(CopyJobKind::push);
   const pid_t gone = ::fork();
   REQUIRE(gone >= 0);
   if (gone == 0) ::_exit(0);
   const ProcessMemory other = memory_of(gone);
   ::waitpid(gone, nullptr, 0);
   const std::uint32_t before = two.shared->moved.load();
-  CHECK_FALSE(two.sharing.copy({ErrandKind::push, *two.own, other, 8, address_of(two.buffer),
+  CHECK_FALSE(two.sharing.copy({CopyJobKind::push, *two.own, other, 8, address_of(two.buffer),
                                 address_of(two.buffer), kBytes},
                                two.piece));
   CHECK(two.shared->moved.load() == before);
@@ -273,17 +273,17 @@ TEST_CASE("hca sharing: whatever a process writes to its page, a copy ends") {
   Two two([](Two& world) {
     std::uint32_t next = 1;
     for (;;) {
-      for (Errand& errand : world.shared->page.board.errands) {
+      for (CopyJob& job : world.shared->page.board.jobs) {
         next = next * 1664525 + 1013904223;
-        errand.state.store(static_cast<ErrandState>(next >> 29));
-        errand.bytes = next;
-        errand.here = next;
+        job.state.store(static_cast<CopyJobState>(next >> 29));
+        job.bytes = next;
+        job.here = next;
       }
       world.shared->page.board.thread.store(next);
     }
   });
   for (int i = 0; i < 200; ++i)
-    CHECK(two.copy(ErrandKind::push));
+    CHECK(two.copy(CopyJobKind::push));
 }
 
 TEST_CASE("hca sharing: what an engine that has ended had offered is left alone") {
@@ -291,13 +291,13 @@ TEST_CASE("hca sharing: what an engine that has ended had offered is left alone"
   page->board.pid_space = Sharing::pid_space();
   library::Helper helper;
   helper.begin(*page);
-  Errand& errand = page->board.errands[3];
-  offer(errand);
+  CopyJob& job = page->board.jobs[3];
+  offer(job);
   page->board.open.store(1);
   CHECK_FALSE(helper.help([] { return true; }));
-  CHECK(errand.state.load() == ErrandState::offered);
+  CHECK(job.state.load() == CopyJobState::offered);
   CHECK(helper.help([] { return false; }));
-  CHECK(errand.state.load() == ErrandState::refused);  // no engine owns it
+  CHECK(job.state.load() == CopyJobState::refused);  // no engine owns it
 }
 
 TEST_CASE("hca sharing: programs whose process numbers are of another space do not help") {
@@ -305,11 +305,11 @@ TEST_CASE("hca sharing: programs whose process numbers are of another space do n
   page->board.pid_space = GENERATE(std::uint64_t{0}, Sharing::pid_space() + 1);
   library::Helper helper;
   helper.begin(*page);
-  Errand& errand = page->board.errands[0];
-  offer(errand);
+  CopyJob& job = page->board.jobs[0];
+  offer(job);
   page->board.open.store(1);
   CHECK_FALSE(helper.help([] { return false; }));
-  CHECK(errand.state.load() == ErrandState::offered);
+  CHECK(job.state.load() == CopyJobState::offered);
 }
 
 }  // namespace sharing_test

@@ -48,7 +48,7 @@ TEST_CASE("a trace is whole whenever it was written, and names processes and que
   CHECK(folder.events().size() == 1);
   CHECK(folder.events()[0]["args"]["name"] == "scela-hca");
   trace->joined(5, ::getpid());
-  const Watcher::Request request{5, 17, QpType::xrc_send, Opcode::rdma_write, 99, 4096};
+  const TraceSink::Request request{5, 17, QpType::xrc_send, Opcode::rdma_write, 99, 4096};
   trace->posted(request);
   const Moment began = trace->time();
   trace->executed(request, began, Status::success);
@@ -71,7 +71,7 @@ TEST_CASE("a trace is whole whenever it was written, and names processes and que
   completion.status = Status::flushed;
   trace->completed(5, completion);
   trace->woken(5);
-  trace->slept(trace->time(), TraceFile::Woken::bell);
+  trace->slept(trace->time(), TraceFile::Woken::doorbell);
   trace->write();
   events = folder.events();
   REQUIRE(named(events, "completed").size() == 1);

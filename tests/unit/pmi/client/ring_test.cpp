@@ -28,22 +28,22 @@ struct Offer {
   Offer()
       : memory(std::move(
             SealedMemory::make("test", ring::kTotalBytes, SealedMemory::Writers::all).value())),
-        bell(::eventfd(0, EFD_CLOEXEC)),
+        doorbell(::eventfd(0, EFD_CLOEXEC)),
         end(ring::SharedMemory(memory.base()), static_cast<std::uint64_t>(::getpid())) {}
 
   std::unique_ptr<Ring> take() const {
-    auto made = Ring::make(Fd(::dup(memory.fd().get())), Fd(::dup(bell.get())));
+    auto made = Ring::make(Fd(::dup(memory.fd().get())), Fd(::dup(doorbell.get())));
     if (made) made->take();
     return made;
   }
   void hear() const {
     std::uint64_t rings = 0;
-    retry([&] { return ::read(bell.get(), &rings, sizeof rings); });
+    retry([&] { return ::read(doorbell.get(), &rings, sizeof rings); });
   }
   void wake() const { futex_wake(ring::SharedMemory(memory.base()).futex()); }
 
   SealedMemory memory;
-  Fd bell;
+  Fd doorbell;
   ring::ServerEnd end;
 };
 
@@ -152,9 +152,9 @@ TEST_CASE("memory is refused that is not the parent's, that can shrink, or is of
   const pid_t rank = start([&] {
     Fd shrinking(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (::ftruncate(shrinking.get(), ring::kTotalBytes) != 0) return false;
-    if (Ring::make(std::move(shrinking), Fd(::dup(offer.bell.get())))) return false;
+    if (Ring::make(std::move(shrinking), Fd(::dup(offer.doorbell.get())))) return false;
     auto large = SealedMemory::make("test", 4 * ring::kTotalBytes, SealedMemory::Writers::all);
-    if (Ring::make(Fd(::dup(large->fd().get())), Fd(::dup(offer.bell.get())))) return false;
+    if (Ring::make(Fd(::dup(large->fd().get())), Fd(::dup(offer.doorbell.get())))) return false;
     return offer.take() != nullptr;
   });
   CHECK(end_of(rank) == 0);

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kRoom = 4;
 constexpr std::string_view kMessage = "echoed";  // longer than the room
-// All ranks of a node share one bell. This is how often another rank rings it, each time at the
+// All ranks of a node share one doorbell. This is how often another rank rings it, each time at the
 // worst moment.
 constexpr int kOthersRing = 2;
 enum Actor : std::size_t { rank = 0, agent = 1 };
@@ -97,7 +97,7 @@ class Baton {
 struct Words {
   std::array<std::uint64_t, ring::kHeaderWords> words{};
   std::array<char, ring::kRequestsAt + 2 * kRoom> bytes{};
-  int bell = 0;
+  int doorbell = 0;
   int wakes = 0;
 };
 
@@ -148,9 +148,9 @@ void be_rank(Words& words, Baton& baton, Ending& end) {
     bool rings = false;
     const auto wrote = client.write(rest, rings);
     rest.remove_prefix(wrote.value_or(0));
-    if (rings) ++words.bell;
+    if (rings) ++words.doorbell;
     const auto got = client.read(out, sizeof out, rings);
-    if (rings) ++words.bell;
+    if (rings) ++words.doorbell;
     end.malformed = end.malformed || !wrote || !got;
     end.received.append(out, got.value_or(0));
     if (wrote.value_or(0) + got.value_or(0) > 0) continue;
@@ -168,9 +168,9 @@ void be_agent(Words& words, Baton& baton, Ending& end, ring::ServerEndOf<Stepped
   std::size_t echoed = 0;
   int others = kOthersRing;
   while (echoed < kMessage.size()) {
-    baton.wait(agent, [&] { return words.bell > 0 || others > 0; });
-    if (words.bell == 0) --others;
-    words.bell = 0;
+    baton.wait(agent, [&] { return words.doorbell > 0 || others > 0; });
+    if (words.doorbell == 0) --others;
+    words.doorbell = 0;
     bool again = server.calls(true);
     while (again) {
       const auto got = server.read(in, sizeof in);

@@ -201,9 +201,9 @@ TEST_CASE("a ring of random words harms no agent") {
 
 namespace {
 
-// Takes the place of the bell and the futex, because both ends are threads of one process.
-struct Bells {
-  std::atomic<std::uint32_t> bell{0};
+// Takes the place of the doorbell and the futex, because both ends are threads of one process.
+struct Doorbells {
+  std::atomic<std::uint32_t> doorbell{0};
 };
 
 void await(const std::atomic<std::uint32_t>& word, std::uint32_t seen) {
@@ -215,12 +215,12 @@ void await(const std::atomic<std::uint32_t>& word, std::uint32_t seen) {
 TEST_CASE("an agent and a rank that sleep whenever they may leave no byte behind") {
   constexpr std::uint64_t kBytes = 3'000'000;
   Mapped mapped;
-  Bells bells;
+  Doorbells doorbells;
   std::atomic<std::uint32_t> woken{0};
   ring::ServerEnd server(mapped.memory(), 1);
-  const auto ring_bell = [&] {
-    ++bells.bell;
-    bells.bell.notify_one();
+  const auto ring_doorbell = [&] {
+    ++doorbells.doorbell;
+    doorbells.doorbell.notify_one();
   };
   std::atomic<bool> wrong{false};
   // The agent echoes. It reads no more than it has room to answer, as an agent that bounds its
@@ -230,7 +230,7 @@ TEST_CASE("an agent and a rank that sleep whenever they may leave no byte behind
     std::string in(ring::kCapacity, '\0');
     std::uint64_t echoed = 0;
     while (echoed < kBytes) {
-      const std::uint32_t seen = bells.bell;
+      const std::uint32_t seen = doorbells.doorbell;
       if (left.empty()) {
         const auto got = server.read(in.data(), in.size());
         if (!got) wrong = true;
@@ -245,7 +245,7 @@ TEST_CASE("an agent and a rank that sleep whenever they may leave no byte behind
         woken.notify_one();
       }
       const bool more = left.empty() && server.arm();
-      if (!more && echoed < kBytes) await(bells.bell, seen);
+      if (!more && echoed < kBytes) await(doorbells.doorbell, seen);
     }
   });
   ring::ClientEnd client(mapped.memory());
@@ -262,10 +262,10 @@ TEST_CASE("an agent and a rank that sleep whenever they may leave no byte behind
       const std::size_t size = 1 + random.below(std::min<std::uint64_t>(kBytes - sent, 6000));
       done = client.write(pattern(sent, size), rings).value_or(0);
       sent += done;
-      if (rings) ring_bell();
+      if (rings) ring_doorbell();
     }
     const std::size_t got = client.read(out.data(), out.size(), rings).value_or(0);
-    if (rings) ring_bell();
+    if (rings) ring_doorbell();
     if (out.compare(0, got, pattern(received, got)) != 0) wrong = true;
     received += got;
     if (done + got > 0) continue;

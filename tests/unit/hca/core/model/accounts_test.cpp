@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "hca/core/model/watcher.h"
+#include "hca/core/model/trace_sink.h"
 #include "tests/unit/hca/core/fabric.h"
 
 namespace accounts_test {
@@ -36,7 +36,7 @@ struct Two {
 };
 
 // Records the events that the engine reports.
-class Listener final : public Watcher {
+class Listener final : public TraceSink {
  public:
   Moment time() override { return ++now; }
   void posted(const Request& request) override { said += "posted " + of(request); }

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "hca/library/engine_link.h"
-#include "hca/library/sleepers.h"
+#include "hca/library/sleeper_set.h"
 
 namespace scela::hca::library {
 
 struct Cq;
 
 // Belongs to one open device; any thread may call.
-class Park {
+class PollSleeper {
  public:
   // Called after a poll of this queue that found nothing. After many in a row, it sleeps for at
   // most 250 microseconds.
@@ -39,7 +39,7 @@ class Park {
   std::atomic<std::uint32_t> more_{0};          // vain polls that are spared a sleep
   std::atomic<std::uint32_t> streak_{1};        // number of the present row
   std::atomic<std::uint64_t> looked_at_ns_{0};  // time of the last look at the link
-  Sleepers<std::atomic<int>, std::shared_mutex> sleepers_;
+  SleeperSet<std::atomic<int>, std::shared_mutex> sleeper_set_;
   std::mutex mutex_;            // protects the members below
   std::vector<Cq*> looked_at_;  // the queues polled in this row
   std::uint32_t noted_ = 0;     // the row that `looked_at_` is of

@@ -1,13 +1,13 @@
 // Explores how a process and its engine share out the parts of a message
-// (hca/core/model/errands.h), in every order of their steps.
+// (hca/core/model/copy_jobs.h), in every order of their steps.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
 
-#include "hca/core/model/errands.h"
+#include "hca/core/model/copy_jobs.h"
 #include "tests/support/interleavings.h"
 
-namespace scela::hca::test::errands_interleavings_test {
+namespace scela::hca::test::copy_jobs_interleavings_test {
 namespace {
 
 using scela::test::Bounds;
@@ -19,7 +19,7 @@ using scela::test::Turn;
 
 // These types are like those of hca/core/wire/layout.h, but consist of explored values.
 struct Part {
-  Explored<ErrandState> state;
+  Explored<CopyJobState> state;
   struct {
     Explored<std::uint64_t> bytes;
   } there;
@@ -81,7 +81,7 @@ void copy(World& world, bool (*gives_up)(World&), bool patient) {
     mine = gives_up(world);
     if (!mine && !patient) turn.pass();
   }
-  if (!mine) mine = world.part.state.load() != ErrandState::done;
+  if (!mine) mine = world.part.state.load() != CopyJobState::done;
   if (mine) world.moved.fetch_add(1);
   expect(world.moved.load() != 0, "the bytes are there");
   world.over.store(1);
@@ -144,4 +144,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace scela::hca::test::errands_interleavings_test
+}  // namespace scela::hca::test::copy_jobs_interleavings_test

@@ -1,4 +1,4 @@
-#include "hca/library/park.h"
+#include "hca/library/poll_sleeper.h"
 
 #include <algorithm>
 #include <ctime>
@@ -20,7 +20,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-void Park::note(Cq& cq) {
+void PollSleeper::note(Cq& cq) {
   const std::uint32_t streak = streak_.load(std::memory_order_relaxed);
   if (cq.noted_in == streak) return;
   const std::lock_guard lock(mutex_);
@@ -30,7 +30,7 @@ void Park::note(Cq& cq) {
   if (std::ranges::find(looked_at_, &cq) == looked_at_.end()) looked_at_.push_back(&cq);
 }
 
-void Park::found_nothing(Cq& cq, EngineLink& link) {
+void PollSleeper::found_nothing(Cq& cq, EngineLink& link) {
   note(cq);
   if (cq.helps && link.help()) {
     empty_.store(0, std::memory_order_relaxed);
@@ -58,7 +58,7 @@ void Park::found_nothing(Cq& cq, EngineLink& link) {
 
 // Only the queues that were polled lately end the sleep. A program that waits for an answer must
 // not wake because its question has left.
-void Park::sleep(EngineLink& link, const timespec& now) {
+void PollSleeper::sleep(EngineLink& link, const timespec& now) {
   const auto looked_at = [this] {
     const std::lock_guard lock(mutex_);
     std::vector<CompletionRing*> rings;
@@ -66,23 +66,23 @@ void Park::sleep(EngineLink& link, const timespec& now) {
       rings.push_back(cq->ring);
     return rings;
   };
-  sleepers_.sleep(link.page(), looked_at,
-                  [&](const std::atomic<std::uint32_t>& bell, std::uint32_t seen) {
-                    if (link.help_is_wanted()) return;
-                    timespec until = now;
-                    until.tv_nsec += static_cast<long>(kSleepNs);
-                    if (until.tv_nsec >= static_cast<long>(kSecond)) {
-                      ++until.tv_sec;
-                      until.tv_nsec -= static_cast<long>(kSecond);
-                    }
-                    futex_wait(word_of(bell), seen, &until);
-                  });
+  sleeper_set_.sleep(link.page(), looked_at,
+                     [&](const std::atomic<std::uint32_t>& doorbell, std::uint32_t seen) {
+                       if (link.help_is_wanted()) return;
+                       timespec until = now;
+                       until.tv_nsec += static_cast<long>(kSleepNs);
+                       if (until.tv_nsec >= static_cast<long>(kSecond)) {
+                         ++until.tv_sec;
+                         until.tv_nsec -= static_cast<long>(kSecond);
+                       }
+                       futex_wait(word_of(doorbell), seen, &until);
+                     });
 }
 
-std::unique_lock<std::shared_mutex> Park::without(const Cq& cq, EngineLink& link) {
-  auto alone =
-      sleepers_.without(link.gone() ? nullptr : &link.page(),
-                        [](const std::atomic<std::uint32_t>& bell) { futex_wake(word_of(bell)); });
+std::unique_lock<std::shared_mutex> PollSleeper::without(const Cq& cq, EngineLink& link) {
+  auto alone = sleeper_set_.without(
+      link.gone() ? nullptr : &link.page(),
+      [](const std::atomic<std::uint32_t>& doorbell) { futex_wake(word_of(doorbell)); });
   const std::lock_guard lock(mutex_);
   std::erase(looked_at_, &cq);
   return alone;

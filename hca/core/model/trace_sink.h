@@ -7,9 +7,9 @@
 
 namespace scela::hca {
 
-class Watcher {
+class TraceSink {
  public:
-  virtual ~Watcher() = default;
+  virtual ~TraceSink() = default;
 
   struct Request {
     ProcessId process = 0;

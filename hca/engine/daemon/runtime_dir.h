@@ -15,16 +15,16 @@ namespace scela::hca {
 
 // Returns $SCELA_HCA_SOCKET, or else "scela-hca-UID/socket" in $TMPDIR or /tmp. If the environment
 // names the job, its name is appended (hca/core/wire/job_socket.h).
-std::string usual_socket();
+std::string default_socket();
 
 // Returns the job that the environment names, or an empty string if it names none.
 std::string launchers_job_here();
 
-class Home {
+class EngineRuntimeDir {
  public:
   // Creates the directory if it does not exist. Returns an error if it is another user's, or open
   // to others.
-  static Result<Home> at(const std::string& socket);
+  static Result<EngineRuntimeDir> at(const std::string& socket);
 
   // Blocks until it has the lock. A process holds the lock for a few milliseconds at most.
   Result<Fd> lock() const;
@@ -44,7 +44,7 @@ class Home {
   const std::string& socket() const { return socket_; }
 
  private:
-  explicit Home(std::string socket) : socket_(std::move(socket)) {}
+  explicit EngineRuntimeDir(std::string socket) : socket_(std::move(socket)) {}
   Fd open_lock() const;
 
   std::string socket_;

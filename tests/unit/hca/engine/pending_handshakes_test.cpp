@@ -1,5 +1,5 @@
 // Tests that connections that say nothing delay no other connection, and keep no engine alive.
-#include "hca/engine/net/newcomers.h"
+#include "hca/engine/net/pending_handshakes.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,23 +10,23 @@
 #include "common/os/syscall.h"
 #include "hca/engine/daemon/server.h"
 
-namespace newcomers_test {
+namespace pending_handshakes_test {
 
 using namespace scela;
 using namespace scela::hca;
 
 TEST_CASE("who has come is due once, when its time is over") {
-  Newcomers newcomers(10);
-  CHECK_FALSE(newcomers.deadline());
-  newcomers.came(1, 100);
-  newcomers.came(2, 105);
-  CHECK(newcomers.deadline() == 110);
-  CHECK(newcomers.due(109).empty());
-  CHECK(newcomers.due(110) == std::vector<ProcessId>{1});
-  CHECK(newcomers.deadline() == 115);
-  newcomers.came(3, 111);
-  CHECK(newcomers.due(200) == std::vector<ProcessId>{2, 3});
-  CHECK_FALSE(newcomers.deadline());
+  PendingHandshakes pending(10);
+  CHECK_FALSE(pending.deadline());
+  pending.came(1, 100);
+  pending.came(2, 105);
+  CHECK(pending.deadline() == 110);
+  CHECK(pending.due(109).empty());
+  CHECK(pending.due(110) == std::vector<ProcessId>{1});
+  CHECK(pending.deadline() == 115);
+  pending.came(3, 111);
+  CHECK(pending.due(200) == std::vector<ProcessId>{2, 3});
+  CHECK_FALSE(pending.deadline());
 }
 
 TEST_CASE("an engine that ends with its last process is not kept alive by a silent connection") {
@@ -54,4 +54,4 @@ TEST_CASE("an engine that ends with its last process is not kept alive by a sile
   CHECK(served);
 }
 
-}  // namespace newcomers_test
+}  // namespace pending_handshakes_test

@@ -1,5 +1,5 @@
-// Polls that sleep until a completion comes (hca/core/wire/bells.h), and callers that must make
-// sure that none of them sleeps. Park uses it; any thread may call.
+// Polls that sleep until a completion comes (hca/core/wire/doorbells.h), and callers that must make
+// sure that none of them sleeps. PollSleeper uses it; any thread may call.
 //
 // It is a template of a counter and a lock, because tests/unit/hca/core/interleavings_test.cpp runs
 // it in every order.
@@ -9,24 +9,25 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "hca/core/wire/bells.h"
+#include "hca/core/wire/doorbells.h"
 
 namespace scela::hca::library {
 
 template <class Counter, class Lock>
-class Sleepers {
+class SleeperSet {
  public:
   // Sleeps until a watched queue gets something. `rings()` names the queues to watch, which stay as
-  // they are until this returns. `wait(bell, seen)` sleeps as long as the bell has the value
-  // `seen`.
+  // they are until this returns. `wait(doorbell, seen)` sleeps as long as the doorbell has the
+  // value `seen`.
   template <class Page, class Rings, class Wait>
   void sleep(Page& page, Rings rings, Wait wait) {
     // The lock lets readers pass a writer that waits, and there may always be one more reader.
     if (wanting_.load(std::memory_order_acquire) != 0) return;
     const std::shared_lock asleep(lock_);
-    sleep_until_bell(page, rings(), [&](std::uint32_t seen) {
-      // This is read after the bell: a caller of without() first sets it, then changes the bell.
-      if (wanting_.load(std::memory_order_seq_cst) == 0) wait(page.bell, seen);
+    sleep_until_doorbell(page, rings(), [&](std::uint32_t seen) {
+      // This is read after the doorbell: a caller of without() first sets it, then changes the
+      // doorbell.
+      if (wanting_.load(std::memory_order_seq_cst) == 0) wait(page.doorbell, seen);
     });
   }
 
@@ -36,8 +37,8 @@ class Sleepers {
   [[nodiscard]] std::unique_lock<Lock> without(Page* page, Wake wake) {
     wanting_.fetch_add(1, std::memory_order_seq_cst);
     if (page != nullptr) {
-      page->bell.fetch_add(1, std::memory_order_seq_cst);
-      wake(page->bell);
+      page->doorbell.fetch_add(1, std::memory_order_seq_cst);
+      wake(page->doorbell);
     }
     std::unique_lock alone(lock_);
     wanting_.fetch_sub(1, std::memory_order_seq_cst);

@@ -1,4 +1,4 @@
-#include "hca/engine/daemon/home.h"
+#include "hca/engine/daemon/runtime_dir.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -53,14 +53,14 @@ std::string launchers_job_here() {
   });
 }
 
-std::string usual_socket() {
+std::string default_socket() {
   if (const char* const path = std::getenv("SCELA_HCA_SOCKET"); path != nullptr && *path != 0) {
     return path;
   }
   return cat(temporary_base(), "/scela-hca-", ::geteuid(), "/", socket_name(launchers_job_here()));
 }
 
-Result<Home> Home::at(const std::string& socket) {
+Result<EngineRuntimeDir> EngineRuntimeDir::at(const std::string& socket) {
   if (auto address = address_of(socket); !address) return fail(address.error());
   const std::string directory = directory_of(socket);
   const std::string what = cat("use the directory '", directory, "'");
@@ -80,15 +80,15 @@ Result<Home> Home::at(const std::string& socket) {
     return fail(Error{ErrorKind::usage, what, "", "others than its owner may use it",
                       cat("chmod 700 ", directory)});
   }
-  return Home(socket);
+  return EngineRuntimeDir(socket);
 }
 
-Fd Home::open_lock() const {
+Fd EngineRuntimeDir::open_lock() const {
   return Fd(::open(cat(directory_of(socket_), "/lock").c_str(),
                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
 }
 
-Result<Fd> Home::lock() const {
+Result<Fd> EngineRuntimeDir::lock() const {
   Fd opened = open_lock();
   if (!opened || retry([&] { return ::flock(opened.get(), LOCK_EX); }) != 0) {
     return fail(os_error(ErrorKind::io, cat("lock the socket '", socket_, "'"), errno));
@@ -96,14 +96,14 @@ Result<Fd> Home::lock() const {
   return opened;
 }
 
-std::optional<Fd> Home::try_lock() const {
+std::optional<Fd> EngineRuntimeDir::try_lock() const {
   Fd opened = open_lock();
   if (!opened) return std::nullopt;
   if (::flock(opened.get(), LOCK_EX | LOCK_NB) != 0) opened.reset();
   return opened;
 }
 
-Result<Fd> Home::connect() const {
+Result<Fd> EngineRuntimeDir::connect() const {
   auto address = address_of(socket_);
   auto made = make_socket(0);
   if (!made) return made;
@@ -117,7 +117,7 @@ Result<Fd> Home::connect() const {
   return made;
 }
 
-Result<Fd> Home::listen() {
+Result<Fd> EngineRuntimeDir::listen() {
   if (connect()) {
     return fail(Error{ErrorKind::launch, cat("listen at '", socket_, "'"), "",
                       "an engine runs there already", "scela-hca --status tells what it does"});
@@ -138,7 +138,7 @@ Result<Fd> Home::listen() {
   return made;
 }
 
-void Home::remove_socket() const {
+void EngineRuntimeDir::remove_socket() const {
   struct stat status {};
   if (::lstat(socket_.c_str(), &status) != 0) return;
   if (status.st_dev == device_ && status.st_ino == inode_) ::unlink(socket_.c_str());

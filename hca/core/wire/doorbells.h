@@ -20,28 +20,28 @@ namespace scela::hca {
 // Called by the program: marks a queue as having a new entry. An engine that is awake sees the
 // mark.
 template <class Page>
-void mark(Page& page, std::uint32_t bell) {
-  const std::uint32_t word = bell % kBells / 64;
-  page.words[word].fetch_or(1ULL << (bell % 64), std::memory_order_release);
+void mark(Page& page, std::uint32_t doorbell) {
+  const std::uint32_t word = doorbell % kDoorbells / 64;
+  page.words[word].fetch_or(1ULL << (doorbell % 64), std::memory_order_release);
   page.summary.fetch_or(1ULL << word, std::memory_order_seq_cst);
 }
 // Called by the program: marks the queue. Returns true if the engine sleeps; the caller must then
 // wake it.
 template <class Page, class Engine>
-bool ring(Page& page, Engine& engine, std::uint32_t bell) {
-  mark(page, bell);
+bool ring(Page& page, Engine& engine, std::uint32_t doorbell) {
+  mark(page, doorbell);
   return engine.asleep.load(std::memory_order_seq_cst) != 0 &&
          engine.asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-// Called by the engine: returns whether a bell of this process was rung since take_bells().
+// Called by the engine: returns whether a doorbell of this process was rung since take_doorbells().
 template <class Page>
 bool has_rung(const Page& page) {
   return page.summary.load(std::memory_order_seq_cst) != 0;
 }
 
 template <class Page, class Each>
-void take_bells(Page& page, Each each) {
+void take_doorbells(Page& page, Each each) {
   if (page.summary.load(std::memory_order_relaxed) == 0) return;
   std::uint64_t words = page.summary.exchange(0, std::memory_order_acquire);
   for (; words != 0; words &= words - 1) {
@@ -66,22 +66,23 @@ void wake_up(Engine& engine) {
 
 // Called by the program: publishes the requests before `end`, which are receives or held sends. The
 // engine looks at them when a message arrives or when they are enabled. Returns true if the engine
-// wants a bell nevertheless.
+// wants a doorbell nevertheless.
 template <class Ring>
 bool post_silently(Ring& ring, std::uint64_t end) {
   ring.posted.store(end, std::memory_order_seq_cst);
   return ring.ring_on_post.load(std::memory_order_seq_cst) != 0;
 }
 
-// Called by the engine: asks for a bell for each request posted from now on. The engine then looks
-// at what was posted before.
+// Called by the engine: asks for a doorbell for each request posted from now on. The engine then
+// looks at what was posted before.
 template <class Ring>
-void want_bells(Ring& ring) {
+void want_doorbells(Ring& ring) {
   ring.ring_on_post.store(1, std::memory_order_seq_cst);
 }
-// Called by the engine once all requests that may be executed are posted: later ones need no bell.
+// Called by the engine once all requests that may be executed are posted: later ones need no
+// doorbell.
 template <class Ring>
-void want_no_bells(Ring& ring) {
+void want_no_doorbells(Ring& ring) {
   if (ring.ring_on_post.load(std::memory_order_relaxed) != 0)
     ring.ring_on_post.store(0, std::memory_order_seq_cst);
 }
@@ -133,13 +134,13 @@ bool is_quiet(const Ring& ring) {
 }
 
 // Called by the program after polls found no completion in any of these queues. `sleep(seen)` must
-// sleep until `bell` differs from `seen`; it is not called if a completion has arrived.
+// sleep until `doorbell` differs from `seen`; it is not called if a completion has arrived.
 template <class Page, class Rings, class Sleep>
-void sleep_until_bell(Page& page, const Rings& rings, Sleep sleep) {
+void sleep_until_doorbell(Page& page, const Rings& rings, Sleep sleep) {
   for (auto* const each : rings)
     each->watched.store(1, std::memory_order_seq_cst);
   page.waiters.fetch_add(1, std::memory_order_seq_cst);
-  const std::uint32_t seen = page.bell.load(std::memory_order_seq_cst);
+  const std::uint32_t seen = page.doorbell.load(std::memory_order_seq_cst);
   if (std::all_of(rings.begin(), rings.end(), [](const auto* each) { return is_quiet(*each); }))
     sleep(seen);
   page.waiters.fetch_sub(1, std::memory_order_relaxed);

@@ -11,9 +11,9 @@
 
 namespace scela::hca {
 
-class Newcomers {
+class PendingHandshakes {
  public:
-  explicit Newcomers(Moment most) : max_(most) {}
+  explicit PendingHandshakes(Moment most) : max_(most) {}
 
   // Called in the order of the times.
   void came(ProcessId id, Moment now) { waiting_.push_back({id, now + max_}); }

@@ -1,0 +1,70 @@
+// How a polling process and its engine share the parts of a long message (CopyJobBoard). Each part
+// is moved once, and no transfer goes on after the message is over. Each function says which side
+// calls it.
+//
+// Each part has a word that either side changes to take the part. A process may stop or end after
+// it has taken a part. The engine then moves that part too, and a process that goes on must not
+// move it. The kernel ensures that: it reads `there` when the transfer begins, and then finds a
+// length of 0. So the engine (1) withdraws the part, and (2) checks that the thread is not inside a
+// transfer.
+//
+// The functions are templates over the structures of hca/core/wire/layout.h, so that
+// tests/unit/hca/core/copy_jobs_interleavings_test.cpp can run the same steps in every order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "hca/core/wire/layout.h"
+
+namespace scela::hca {
+
+// Called by the engine once the copy job's fields are complete.
+template <class OneCopyJob>
+void offer(OneCopyJob& job) {
+  job.state.store(CopyJobState::offered, std::memory_order_release);
+}
+// Called by the engine: takes the part back, to move it itself. Returns false if the process has
+// taken it.
+template <class OneCopyJob>
+bool take_back(OneCopyJob& job) {
+  auto offered = CopyJobState::offered;
+  return job.state.compare_exchange_strong(offered, CopyJobState::none);
+}
+// Called by the process: takes the part. Returns false if the part belongs to the engine.
+template <class OneCopyJob>
+bool begin(OneCopyJob& job) {
+  auto offered = CopyJobState::offered;
+  return job.state.compare_exchange_strong(offered, CopyJobState::begun);
+}
+// Called by the process when the transfer is over. Returns true if the engine sleeps on `finished`
+// and must be woken.
+template <class Board, class OneCopyJob>
+bool finish(Board& board, OneCopyJob& job, bool done) {
+  job.state.store(done ? CopyJobState::done : CopyJobState::refused, std::memory_order_release);
+  board.finished.fetch_add(1, std::memory_order_seq_cst);
+  return board.awaited.load(std::memory_order_seq_cst) != 0;
+}
+
+// Called by the engine. `sleep(seen)` sleeps until `finished` differs from `seen`, or for a limited
+// time; it is not called if the copy job is over. Returns whether the copy job is over.
+template <class Board, class OneCopyJob, class Sleep>
+bool await(Board& board, const OneCopyJob& job, Sleep sleep) {
+  board.awaited.store(1, std::memory_order_seq_cst);
+  const std::uint32_t seen = board.finished.load(std::memory_order_seq_cst);
+  if (job.state.load(std::memory_order_seq_cst) == CopyJobState::begun) sleep(seen);
+  board.awaited.store(0, std::memory_order_relaxed);
+  return job.state.load(std::memory_order_acquire) != CopyJobState::begun;
+}
+
+// Called by the engine: makes sure that the copy job does no more, unless a transfer is under way.
+// `outside()` returns whether the thread that began it is outside a transfer at this moment, as a
+// stopped or ended thread is. If this returns true, the copy job belongs to the engine even if the
+// process goes on.
+template <class OneCopyJob, class Outside>
+bool withdraw(OneCopyJob& job, Outside outside) {
+  job.there.bytes.store(0, std::memory_order_seq_cst);
+  return outside();
+}
+
+}  // namespace scela::hca
