@@ -19,6 +19,9 @@ namespace {
 // large write grows its buffer each time. A larger value keeps memory of connections that are not
 // used.
 constexpr std::size_t kKeptRoom = std::size_t{96} * 1024;
+// A handshake brings at most this many bytes. The longest hello that the library takes is of some
+// 128 KiB. With a larger value, a peer that does not know the key could cost more memory.
+constexpr std::size_t kMaxHandshake = std::size_t{192} * 1024;
 // The bytes that a record has beside its text: head, kind and tag (RFC 8446, section 5.2).
 constexpr std::size_t kRecordOverhead = 5 + 1 + 16;
 
@@ -73,6 +76,9 @@ struct TlsSession::Parts {
   Lookup lookup;                     // for a server
   State state = State::handshake;
   std::string why;
+  std::size_t greeted = 0;    // bytes that came before the session was open
+  bool has_new_key = false;   // the other end has changed its key and has sent no text since
+  std::string breach;         // what the other end has sent against the rules of these sessions
   std::uint64_t records = 0;  // records that were written
   std::uint64_t records_per_key = kRecordsPerKey;
   Ssl ssl;
@@ -85,6 +91,8 @@ struct TlsSession::Parts {
   // Takes notice of a library call that has done less than it was asked for.
   void note(int result);
   void go_on();
+  // Looks at a message of the handshake layer that came on an open session.
+  void check_message(std::span<const unsigned char> message);
 };
 
 namespace {
@@ -164,6 +172,13 @@ long control(BIO*, int command, long, void*) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
+// Is called for each message of the TLS layers that the library sends or has read.
+void see_message(int is_sent, int, int type, const void* bytes, std::size_t size, SSL* ssl, void*) {
+  Parts& parts = parts_of(ssl);
+  if (is_sent == 0 && type == SSL3_RT_HANDSHAKE && parts.state == TlsSession::State::open)
+    parts.check_message({static_cast<const unsigned char*>(bytes), size});
+}
+
 BIO* make_bio(Parts& parts) {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "scela");
@@ -222,6 +237,7 @@ Ssl make_ssl(Parts& parts, bool server) {
   if (bio == nullptr) return nullptr;
   ::SSL_set_bio(ssl.get(), bio, bio);
   SSL_set_app_data(ssl.get(), &parts);
+  ::SSL_set_msg_callback(ssl.get(), see_message);
   if (server) {
     ::SSL_set_accept_state(ssl.get());
   } else {
@@ -238,7 +254,8 @@ void TlsSession::Parts::note(int result) {
     case SSL_ERROR_WANT_WRITE:
       return;
     case SSL_ERROR_ZERO_RETURN:
-      if (state == State::open) state = State::closed;
+      if (state != State::open) return fail("the other end has closed the connection");
+      state = State::closed;
       return;
     default:
       return fail(library_error());
@@ -249,12 +266,29 @@ void TlsSession::Parts::go_on() {
   if (state != State::handshake) return;
   ::ERR_clear_error();
   const int result = ::SSL_do_handshake(ssl.get());
-  if (result != 1) return note(result);
+  if (result != 1) {
+    note(result);
+    // The library reads all that there is before it waits for more. If it does not, it has seen the
+    // end of the connection, and would leave everything that comes unread.
+    if (state == State::handshake && !in.waiting().empty())
+      fail("the other end has sent more after the end of the connection");
+    return;
+  }
   // The handshake must have used the shared key, or it proves nothing.
   if (::SSL_session_reused(ssl.get()) != 1) return fail("the other end has not used the key");
   state = State::open;
   wipe(key.secret);
   lookup = nullptr;
+}
+
+void TlsSession::Parts::check_message(std::span<const unsigned char> message) {
+  constexpr std::size_t kHead = 4;  // the kind, and the length in three bytes
+  if (message.empty()) return;
+  if (message[0] == SSL3_MT_NEWSESSION_TICKET) breach = "it has sent a ticket, which is not used";
+  if (message[0] != SSL3_MT_KEY_UPDATE) return;
+  if (message.size() <= kHead || message[kHead] != SSL_KEY_UPDATE_NOT_REQUESTED)
+    breach = "it has asked for another key";
+  if (std::exchange(has_new_key, true)) breach = "it changes its key without need";
 }
 
 TlsSession::TlsSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
@@ -293,6 +327,10 @@ const std::string& TlsSession::why() const {
 
 void TlsSession::receive(std::span<const std::byte> sealed) {
   if (parts_->state == State::failed) return;
+  if (parts_->state == State::handshake) {
+    parts_->greeted += sealed.size();
+    if (parts_->greeted > kMaxHandshake) return parts_->fail("the handshake is too long");
+  }
   parts_->in.add(sealed);
   parts_->go_on();
 }
@@ -306,7 +344,11 @@ std::size_t TlsSession::read(std::span<std::byte> room, std::span<const std::byt
     const int result =
         ::SSL_read_ex(parts_->ssl.get(), room.data() + total, room.size() - total, &got);
     total += got;
-    if (result == 1) continue;
+    if (!parts_->breach.empty()) parts_->fail(parts_->breach);
+    if (result == 1) {
+      parts_->has_new_key = false;
+      continue;
+    }
     parts_->note(result);
     break;
   }

@@ -74,11 +74,14 @@ class TlsSession {
   State state() const;
   const std::string& why() const;  // the reason of a failed session
 
-  // Takes bytes that have come from the other end, and continues the handshake.
+  // Takes bytes that have come from the other end, and continues the handshake. A session fails if
+  // its handshake brings more than 192 KiB.
   void receive(std::span<const std::byte> sealed);
   // Moves text of the other end into `room`, as far as it has come, and returns how many bytes. If
   // there are fewer than room.size(), there is no more text for now. `sealed` are bytes that have
-  // come since. They are copied only if `room` is too small for their text.
+  // come since. They are copied only if `room` is too small for their text. A session fails if the
+  // other end sends a ticket, asks for another key, or changes its own key twice without text in
+  // between: this class does none of that, and it would cost time without end.
   std::size_t read(std::span<std::byte> room, std::span<const std::byte> sealed = {});
   // Writes the pieces, one after the other; their records are in output() then. Requires an open
   // session, or one that the other end has closed. Returns false if the library refuses: the

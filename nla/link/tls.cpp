@@ -28,6 +28,9 @@ using boost::system::error_code;
 
 // Bytes that are written to a socket at once, and read from it: a few records.
 constexpr std::size_t kAtOnce = 2 * TlsSession::kRecord;
+// One read of a link takes at most this many bytes from the socket, whatever text they have. If it
+// were larger, a peer that sends records without text could keep the event loop for longer.
+constexpr std::size_t kMaxRead = 8 * kAtOnce;
 
 // Sends as much of the session's output as the socket takes. Returns false if the socket has
 // failed, with errno.
@@ -60,18 +63,22 @@ class TlsTransport final : public Transport {
 
   // Reads as much as there is room for.
   ssize_t read(char* bytes, std::size_t size) override {
-    std::size_t total = 0;
+    std::size_t total = 0, raw = 0;
     while (true) {
       total += session_.read(std::as_writable_bytes(std::span(bytes + total, size - total)));
-      if (total == size || ended_ || session_.state() != TlsSession::State::open) break;
+      if (total == size || raw >= kMaxRead || ended_ ||
+          session_.state() != TlsSession::State::open) {
+        break;
+      }
       const ssize_t got = fill(session_, socket_.native_handle());
       if (got < 0 && errno == EAGAIN) break;
       // A process that was killed sends no close_notify.
       if (got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE))) ended_ = true;
       if (got < 0 && !ended_) trouble_ = cat("the TLS connection broke: ", errno_text(errno));
       if (got <= 0) break;
+      raw += static_cast<std::size_t>(got);
     }
-    full_ = total == size;
+    full_ = total == size || raw >= kMaxRead;
     if (session_.state() == TlsSession::State::failed && trouble_.empty())
       trouble_ = cat("the TLS connection broke: ", session_.why());
     if (total > 0) return static_cast<ssize_t>(total);
@@ -142,7 +149,7 @@ class TlsTransport final : public Transport {
   Descriptor socket_;
   TlsSession session_;
   std::size_t staged_ = 0;  // bytes in the session that have not left
-  bool full_ = true;        // the session may hold unread bytes
+  bool full_ = true;        // there may be more to read at once
   bool ended_ = false;
   std::string trouble_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -229,9 +236,10 @@ class Connector final : public TlsAttempt {
       fail_later(error.message());
       return;
     }
-    watch_.async_wait(Descriptor::wait_write, [this](const error_code& failed) {
-      if (!failed) connected();
-    });
+    watch_.async_wait(Descriptor::wait_write,
+                      [alive = std::weak_ptr<bool>(alive_), this](const error_code& failed) {
+                        if (!failed && alive.lock()) connected();
+                      });
   }
   std::uint16_t port() const override { return port_; }
 
@@ -302,12 +310,15 @@ class Acceptor final : public TlsAttempt {
   void wait() {
     if (waiting_ || !listener_.is_open()) return;
     waiting_ = true;
-    listener_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-      waiting_ = false;
-      if (error) return;
-      accept();
-      wait();
-    });
+    listener_.async_wait(Descriptor::wait_read,
+                         [alive = std::weak_ptr<bool>(alive_), this](const error_code& error) {
+                           // The handler of a listener that was destroyed still runs.
+                           if (!alive.lock()) return;
+                           waiting_ = false;
+                           if (error) return;
+                           accept();
+                           wait();
+                         });
   }
   void accept() {
     Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));

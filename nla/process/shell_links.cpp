@@ -243,7 +243,8 @@ void Shell::State::listen() {
   if (address && !keys.empty()) {
     auto made = accept_tls(io, *address, std::move(key),
                            std::chrono::milliseconds(settings.connect_ms), [this](auto stream) {
-                             if (stream) parent->change_to(std::move(*stream), true);
+                             // The parent's stream may have ended in the same turn.
+                             if (stream && parent) parent->change_to(std::move(*stream), true);
                            });
     if (made) {
       change_listener = std::move(*made);

@@ -109,7 +109,14 @@ class Fabric {
   void lose(std::uint32_t node, OtherNode& peer, Moment now);
   void run_timer(Timer timer, std::uint32_t id, Moment now);
   void retry(std::uint32_t node, Moment now);
+  // What is said of a cause: at most one line each second.
+  struct Said {
+    Moment quiet_until = 0;
+    std::uint64_t unsaid = 0;
+  };
+  // Reports what concerns a node of the job.
   void complain(const std::string& text, Moment now);
+  void complain(const std::string& text, Moment now, Said& said);
 
   FabricRecord record_;  // its key is the job's, or empty
   Identity identity_;
@@ -128,8 +135,8 @@ class Fabric {
   std::vector<std::uint32_t> broken_;  // links that could not be written to
   std::vector<std::byte> room_;
   bool woke_ = false;  // the interpreter was told something
-  Moment quiet_until_ = 0;
-  std::uint64_t unsaid_ = 0;
+  // Strangers have lines of their own, or those about nodes could be lost among them.
+  Said nodes_said_, strangers_said_;
   Counts counts_;
 };
 

@@ -254,7 +254,7 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
       std::ranges::find_if(peers_, [&](const auto& peer) { return peer.second.trying == id; });
   if (tried == peers_.end()) {
     ++counts_.refused;
-    return complain(cat("refused a connection from ", name, ": ", why), now);
+    return complain(cat("refused a connection from ", name, ": ", why), now, strangers_said_);
   }
   auto& [node, peer] = *tried;
   if (!peer.has_left) complain(cat("cannot speak to node ", node, " at ", name, ": ", why), now);
@@ -291,13 +291,17 @@ void Fabric::retry(std::uint32_t node, Moment now) {
 }
 
 void Fabric::complain(const std::string& text, Moment now) {
-  if (now < quiet_until_) {
-    ++unsaid_;
+  complain(text, now, nodes_said_);
+}
+
+void Fabric::complain(const std::string& text, Moment now, Said& said) {
+  if (now < said.quiet_until) {
+    ++said.unsaid;
     return;
   }
-  quiet_until_ = now + kQuietNs;
-  report(unsaid_ == 0 ? text : cat(text, " (and ", unsaid_, " more of such lines)"));
-  unsaid_ = 0;
+  said.quiet_until = now + kQuietNs;
+  report(said.unsaid == 0 ? text : cat(text, " (and ", said.unsaid, " more of such lines)"));
+  said.unsaid = 0;
 }
 
 }  // namespace scela::hca

@@ -29,6 +29,8 @@ constexpr std::size_t kEncryptedAtOnce = 5 * TlsSession::kRecord;
 static_assert(kEncryptedAtOnce >= kLengthBytes + kLongestFrame);
 // This is more than one end's part of a greeting.
 constexpr std::size_t kGreetingBytes = 4096;
+// So many reads are made in one turn. A greeting takes two or three.
+constexpr int kMaxGreetingReads = 16;
 
 void set(int socket, int level, int name, int value) {
   static_cast<void>(::setsockopt(socket, level, name, &value, sizeof value));
@@ -141,7 +143,7 @@ bool PeerLink::connected() {
 bool PeerLink::greet() {
   if (connecting_ && (!connected() || connecting_)) return failure_ == 0;
   std::byte bytes[kGreetingBytes];
-  while (true) {
+  for (int reads = 0; reads < kMaxGreetingReads; ++reads) {
     while (!greeting_->output().empty()) {
       const auto out = greeting_->output();
       const ssize_t sent =
@@ -164,6 +166,7 @@ bool PeerLink::greet() {
     }
     greeting_->take(std::span(bytes).first(static_cast<std::size_t>(got)));
   }
+  return true;  // other connections have their turn; the rest is read then
 }
 
 std::optional<std::size_t> PeerLink::write(std::span<const std::span<const std::byte>> pieces) {

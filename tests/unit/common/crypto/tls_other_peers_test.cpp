@@ -78,6 +78,9 @@ class Other {
     if (!bytes.empty()) ::BIO_read(out_, bytes.data(), static_cast<int>(bytes.size()));
     return bytes;
   }
+  void send(std::string_view text) {
+    REQUIRE(::SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) > 0);
+  }
   bool is_open() const { return ::SSL_is_init_finished(ssl_.get()) == 1; }
 
  private:
@@ -176,6 +179,102 @@ TEST_CASE("of several keys that a client offers, only the right one lets it in")
   run(ours, other);
   CHECK((ours.state() == State::open) == (offered == 'k'));
   CHECK(other.is_open() == (offered == 'k'));
+}
+
+namespace {
+
+// Sends what the other end has to send, and returns the text that comes of it.
+std::string text_of(TlsSession& ours, Other& other) {
+  const std::string sealed = other.go_on();
+  std::string text(4096, '\0');
+  text.resize(ours.read(std::as_writable_bytes(std::span(text)), std::as_bytes(std::span(sealed))));
+  return text;
+}
+
+// A client with the key, which does afterwards what sessions do not do.
+struct Proved {
+  Proved() {
+    offered = 'k';
+    ::SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
+    run(ours, other);
+    REQUIRE(ours.state() == State::open);
+    REQUIRE(other.is_open());
+  }
+  Context context{::SSL_CTX_new(::TLS_client_method())};
+  TlsSession ours = server();
+  Other other{context.get(), true};
+};
+
+// An alert as it is sent before there are keys: level, and number (0: the sender closes).
+std::string alert(char level, char number) {
+  return {'\x15', '\x03', '\x03', '\0', '\x02', level, number};
+}
+
+}  // namespace
+
+TEST_CASE("a peer that has proved the key may change its own, and not that of this end") {
+  Proved pair;
+  SECTION("its own, after text") {
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(::SSL_key_update(pair.other.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      pair.other.send("text");
+      CHECK(text_of(pair.ours, pair.other) == "text");
+    }
+    CHECK(pair.ours.state() == State::open);
+  }
+  SECTION("its own, again and again") {
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE(::SSL_key_update(pair.other.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+      CHECK(text_of(pair.ours, pair.other).empty());
+      CHECK((pair.ours.state() == State::open) == (i == 0));
+    }
+    CHECK(pair.ours.why() == "it changes its key without need");
+  }
+  SECTION("that of this end") {
+    REQUIRE(::SSL_key_update(pair.other.ssl(), SSL_KEY_UPDATE_REQUESTED) == 1);
+    CHECK(text_of(pair.ours, pair.other).empty());
+    CHECK(pair.ours.state() == State::failed);
+    CHECK(pair.ours.why() == "it has asked for another key");
+  }
+}
+
+TEST_CASE("a server's ticket ends the session of a client") {
+  const Context context(::SSL_CTX_new(::TLS_server_method()));
+  ::SSL_CTX_set_psk_find_session_callback(
+      context.get(), [](SSL* ssl, const unsigned char*, std::size_t, SSL_SESSION** session) {
+        const unsigned char* identity = nullptr;
+        std::size_t size = 0;
+        return use_key(ssl, nullptr, &identity, &size, session);
+      });
+  offered = 'k';
+  ::SSL_CTX_set_num_tickets(context.get(), 0);
+  TlsSession ours = TlsSession::client(kKey);
+  Other other(context.get(), false);
+  run(ours, other);
+  REQUIRE(ours.state() == State::open);
+  REQUIRE(::SSL_new_session_ticket(other.ssl()) == 1);
+  CHECK(text_of(ours, other).empty());
+  CHECK(ours.state() == State::failed);
+  CHECK(ours.why() == "it has sent a ticket, which is not used");
+}
+
+TEST_CASE(
+    "an end of the connection before the key is proved fails the session, which keeps no more") {
+  const std::string closes = alert('\x01', '\0'), much(std::size_t{64} * 1024, 'x');
+  const bool connects = GENERATE(false, true);
+  TlsSession ours = connects ? TlsSession::client(kKey) : server();
+  if (GENERATE(false, true) && !connects) {  // behind a hello that was recorded
+    TlsSession earlier = TlsSession::client(kKey);
+    const std::string hello = take_output(earlier);
+    ours.receive(std::as_bytes(std::span(hello)));
+    REQUIRE(ours.state() == State::handshake);
+  }
+  for (int i = 0; i < 64; ++i) {
+    const std::string& next = i < 2 ? closes : much;
+    ours.receive(std::as_bytes(std::span(next)));
+  }
+  CHECK(ours.state() == State::failed);
+  CHECK(ours.rest().size() <= much.size());
 }
 
 }  // namespace tls_other_peers_test

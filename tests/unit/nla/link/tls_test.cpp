@@ -351,6 +351,19 @@ TEST_CASE(
   CHECK(*bench.accepted);
 }
 
+TEST_CASE("an attempt that is given up while it waits for a peer is touched no more") {
+  Bench bench;
+  Trap trap;
+  bench.listen();
+  bench.connect(trap.port);
+  bench.turn();
+  bench.server.reset();
+  bench.client.reset();
+  bench.turn();  // under the address sanitizer this would find what still uses them
+  CHECK_FALSE(bench.accepted.has_value());
+  CHECK_FALSE(bench.connected.has_value());
+}
+
 TEST_CASE("nobody waits for ever, neither for a peer nor for its words") {
   Bench bench;
   bench.listen(milliseconds(20));
