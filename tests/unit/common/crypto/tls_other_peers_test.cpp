@@ -194,13 +194,18 @@ std::string text_of(TlsSession& ours, Other& other) {
 // A client with the key, which does afterwards what sessions do not do.
 struct Proved {
   Proved() {
-    offered = 'k';
-    ::SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
     run(ours, other);
     REQUIRE(ours.state() == State::open);
     REQUIRE(other.is_open());
   }
-  Context context{::SSL_CTX_new(::TLS_client_method())};
+  static Context with_the_key() {
+    Context context(::SSL_CTX_new(::TLS_client_method()));
+    offered = 'k';
+    ::SSL_CTX_set_psk_use_session_callback(context.get(), use_key);
+    return context;
+  }
+
+  Context context = with_the_key();
   TlsSession ours = server();
   Other other{context.get(), true};
 };
