@@ -137,7 +137,7 @@ void Messenger::take_ready(int rank, const Header& header, std::span<const std::
   auto* const transfer = std::get_if<SendTransfer>(&operation->transfer);
   if (transfer == nullptr) return;
   operation->theirs = ready->number;
-  carry_send(*operation, transfer->ready(*ready));
+  carry_send(*operation, transfer->cts(*ready));
 }
 
 bool Messenger::give_pieces(int rank, Outgoing& outgoing) {
@@ -310,9 +310,9 @@ void Messenger::take_done(int rank, const Header& header, std::span<const std::b
     std::erase_if(peer(rank).answers, [&](const Outgoing& one) {
       return one.operation == operation && one.act == Act::pieces;
     });
-    carry_send(*operation, send->done(*done));
+    carry_send(*operation, send->fin(*done));
   } else if (auto* const receive = std::get_if<ReceiveTransfer>(&operation->transfer)) {
-    carry_receive(*operation, receive->done(*done));
+    carry_receive(*operation, receive->fin(*done));
   } else {
     forget_number(*operation);  // synchronous, and sent whole
     complete(*operation, done->outcome == Outcome::closed ? not_received(rank) : ChannelError());

@@ -70,18 +70,18 @@ class MemoryTransport final : public Transport {
     return ended_;
   }
   void lost(int peer) override { network_.tell(rank_, peer); }
-  void give_up(std::span<const int> peers, const GivenUp& what) override {
+  void give_up(std::span<const int> peers, const AbortedContext& what) override {
     const std::lock_guard lock(network_.mutex_);
     if (network_.dead_[static_cast<std::size_t>(rank_)]) return;
     for (const int peer : peers)
       if (peer != rank_) network_.given_up_[static_cast<std::size_t>(peer)].push_back(what);
     network_.changed_.notify_all();
   }
-  std::optional<GivenUp> given_up() override {
+  std::optional<AbortedContext> given_up() override {
     const std::lock_guard lock(network_.mutex_);
-    std::vector<GivenUp>& all = network_.given_up_[static_cast<std::size_t>(rank_)];
+    std::vector<AbortedContext>& all = network_.given_up_[static_cast<std::size_t>(rank_)];
     if (all.empty()) return std::nullopt;
-    const GivenUp what = all.front();
+    const AbortedContext what = all.front();
     all.erase(all.begin());
     return what;
   }

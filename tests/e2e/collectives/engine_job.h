@@ -39,11 +39,11 @@ class Others final : public Executor {
   }
   void progress() override { polled_->progress(); }
   void cancel(Run& run, Fault why) override { polled_->cancel(run, std::move(why)); }
-  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->give_up(what, ranks);
   }
-  const GivenUp* given_up(ContextId context) const override { return polled_->given_up(context); }
-  void leave(const GivenUp& what, std::span<const int> ranks) override {
+  const AbortedContext* given_up(ContextId context) const override { return polled_->given_up(context); }
+  void leave(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,

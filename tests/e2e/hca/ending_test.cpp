@@ -59,7 +59,7 @@ TEST_CASE(
 
 TEST_CASE("an engine that is asked to end does so though somebody holds the lock") {
   EngineProcess engine;
-  const auto home = Home::at(engine.socket());
+  const auto home = EngineRuntimeDir::at(engine.socket());
   REQUIRE(home);
   const auto lock = home->lock();
   REQUIRE(lock);
@@ -85,7 +85,7 @@ TEST_CASE("with --until-idle an engine ends with its last process") {
 
 TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
   EngineProcess engine({"--until-idle"});
-  const auto home = Home::at(engine.socket());
+  const auto home = EngineRuntimeDir::at(engine.socket());
   REQUIRE(home);
   auto lock = home->lock();
   REQUIRE(lock);
@@ -104,7 +104,7 @@ TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
 TEST_CASE("processes that come and go find an engine each time, or none, but no dying one") {
   EngineProcess engine({"--until-idle"});
   for (int i = 0; i < 200; ++i) {
-    auto home = Home::at(engine.socket());
+    auto home = EngineRuntimeDir::at(engine.socket());
     REQUIRE(home);
     auto lock = home->lock();
     REQUIRE(lock);
@@ -131,7 +131,7 @@ TEST_CASE("an idle engine whose directory was removed ends all the same") {
 
 TEST_CASE("an engine that ends leaves the socket of another that was made in its place") {
   EngineProcess engine;
-  auto home = Home::at(engine.socket());
+  auto home = EngineRuntimeDir::at(engine.socket());
   REQUIRE(home);
   REQUIRE(::unlink(engine.socket().c_str()) == 0);
   auto other = home->listen();
@@ -168,11 +168,11 @@ TEST_CASE("a second engine at the same place says that one runs there") {
 TEST_CASE("a directory that others may use is no home, and is told with what to do") {
   EngineProcess engine;
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
-  const auto open = Home::at(engine.socket());
+  const auto open = EngineRuntimeDir::at(engine.socket());
   REQUIRE_FALSE(open);
   CHECK(open.error().hint.starts_with("chmod 700"));
-  CHECK_FALSE(Home::at(cat(engine.directory(), "/", std::string(120, 'x'))));
-  CHECK_FALSE(Home::at("/proc/self/status/socket"));
+  CHECK_FALSE(EngineRuntimeDir::at(cat(engine.directory(), "/", std::string(120, 'x'))));
+  CHECK_FALSE(EngineRuntimeDir::at("/proc/self/status/socket"));
 }
 
 }  // namespace ending_test
