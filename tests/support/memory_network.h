@@ -103,9 +103,9 @@ class MemoryNetwork {
   std::vector<bool> dead_;
   std::vector<int> messages_left_;  // by rank; 0: any number
   std::vector<std::shared_ptr<const Fault>> next_fault_;
-  std::vector<std::vector<AbortedContext>> given_up_;   // to be told, by rank
-  std::set<std::pair<int, ContextId>> dropped_;  // rank and context
-  std::set<std::pair<int, int>> unheard_;        // the first hears no death of the second
+  std::vector<std::vector<AbortedContext>> given_up_;  // to be told, by rank
+  std::set<std::pair<int, ContextId>> dropped_;        // rank and context
+  std::set<std::pair<int, int>> unheard_;              // the first hears no death of the second
   bool delivers_ = false;
 };
 

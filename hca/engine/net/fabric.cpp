@@ -232,7 +232,9 @@ void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
     return end(id,
                error == 0         ? ""
                : error == EBADMSG ? "what came from it was changed on its way, or is not its own"
-                                  : errno_text(error),
+               : error == ECONNABORTED
+                   ? "its engine was killed, or what came from it was cut off on its way"
+                   : errno_text(error),
                now);
   }
   if (bytes.empty()) return;

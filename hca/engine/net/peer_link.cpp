@@ -268,13 +268,22 @@ bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes
   // Bytes behind the greeting are here already. The connection may have ended since.
   const bool looks = !std::exchange(is_new_, false);
   const auto got = session_ ? decrypt(free, looks) : looks ? take(free) : 0;
-  if (!got) return false;
+  if (!got) {
+    // An engine says farewell in TLS before it ends the connection.
+    if (session_ && failure_ == 0) failure_ = ECONNABORTED;
+    return false;
+  }
   if (*got == 0 && has_ended()) return ended();
   if (*got > 0 || !looks) bytes = room.first(rest_.size() + *got);
   return true;
 }
 
-void PeerLink::shut() const {
+void PeerLink::shut() {
+  if (session_) {
+    // The other end can tell this end from that of a connection that was cut.
+    if (!std::exchange(says_farewell_, true)) session_->close();
+    if (!send_encrypted() || !session_->output().empty()) return;
+  }
   ::shutdown(descriptor(), SHUT_WR);
 }
 

@@ -99,12 +99,15 @@ class PeerLink {
   void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
 
   bool connecting() const { return connecting_; }
-  int failure() const { return failure_; }  // errno; 0: the other end closed it
+  // Returns an errno; 0 if the other end closed the connection, ECONNABORTED if an encrypted
+  // connection has ended and the other end has not said so.
+  int failure() const { return failure_; }
   const std::string& name() const { return name_; }
   bool waits_to_write() const { return waits_to_write_; }
   void waits_to_write(bool waits) { waits_to_write_ = waits; }
-  // Tells the other end that nothing more is sent.
-  void shut() const;
+  // Tells the other end that nothing more is sent. If the connection is encrypted, another call may
+  // be needed until that has left.
+  void shut();
 
  private:
   PeerLink(Fd socket, Greeting greeting);
@@ -121,6 +124,7 @@ class PeerLink {
   std::optional<Greeting> greeting_;
   std::optional<TlsSession> session_;  // if it is encrypted
   bool is_new_ = false;                // established, and not read since
+  bool says_farewell_ = false;         // in TLS; nothing is sent after it
   std::uint32_t node_ = 0;
   bool connecting_ = false;
   bool waits_to_write_ = false;

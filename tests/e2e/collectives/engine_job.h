@@ -42,7 +42,9 @@ class Others final : public Executor {
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->give_up(what, ranks);
   }
-  const AbortedContext* given_up(ContextId context) const override { return polled_->given_up(context); }
+  const AbortedContext* given_up(ContextId context) const override {
+    return polled_->given_up(context);
+  }
   void leave(const AbortedContext& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }

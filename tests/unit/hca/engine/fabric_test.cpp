@@ -486,6 +486,23 @@ TEST_CASE("a byte that was changed is told though the connection ends behind it"
   CHECK(b.count("connections changed on their way") == 1);
 }
 
+TEST_CASE("an encrypted connection that is cut is told from one that its engine has ended") {
+  const bool is_cut = GENERATE(true, false);
+  auto a = std::make_unique<Node>(encrypting(0, true));
+  Node b(record(1));
+  REQUIRE(a->knows(b));
+  REQUIRE(a->send(b));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, *a, b));
+  const std::string said = standard_error([&] {
+    if (!is_cut) a->fabric.finish();
+    a.reset();
+    run_until([&] { return b.count("nodes lost") == 1; }, b);
+  });
+  CHECK(b.count("nodes lost") == 1);
+  CHECK((said.find("the connection to node 0 has ended: its engine was killed, or") !=
+         std::string::npos) == is_cut);
+}
+
 TEST_CASE("what is left to be sent encrypted at the end is sent") {
   auto a = std::make_unique<Node>(encrypting(0, true));
   Node b(record(1));
