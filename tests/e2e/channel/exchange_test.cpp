@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kBytes = 4096;
 
 // The addresses that one process sends to the other.
-struct Card {
+struct PeerAddress {
   Target sender;            // the queue pair that it sends by
   Target receiver;          // it receives by this one; RC: the same
   std::uint32_t queue = 0;  // XRC
@@ -83,7 +83,7 @@ class Side {
 
   void exchange(unsigned char mine, unsigned char theirs) {
     receive();
-    const Card card = connect();
+    const PeerAddress card = connect();
     std::memset(memory_[0], mine, kBytes);
     send(card);
     bool sent = false, came = false;
@@ -122,15 +122,15 @@ class Side {
     if (ibv_post_srq_recv(srq_.get(), &request, &bad) != 0) throw Wrong{"post a receive"};
   }
 
-  Card connect() {
-    Card mine;
+  PeerAddress connect() {
+    PeerAddress mine;
     mine.sender = Target{port_.lid, port_.gid, port_.mtu, sender_->qp_num, 17};
     mine.receiver = mine.sender;
     if (mode_ == Mode::xrc) {
       mine.receiver.queue_pair = receiver_->qp_num;
       if (ibv_get_srq_num(srq_.get(), &mine.queue) != 0) throw Wrong{"number of the queue"};
     }
-    Card theirs;
+    PeerAddress theirs;
     if (::write(socket_, &mine, sizeof mine) != sizeof mine ||
         ::read(socket_, &theirs, sizeof theirs) != sizeof theirs) {
       throw Wrong{"the other has gone"};
@@ -146,7 +146,7 @@ class Side {
     return theirs;
   }
 
-  void send(const Card& theirs) {
+  void send(const PeerAddress& theirs) {
     ibv_sge what{reinterpret_cast<std::uintptr_t>(memory_[0]), kBytes, bytes_->lkey};
     ibv_send_wr request{};
     request.sg_list = &what;

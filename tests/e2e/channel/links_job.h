@@ -28,7 +28,7 @@ using scela::test::Place;
 using Clock = std::chrono::steady_clock;
 
 inline constexpr std::chrono::seconds kUnreachableAfter{1};
-inline constexpr connect::Watchword kWord{0x1234567, 0x89abcdef01234567};
+inline constexpr connect::JobSecret kWord{0x1234567, 0x89abcdef01234567};
 
 // Called with the device that a rank has opened, before the rank uses it.
 using ChangeDevice = std::function<void(int rank, verbs::Device&)>;
@@ -55,7 +55,7 @@ struct Rank final : NetworkUser {
     link->look_up_with([&cards](int other) -> scela::Result<std::string> {
       return cards[static_cast<std::size_t>(other)];
     });
-    cards[static_cast<std::size_t>(rank)] = link->card();
+    cards[static_cast<std::size_t>(rank)] = link->address();
   }
   void arrived(int rank, const Header& header, std::span<const std::byte>) override {
     came[rank].push_back(header.tag);

@@ -30,7 +30,7 @@ class Stray {
   Operation operation_;
 };
 
-// A foreign process that reaches the port of a rank, and knows everything on that rank's card.
+// A foreign process that reaches the port of a rank, and knows that rank's whole address.
 class Intruder {
  public:
   Intruder() {
@@ -41,7 +41,7 @@ class Intruder {
   }
   // Returns a handshake in the name of rank 1, as if that rank had started anew. A rank that
   // believes it gives up all that it had with rank 1 before.
-  connect::Handshake words(const std::string& card_of_1, const connect::Card& to) {
+  connect::Handshake words(const std::string& card_of_1, const connect::PeerAddress& to) {
     connect::Handshake words;
     words.mode = connect::Mode::pairs;
     words.own = true;
@@ -52,7 +52,7 @@ class Intruder {
     words.end = {1, 1, 3, 1};
     return words;
   }
-  void say(const connect::Handshake& words, std::uint32_t key, const connect::Card& to) {
+  void say(const connect::Handshake& words, std::uint32_t key, const connect::PeerAddress& to) {
     const verbs::Symbols& symbols = *device_.symbols;
     const verbs::Port& port = device_.capability.ports.front();
     const verbs::Qp qp =
@@ -192,7 +192,7 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   Job job;
   job.send(0, 1, 1);
   Intruder intruder;
-  connect::Card to;
+  connect::PeerAddress to;
   std::memcpy(&to, job.cards[0].data(), sizeof to);
   connect::Handshake words = intruder.words(job.cards[1], to);
   const auto is_heard_as_nobody = [&](std::uint64_t times) {

@@ -284,7 +284,7 @@ class Explorer {
         add(Do::want, 100 + number, peer);
       }
       const Route route = process.machine.peers().route(peer);
-      if (route && process.machine.peers().card(peer).name.rank < 100 &&
+      if (route && process.machine.peers().address(peer).name.rank < 100 &&
           (state.breaks > 0 || !world.is_alive(static_cast<std::uint32_t>(number), route.qp))) {
         add(Do::broken, number, route.qp);
       }

@@ -134,7 +134,7 @@ void World::carry_out(std::uint32_t number, const Action& action) {
                  [&](const action::OpenReceiveQp& one) { open(number, one); },
                  [&](const action::ConnectQp& one) { connect(number, one); },
                  [&](const action::CloseQp& one) { close(number, one.qp); },
-                 [&](const action::Cts& ready) { process.outcomes[ready.peer] = Outcome::ready; },
+                 [&](const action::Ready& ready) { process.outcomes[ready.peer] = Outcome::ready; },
                  [&](const action::Drain& drain) { process.draining[drain.peer] = 1; },
                  [&](const action::Lost& lost) {
                    process.draining[lost.peer] = 0;

@@ -357,19 +357,19 @@ TEST_CASE("connection: the link that was used longest ago makes room, once it ha
 TEST_CASE("connection: two jobs on a node are told apart by name, and share the link") {
   // Processes 1 and 2 have ranks 0 and 1 of different jobs. Processes 0 and 1 both have rank 0.
   World world({0, 1, 1, 1}, options_for(Mode::shared));
-  CHECK(world.processes[0].machine.peers().card(0).name.rank ==
-        world.processes[0].machine.peers().card(1).name.rank);
+  CHECK(world.processes[0].machine.peers().address(0).name.rank ==
+        world.processes[0].machine.peers().address(1).name.rank);
   connect_to(world, 0, 1);
   connect_to(world, 0, 2);
   CHECK(world.processes[0].machine.counts().links == 1);
   CHECK(world.targets.size() == 1);
   // A process that was spawned later, and of which no process was told, becomes known when it
   // speaks.
-  PeerAddress spawned = world.processes[1].machine.peers().card(3);
+  PeerAddress spawned = world.processes[1].machine.peers().address(3);
   spawned.name = {99, 0};
   Options options = options_for(Mode::shared);
   Machine late(spawned, options);
-  const PeerId to = late.add(world.processes[1].machine.peers().card(1));
+  const PeerId to = late.add(world.processes[1].machine.peers().address(1));
   late.handle(event::Wanted{to}, Time(0));
   late.handle(event::QpMade{0, 5, 5}, Time(0));
   for (const Action& action : late.actions()) {

@@ -34,7 +34,7 @@ struct Process {
   // Returns what this process has to say, all of which must be for process `to`.
   std::vector<std::string> said(std::uint32_t to) {
     std::vector<std::string> bytes;
-    for (GiveUps::ControlMessage& one : std::exchange(ends.sayings(), {})) {
+    for (GiveUps::OutgoingDatagram& one : std::exchange(ends.sayings(), {})) {
       CHECK(one.to.name.rank == to);
       bytes.push_back(std::move(one.bytes));
     }

@@ -142,12 +142,12 @@ struct World {
         there += said.bytes;
         by_receiver(receiver->piece(said.offset, said.bytes));
       } else {
-        by_receiver(receiver->done(said.done));
+        by_receiver(receiver->fin(said.done));
       }
     } else if (said.act == Act::say_ready) {
-      by_sender(sender.ready(said.ready));
+      by_sender(sender.cts(said.ready));
     } else {
-      by_sender(sender.done(said.done));
+      by_sender(sender.fin(said.done));
     }
   }
 
@@ -383,15 +383,15 @@ TEST_CASE("rendezvous: what makes no sense where it comes fails on both sides, o
   SendTransfer sender(100, way::kWrite);
   sender.start();
   // The sender refuses a way that was not offered, then more bytes than there are.
-  const Steps refused = sender.ready({10, 0, 0, way::kPieces, 1, 0});
+  const Steps refused = sender.cts({10, 0, 0, way::kPieces, 1, 0});
   CHECK(acts_of(refused) == std::vector{Act::say_done, Act::complete});
   CHECK(refused.begin()->outcome == Outcome::device);
-  CHECK(sender.ready({10, 0, 0, way::kWrite, 1, 0}).empty());
-  CHECK(sender.done({}).empty());
+  CHECK(sender.cts({10, 0, 0, way::kWrite, 1, 0}).empty());
+  CHECK(sender.fin({}).empty());
   CHECK(sender.peer_ended().empty());
   SendTransfer longer(100, way::kWrite);
   longer.start();
-  CHECK(acts_of(longer.ready({101, 0, 0, way::kWrite, 1, 0})) ==
+  CHECK(acts_of(longer.cts({101, 0, 0, way::kWrite, 1, 0})) ==
         std::vector{Act::say_done, Act::complete});
 
   // The receiver refuses a piece that is not the next one, is longer than the rest, or is empty.
@@ -405,12 +405,12 @@ TEST_CASE("rendezvous: what makes no sense where it comes fails on both sides, o
   ReceiveTransfer receiver({10, 0, 0, way::kRead}, 10, way::kRead, 0);
   receiver.start();
   CHECK(receiver.piece(0, 1).empty());
-  CHECK(receiver.done({}).empty());
+  CHECK(receiver.fin({}).empty());
   CHECK(receiver.revoked().empty());
 }
 
 TEST_CASE("rendezvous: a number that is old, or was never given, finds nothing") {
-  Numbers<int> numbers;
+  RequestTable<int> numbers;
   int a = 1, b = 2;
   const std::uint32_t first = numbers.add(a);
   const std::uint32_t second = numbers.add(b);
