@@ -36,6 +36,7 @@ class Dht final : public Policy {
         ranks_(place.ranks),
         limit_(place.limit > 0 ? place.limit : kDefaultCopies) {}
 
+  // The contract is in cache/policy.h.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }
@@ -57,11 +58,12 @@ class Dht final : public Policy {
   Usage usage() const override { return store_.usage(); }
 
  private:
+  // Returns true if a rank of this node owns the key.
   bool owns(std::string_view key) const;
 
-  RankSet own_;
-  Rank ranks_;
-  std::uint64_t limit_;
+  RankSet own_;          // this node's ranks
+  Rank ranks_;           // number of the job's ranks
+  std::uint64_t limit_;  // most bytes of copies
   Store store_;
 };
 

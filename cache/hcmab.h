@@ -14,6 +14,7 @@ namespace scela::cache {
 
 class Hcmab final : public Policy {
  public:
+  // The contract is in cache/policy.h.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
   std::string take_stage() override;

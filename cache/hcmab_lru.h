@@ -23,6 +23,7 @@ class HcmabLru final : public Policy {
  public:
   explicit HcmabLru(const Place& place) : keeps_all_(place.is_root), limit_(place.limit) {}
 
+  // The contract is in cache/policy.h.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }
@@ -41,21 +42,22 @@ class HcmabLru final : public Policy {
   Usage usage() const override { return store_.usage(); }
 
  private:
+  // Evicts pairs until the bound above holds. Does nothing if keeps_all_ is true.
   void trim();
 
-  bool keeps_all_;
-  std::uint64_t limit_;
+  bool keeps_all_;       // at the root, or after evict_no_more()
+  std::uint64_t limit_;  // 0: the bound is the largest stage
   Store store_;
   // Bytes of keys and values in the releases since the last fence_done().
   std::uint64_t stage_bytes_ = 0;
   // The keys that changed at the root since the last fence of the whole job.
   std::set<std::string, std::less<>> changed_;
-  std::uint64_t largest_stage_ = 0;
+  std::uint64_t largest_stage_ = 0;  // the most that stage_bytes_ was
   // Bytes that this node's ranks have put since the last fence_done(). They extend the bound:
   // otherwise a stage that comes in several pieces would evict its first pairs for pairs that its
   // last pieces bring back.
   std::uint64_t own_bytes_ = 0;
-  bool evicted_ = false;
+  bool evicted_ = false;  // so a miss asks further up
 };
 
 }  // namespace scela::cache

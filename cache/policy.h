@@ -132,7 +132,8 @@ class Policy {
   // have evicted a pair ask here.
   virtual void evict_no_more() = 0;
 
-  // Returns the rank that owns the key, or std::nullopt if an agent further up knows more.
+  // Returns the rank that owns the key, or std::nullopt if an agent further up knows more. A policy
+  // without owners returns std::nullopt for every key.
   virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
   // A pair has come to its owner, or passes here on its way to the owner.
   virtual void pair_passes(std::string_view, std::string_view, Stamp) {}

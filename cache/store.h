@@ -99,14 +99,17 @@ class Store {
   // Tells `mirror` of every change from now on; nullptr: no mirror. The mirror must live as long as
   // it is set.
   void reflect_in(Mirror* mirror) { mirror_ = mirror; }
+  // Calls each(key, value) for every pair, in any order. `each` must not change the table.
   void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
   Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
   // Returns the bytes of the blocks: live bytes, holes, and room for more.
   std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
+  // A position in entries_.
   using EntryId = std::uint32_t;
   static constexpr EntryId kNone = UINT32_MAX;
+  // The states of the table above. The position of an evicted pair is free for another pair.
   enum class Life : std::uint8_t { evicted, settled, travelling, staged, kept };
 
   struct Entry {
@@ -126,22 +129,36 @@ class Store {
     std::string_view value() const { return {at + key_size, value_size}; }
     std::uint64_t bytes() const { return key_size + std::uint64_t{value_size}; }
   };
+  // Returns nullptr if the key is not in the table.
   const Entry* entry_of(std::string_view key) const;
+  // Returns the key's place in index_, or the empty place where it belongs. Requires an index with
+  // an empty place.
   EntryId* slot_of(std::string_view key, std::uint32_t hash);
   const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
-  // Sets the pair. Without a stamp it was put here and now. With one it came from another node, and
-  // the newest value stays.
+  // Sets the pair, and differs_. Without a stamp it was put here and now. With one it came from
+  // another node, and the newest value stays. The life of a pair that was here does not change.
   EntryId put(std::string_view key, std::string_view value, std::optional<Stamp> came);
+  // Returns the stamp of a put of this node that replaces the entry's value now.
   Stamp stamp_now(const Entry& entry) const;
+  // Adds a key that is not in the table, as the newest settled pair. Sets no stamp.
   EntryId add(std::string_view key, std::string_view value, std::uint32_t hash);
+  // Makes the entry settled, travelling or staged, and updates the lists and the counts. The caller
+  // takes an entry that becomes settled out of pending_.
   void set_life(EntryId id, Life life);
+  // Adds an entry to the list of settled pairs, as the most recently used one. unlink() removes it.
   void link_newest(EntryId id);
   void unlink(EntryId id);
+  // Requires a settled entry.
   void evict(EntryId id);
+  // Returns room in the last block, or in a new one. It stays valid until compact().
   char* allocate(std::size_t bytes);
+  // Replaces an entry's value. May call compact().
   void write(Entry& entry, std::string_view value);
+  // Calls compact() if the holes outweigh the live bytes and are not small.
   void close_holes();
+  // Doubles index_ and enters all pairs anew.
   void grow_index();
+  // Copies all pairs into new blocks without holes. Views of keys and values become invalid.
   void compact();
 
   std::vector<Entry> entries_;

@@ -30,6 +30,7 @@ class Upward : public Policy {
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
+  // The contract is in cache/policy.h.
   std::string take_stage() final { return store_.take_stage(); }  // hcs: empty
   bool wants_release() const final { return true; }
   bool release_carries_pairs() const final { return false; }
@@ -47,9 +48,11 @@ class Upward : public Policy {
  protected:
   // Caches a pair of the subtree on its way up.
   void pass(std::string_view key, std::string_view value, Stamp stamp);
+  // Evicts settled pairs until the table is within the limit. Does nothing without a limit.
   void trim();
   bool is_root() const { return is_root_; }
   Store& store() { return store_; }
+  // The releases carry this key until a fence of the whole job is done.
   void changed(std::string_view key) { changed_.emplace(key); }
 
  private:
@@ -63,6 +66,7 @@ class Upward : public Policy {
 class Hcs final : public Upward {
  public:
   using Upward::Upward;
+  // The contract is in cache/policy.h.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
   void aggregate_passes(std::string_view) override {}
@@ -71,6 +75,7 @@ class Hcs final : public Upward {
 class Hcma final : public Upward {
  public:
   using Upward::Upward;
+  // The contract is in cache/policy.h.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   void aggregate_passes(std::string_view pairs) override;

@@ -12,7 +12,9 @@
 
 namespace scela::perf {
 
-// An error of the channel ends the process with its message.
+// An error of the channel ends the process with its message. perf/loops.h and
+// perf/collective_loops.h say what the functions of a contestant do. The channel and the plan must
+// outlive the object.
 class ChannelPeer {
  public:
   ChannelPeer(channel::Channel& channel, const Plan& plan);
@@ -65,6 +67,7 @@ class ChannelPeer {
   static std::span<std::byte> writable(void* bytes, std::size_t n) {
     return {static_cast<std::byte*>(bytes), n};
   }
+  // These end the process if there is an error.
   void check(const channel::Status& status) const {
     if (!status) fail(status.error.text());
   }
@@ -72,6 +75,7 @@ class ChannelPeer {
     if (error) fail(error.text());
   }
   [[noreturn]] void fail(const std::string& why) const;
+  // Returns the call, by the plan's algorithm if it names one.
   Collective call_of(const Asked& asked) const;
 
   channel::Channel& channel_;

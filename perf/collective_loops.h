@@ -88,7 +88,9 @@ class CollectiveLoops {
     CollectiveLoops* loops_;
   };
 
+  // Returns how many operations are under way at once.
   std::size_t instances() const { return static_cast<std::size_t>(plan_.concurrent); }
+  // Makes the buffers for operations of so many bytes.
   void reserve(std::size_t bytes) {
     bytes_ = bytes;
     const std::size_t room =
@@ -96,6 +98,7 @@ class CollectiveLoops {
     in_.assign(instances(), std::vector<char>(room, 1));
     out_.assign(instances(), std::vector<char>(room, 1));
   }
+  // Returns the arguments of one of the operations under way at once. The root depends on turn_.
   Asked asked(std::size_t instance) {
     const int root = has_root(op_) ? static_cast<int>(turn_ % peer_.size()) : 0;
     return {op_, bytes_, root, in_[instance].data(), out_[instance].data()};
@@ -111,6 +114,7 @@ class CollectiveLoops {
     const std::vector<double> all = gathered(peer_, now() - begin);
     return *std::max_element(all.begin(), all.end());
   }
+  // Returns how many operations fit in a round, which is the same on every rank.
   long calibrate() {
     long times = 2;
     timed(times);
@@ -128,6 +132,7 @@ class CollectiveLoops {
     }
   }
 
+  // Measures all rounds of one size, and adds the figures to the line.
   void measure(Line& line) {
     turn_ = 0;
     const long times = calibrate();

@@ -14,7 +14,7 @@
 
 namespace scela::perf {
 
-// A message of rank 0 to its partner.
+// A message of rank 0 to its partner, as an `Act` of perf/overlapping.h. Other ranks take no part.
 template <class Peer>
 class OneWay {
  public:
@@ -48,6 +48,7 @@ class Computing {
  public:
   Computing(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
+  // Measures all sizes; the plan's benchmark must be overlap or noise. Always returns true.
   bool run(const char* provider) {
     provider_ = provider;
     for (const std::size_t bytes : plan_.sizes) {
@@ -64,6 +65,7 @@ class Computing {
  private:
   OneWay<Peer> message() { return {peer_, buffer_, bytes_}; }
 
+  // Prints two lines for a size: the sender's figures and the receiver's.
   void overlap() {
     const OneWay<Peer> act = message();
     Overlapping<Peer, OneWay<Peer>> beside(peer_, plan_, act);
@@ -118,6 +120,7 @@ class Computing {
       finish(line);
   }
 
+  // Prints the line, on rank 0.
   void finish(Line& line) {
     line.bytes = bytes_;
     print(peer_, plan_, provider_, line);

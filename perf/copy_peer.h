@@ -22,6 +22,7 @@ class CopyPeer {
   CopyPeer& operator=(const CopyPeer&) = delete;
   ~CopyPeer();
 
+  // perf/loops.h says what the functions of a contestant do.
   int rank() const { return rank_; }
   static int size() { return 2; }
   static int nodes() { return 1; }
@@ -38,6 +39,7 @@ class CopyPeer {
   void send_aside(int peer, const void* bytes, std::size_t n) { send(peer, bytes, n); }
   void recv_aside(int peer, void* bytes, std::size_t n) { recv(peer, bytes, n); }
   void begin_send(int peer, const void* bytes, std::size_t n);
+  // Only notes the receive; finish() copies the bytes.
   void begin_recv(int, void* bytes, std::size_t n) { wanted_.push_back({bytes, n}); }
   void finish();
   static void tell(Cost&) {}
@@ -48,6 +50,7 @@ class CopyPeer {
     void* to;
     std::size_t bytes;
   };
+  // Waits for the other process's next message, and copies it.
   void copy(const Wanted& wanted);
 
   Shared* shared_;

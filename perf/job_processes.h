@@ -19,6 +19,7 @@
 
 namespace scela::perf {
 
+// Returns what the file contains, or an empty string if it cannot be read.
 inline std::string file_text(const std::string& path) {
   std::string text;
   std::FILE* const file = std::fopen(path.c_str(), "re");
@@ -30,6 +31,7 @@ inline std::string file_text(const std::string& path) {
   return text;
 }
 
+// Returns the names in the folder that are numbers above 0.
 inline std::vector<long> numbered_entries(const char* folder) {
   std::vector<long> numbers;
   DIR* const directory = ::opendir(folder);
@@ -45,6 +47,7 @@ inline std::vector<long> threads_of(long process) {
   return numbered_entries(("/proc/" + std::to_string(process) + "/task").c_str());
 }
 
+// Returns the parent's number, or 0 if the process is gone.
 inline long parent_of(long process) {
   const std::string text = file_text("/proc/" + std::to_string(process) + "/stat");
   const std::size_t name = text.rfind(')');  // the name may contain anything

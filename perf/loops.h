@@ -51,8 +51,9 @@ class Loops {
   }
 
  private:
-  using Once = void (Loops::*)(std::size_t, long);
+  using Once = void (Loops::*)(std::size_t, long);  // a loop: bytes, times
 
+  // Returns the loop of the plan's benchmark, or null if there is none.
   Once operation() const {
     if (plan_.bench == "latency") return &Loops::ping_pong;
     if (plan_.bench == "bandwidth") return &Loops::stream;
@@ -110,6 +111,8 @@ class Loops {
       peer_.send_aside(partner(), &byte, 1);
   }
 
+  // Returns the seconds that this rank needs. For the benchmark pairs, rank 0 gets the slowest
+  // rank's seconds.
   double timed(Once once, std::size_t bytes, long times) {
     meet(peer_);
     const double begin = now();

@@ -19,6 +19,7 @@ namespace scela::perf {
 
 // The cost of one rank. A value that a contestant cannot tell is -1.
 struct Cost {
+  // The number of the process (getpid).
   double process = 0;
   double partners = -1;
   double connections = -1, send_queue_pairs = -1, receive_queue_pairs = -1;
@@ -70,6 +71,7 @@ class Census {
  public:
   Census(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
+  // Measures one size. Returns false if the pattern does not fit the number of ranks.
   bool run(const char* provider) {
     if (!fits(plan_.pattern, peer_.size())) return false;
     const std::set<int> with = partners(plan_.pattern, peer_.rank(), peer_.size());

@@ -40,6 +40,7 @@ class Work {
       units_per_us_ = std::max(units_per_us_, static_cast<double>(kUnits) / us);
     }
   }
+  // Does as much work as takes so long if nothing else runs.
   void amount(double us) const { work_of(units(us)); }
   // Does the same amount of work in one part more than `between` is called.
   template <class Call>
@@ -53,6 +54,7 @@ class Work {
       if (part < count) between();
     }
   }
+  // Works until so much time has passed.
   void time(double us) const {
     for (const double until = now() + us / 1e6; now() < until;)
       work_of(static_cast<long>(units_per_us_));
@@ -63,14 +65,20 @@ class Work {
   double units_per_us_ = 1;
 };
 
+// The work that a rank does between the begin and the end of an operation. `amount`, `parts` and
+// `time` name functions of Work. With `parts`, help() of the operation is called in between.
 enum class Between { nothing, amount, parts, time };
 
-// The times of a rank's part, in microseconds.
+// The times of a rank's part, in microseconds: of all of it, of the work in between, of the call
+// that begins, and of the call that ends. `processor` is the processor time of this process.
 struct Took {
   double all = 0, between = 0, begun = 0, ended = 0, processor = 0;
 };
 
-// One figure of each kind for a round.
+// One figure of each kind for a round, in microseconds. `blocking` is the time of the blocking
+// call. `amount` is the work that was done beside it. `work` is how long that takes alone, and
+// `work_processor` its processor time. `others` is the processor time of engines and agents. `pure`
+// is without work, `overlapped` with the amount, and `timed` with work for a fixed time.
 struct OverlapRound {
   double blocking = 0, amount = 0, work = 0, work_processor = 0, others = 0;
   Took pure, overlapped, timed;
@@ -91,6 +99,7 @@ class Overlapping {
     return std::clamp(static_cast<long>(plan_.round_seconds * 1e6 / us / 5), 1L, 1000L);
   }
 
+  // Measures one round of `times` operations of each kind. All ranks must call it.
   OverlapRound round(long times) {
     OverlapRound round;
     for (long i = 0; i < times; ++i)
@@ -133,6 +142,7 @@ class Overlapping {
     return sum;
   }
 
+  // Runs the operation once. `us` is the work in between, in microseconds.
   Took once(Between between, double us, std::size_t helps = 0) {
     Took took;
     meet(peer_);
@@ -162,6 +172,7 @@ class Overlapping {
   }
 
  private:
+  // Returns how many ranks share this rank's processor, itself included.
   int sharers() const { return plan_.apart ? peer_.size() : 1; }
   void let_others() const {
     for (int other = 1; other < sharers(); ++other)
@@ -185,6 +196,7 @@ class Overlapping {
     agree(peer_, whole);
     return (whole.end - whole.begin) * 1e6;
   }
+  // Returns the microseconds of the blocking call.
   double blocking() {
     meet(peer_);
     const double begin = now();
@@ -212,6 +224,7 @@ class Overlapping {
   Work work_;
 };
 
+// Adds one more value to the figure of this name.
 inline void add(Line& line, const char* name, double value) {
   for (auto& [known, numbers] : line.values)
     if (known == name) return numbers.push_back(value);

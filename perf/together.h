@@ -37,13 +37,14 @@ struct Plan {
   std::vector<std::size_t> progress;
 };
 
+// Returns seconds of a clock that never goes back.
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // Rank 0 gets the values of all ranks, in order. They travel by a tree; every pattern has its edges
 // (perf/core/patterns.h). So no rank needs other partners for it. All ranks must call it; it
-// blocks.
+// blocks. The result of other ranks has no meaning.
 template <class Peer, class Value>
 std::vector<Value> gathered(Peer& peer, const Value& own) {
   std::vector<Value> all{own};
@@ -102,6 +103,7 @@ inline std::string json_of(const std::vector<double>& numbers) {
   return text + "]";
 }
 
+// Prints the line as JSON. Rank 0 calls it. `provider` names the library that the peer uses.
 template <class Peer>
 void print(const Peer& peer, const Plan& plan, const char* provider, const Line& line) {
   std::string values;

@@ -32,6 +32,7 @@ struct AgreementValue {
   explicit AgreementValue(int ranks = 0) : ended((static_cast<std::size_t>(ranks) + 63) / 64) {}
   bool has_ended(int rank) const { return (ended[place(rank)] >> bit(rank) & 1) != 0; }
   void mark_ended(int rank) { ended[place(rank)] |= std::uint64_t{1} << bit(rank); }
+  // Joins another rank's value into this one, each member by the rule beside it.
   void join(const AgreementValue& other);
   friend bool operator==(const AgreementValue&, const AgreementValue&) = default;
 
@@ -45,6 +46,7 @@ class Agreement {
   enum class Kind : std::uint8_t {
     contribute,  // sent to the leader
     propose,     // sent by the leader
+    // Answers a proposal. It is sent to the leader, and its word is empty.
     accept,
     decide,  // a rank's last message to another
   };
@@ -59,10 +61,13 @@ class Agreement {
     Message message;
   };
 
+  // `own` is the value that this rank contributes.
   Agreement(int rank, int ranks, AgreementValue own);
 
-  // These functions append the messages to be sent to `out`, in order.
+  // The functions below append the messages to be sent to `out`, in order. begin() is called once.
   void begin(std::vector<OutgoingMessage>& out);
+  // Takes a message of rank `from`, also before begin(). Messages of ranks that are known to have
+  // ended have no effect.
   void receive(int from, const Message& message, std::vector<OutgoingMessage>& out);
   // Reports that a rank has ended. Repeated reports have no effect.
   void ended(int rank, std::vector<OutgoingMessage>& out);
@@ -79,12 +84,21 @@ class Agreement {
 
  private:
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  // Notes that a rank has ended, unless it is this rank.
   void mark_dead(int rank);
+  // Does what is possible now. It contributes if the leader is a new one, and leads if this rank is
+  // the leader. It does nothing before begin() or after the decision.
   void get_on(std::vector<OutgoingMessage>& out);
+  // Gives the leader this rank's own value, or the proposal that this rank has accepted.
   void contribute(std::vector<OutgoingMessage>& out);
+  // Does the leader's part. It proposes once all ranks that live have contributed, and decides once
+  // all of them have accepted.
   void ask_for_all(std::vector<OutgoingMessage>& out);
+  // Decides this word, and tells all other ranks, dead ones included.
   void decide(const AgreementValue& word, std::vector<OutgoingMessage>& out);
+  // Returns the lowest rank that is not known to have ended: the leader.
   int first_alive() const;
+  // Returns true if has(rank) is true for all ranks that are not known to have ended.
   template <class Has>
   bool all_alive(Has has) const;
 
@@ -92,9 +106,9 @@ class Agreement {
   int ranks_;
   AgreementValue own_;
   bool begun_ = false;
-  std::vector<bool> dead_;
-  int contributed_to_ = -1;
-  int accepted_of_ = -1;  // the proposer of accepted_; -1: none
+  std::vector<bool> dead_;   // by rank: it is known to have ended
+  int contributed_to_ = -1;  // the leader that has it; -1: none
+  int accepted_of_ = -1;     // the proposer of accepted_; -1: none
   AgreementValue accepted_;
   // These are used by the leader.
   std::vector<std::optional<Message>> contributions_;

@@ -12,6 +12,7 @@
 
 namespace scela::collectives {
 
+// Returns the length in bytes of each message of a group with so many ranks.
 std::size_t frame_bytes(int ranks);
 std::vector<std::byte> to_frame(const Agreement::Message& message);
 // Returns std::nullopt if the bytes are not a message of a group with so many ranks.

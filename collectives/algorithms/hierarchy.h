@@ -45,6 +45,7 @@ struct Branch {
   // trees, larger subtrees come first.
   std::vector<int> children;
 };
+// Returns the place of `rank` in these trees. `hierarchy` must have been made with the same root.
 Branch branch(const Hierarchy& hierarchy, int root, int rank);
 
 }  // namespace scela::collectives

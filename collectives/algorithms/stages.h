@@ -17,6 +17,8 @@
 namespace scela::collectives {
 
 struct Stage {
+  // If true, the application's thread executes the stage. Otherwise a progress thread or an engine
+  // does.
   bool of_application = false;
   TaskList list;  // complete; runs after earlier stages
 };

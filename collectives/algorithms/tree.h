@@ -32,6 +32,8 @@ struct Tree {
   std::uint32_t radix = 2;  // nomial
 };
 
+// These return trees of the shape's ranks with the shape's root at the top. k_nomial_tree() uses
+// the shape's radix, and binomial_tree() uses 2.
 Tree flat_tree(const Shape& shape);
 Tree chain_tree(const Shape& shape);
 Tree binary_tree(const Shape& shape);
@@ -42,6 +44,7 @@ int place_of(const Tree& tree, int rank);
 int rank_at(const Tree& tree, int place);
 
 inline constexpr int kNoParent = -1;
+// Returns the rank's parent, or kNoParent for the root.
 int parent(const Tree& tree, int rank);
 // Returns the rank's children in the order of their places.
 std::vector<int> children(const Tree& tree, int rank);
@@ -50,6 +53,7 @@ std::vector<int> children_largest_first(const Tree& tree, int rank);
 // Returns whether the edge from the parent belongs to the `split` levels nearest the leaves, of a
 // nomial tree. The ends of these edges are less than radix^split places apart.
 bool is_low(const Tree& tree, int rank, std::uint32_t split);
+// Returns true if levels of the tree can be split off. That needs a nomial tree.
 bool can_split(const Tree& tree);
 // Returns the number of ranks in the subtree with `rank` at its top.
 int subtree(const Tree& tree, int rank);

@@ -25,6 +25,8 @@ inline Blocks nothing() {
 
 class Writer {
  public:
+  // Each function up to reduce_right() appends a task. Kind (collectives/core/task_list.h) says
+  // what the task does.
   void send(int peer, Blocks from);
   void receive(int peer, Blocks to);
   void wait_received(int peer, std::uint32_t count);

@@ -48,6 +48,7 @@ struct Question {
   int root = 0;
 };
 
+// The algorithm to run, with values for the members of Shape that have these names.
 struct Choice {
   const Algorithm* algorithm = nullptr;
   std::uint32_t segments = 1;

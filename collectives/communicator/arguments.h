@@ -27,9 +27,11 @@ struct Arguments {
   BlockSizes input, output, all;
 };
 
+// Returns the arguments as this rank's list uses them. If they are wrong, `error` says why.
 Arguments arguments_of(const Collective::Inside& call, int rank, int ranks);
 
 bool has_root(Operation operation);
+// Returns true if the operation has a reduction.
 bool reduces(Operation operation);
 
 }  // namespace scela::collectives

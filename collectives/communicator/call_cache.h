@@ -46,12 +46,14 @@ bool has_signature(const Collective::Inside& call);
 template <class Value>
 class CallCache {
  public:
-  // Returns null if there is no value for this signature.
+  // Returns null if there is no value for this signature. `by` is the algorithm that the call
+  // names, as in Collective::Inside. The value stays valid until keep() replaces it.
   Value* find(const CallSignature& signature, const std::string& by) const {
     Entry* const entry = entries_[signature.hash() % kEntries].get();
     return entry != nullptr && entry->signature == signature && entry->by == by ? &entry->value
                                                                                 : nullptr;
   }
+  // Keeps a value for this signature and `by`.
   void keep(const CallSignature& signature, const std::string& by, Value value) {
     entries_[signature.hash() % kEntries] =
         std::make_unique<Entry>(Entry{signature, by, std::move(value)});

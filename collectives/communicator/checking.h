@@ -64,6 +64,7 @@ bool sizes_differ(std::span<const CallRecord> records);
 // prelude, so that the error can name the rank.
 class Checked {
  public:
+  // `plan` is that of plan() below, and `own` is the record of this rank.
   Checked(std::shared_ptr<const Plan> plan, const CallRecord& own, PairSizes sizes, int rank,
           std::size_t ranks);
   Checked(const Checked&) = delete;
@@ -75,6 +76,7 @@ class Checked {
   static Result<std::shared_ptr<const Plan>> plan(int rank, int ranks);
 
  private:
+  // Makes the second prelude, with the sizes that this rank knows, and returns it.
   const Prelude* tell_sizes();
 
   CallRecord own_;

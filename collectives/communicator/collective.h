@@ -26,6 +26,8 @@ struct Collective::Inside {
 
 namespace collectives {
 
+// Returns an error with this text. `rank` is the rank at fault in the communicator, or -1 if no
+// rank is.
 CollectiveError error_of(CollectiveCode code, int rank, std::string words);
 
 }  // namespace collectives

@@ -33,6 +33,7 @@ class ContextNumbers {
   ContextNumbers(std::uint32_t first, std::uint32_t count, std::uint32_t first_life = 0)
       : first_(first), count_(count), first_life_(first_life) {}
 
+  // Returns the context of a number, with its life.
   ContextId id(Number number) const;
   // Returns one more than the highest number that this rank knows of.
   Number next() const { return next_; }
@@ -55,6 +56,7 @@ class ContextNumbers {
   std::uint32_t life_after() const;
 
  private:
+  // Returns the place of a number's context in the family, counted from 0.
   std::uint32_t offset(Number number) const { return static_cast<std::uint32_t>(number % count_); }
 
   std::uint32_t first_;

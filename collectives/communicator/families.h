@@ -23,7 +23,7 @@ class Families {
  public:
   struct Family {
     CollectiveError error;  // none: the rest is valid
-    std::size_t place = 0;
+    std::size_t place = 0;  // index in first_contexts_
     std::uint32_t first_context = 0;
     std::uint32_t life = 0;
   };
@@ -40,6 +40,8 @@ class Families {
   void give_back(channel::Channel& channel, const Family& family, std::uint32_t life_after);
 
  private:
+  // Adds the families that all ranks have given back to `agreed_`. Blocks until all ranks have
+  // called it. If it fails, it adds none and returns the error.
   CollectiveError agree(channel::Channel& channel);
 
   std::mutex taking_;  // locked before mutex_

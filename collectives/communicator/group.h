@@ -62,6 +62,7 @@ struct Engine {
   }
 };
 
+// Returns how many different nodes are among these.
 int count_nodes(std::vector<int> nodes);
 
 // A list that was made once for all calls of its shape (O22: task templates).
@@ -99,7 +100,7 @@ struct CachedCall {
   std::shared_ptr<const PreparedCall> prepared;
   // For short calls: the run of the next blocking call.
   RunPool::Kept run;
-  bool is_long = false;
+  bool is_long = false;  // run_known() does not run the form
 };
 
 }  // namespace collectives
@@ -159,20 +160,28 @@ struct Communicator::State {
   CollectiveError exhausted;  // set once this rank had no memory
 
  private:
+  // The algorithm, and these members of Shape: segments, radix, split, root, in_place, commutes.
   using Key = std::tuple<const collectives::Algorithm*, std::uint32_t, std::uint32_t, std::uint32_t,
                          int, bool, bool>;
   // Returns the node map of all ranks, made when the first list needs it. A communicator has only
   // one, so that it is no part of the key.
   const std::shared_ptr<const collectives::NodeMap>& node_map();
 
+  // Sets `choice` to the algorithm that the call names, or to the table's choice. Returns an error,
+  // and sets nothing, if none can do what the call asks.
   CollectiveError choose(const Collective::Inside& call, const collectives::Arguments& arguments,
                          collectives::Choice& choice) const;
+  // Sets `prepared.checked`: the record of the call, which the ranks compare before each run. If
+  // that cannot be made, it sets `prepared.error`.
   void check(const Collective::Inside& call, collectives::Arguments arguments,
              collectives::PreparedCall& prepared);
+  // Returns the template for this shape, and makes it at the first call. It stays valid as long as
+  // the communicator. Returns null, and sets `error`, if the list cannot be prepared.
   const collectives::ScheduleTemplate* schedule_template_of(const collectives::Algorithm& algorithm,
                                                             const collectives::Shape& shape,
                                                             CollectiveError& error);
 
+  // Prepares a call without the cache of known forms. If the call is refused, `error` is set.
   collectives::PreparedCall prepare_anew(const Collective::Inside& call);
 
   std::map<Key, collectives::ScheduleTemplate> templates_;

@@ -40,6 +40,7 @@ struct CommunicatorMaker {
   collectives::ThreadPlacement threads;  // for RunBy::thread
   collectives::Environment environment = collectives::environment_of_process();
 
+  // Makes the communicator. If that fails, it is empty, and its error() says why.
   Communicator make() const;
 
   // For tests: returns how many lists were prepared.

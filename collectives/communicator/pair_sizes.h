@@ -29,6 +29,8 @@ class PairSizes {
 
   // The form in which ranks exchange sizes: words() numbers for each rank.
   static std::size_t words(std::size_t ranks) { return 2 * ranks; }
+  // Writes this rank's words: the sizes that it sends, by receiver, then those that it expects, by
+  // sender.
   void write(std::span<std::uint64_t> words) const;
 
  private:

@@ -12,6 +12,7 @@ namespace scela::collectives {
 template <std::size_t kBytes>
 class Recycled {
  public:
+  // Returns memory for kBytes bytes. Any thread may give it back.
   static void* take() {
     Kept& kept = here();
     if (kept.first == nullptr) return ::operator new(kSize);
@@ -41,8 +42,9 @@ class Recycled {
   struct Kept {
     Free* first;
     std::size_t count;
-    bool over;
+    bool over;  // the thread is ending
   };
+  // Returns the calling thread's blocks. They are freed when the thread ends.
   static Kept& here() {
     thread_local Kept kept{};
     thread_local const struct Emptier {

@@ -11,6 +11,8 @@
 namespace scela {
 
 struct CollectiveRequest::State {
+  // An operation is `ready` before its start, and after a start that was refused. Then it is
+  // `under_way` until it is waited for, and `over` after that.
   enum class Stage : unsigned char { ready, under_way, over };
 
   State(std::shared_ptr<Communicator::State> communicator,
@@ -23,17 +25,28 @@ struct CollectiveRequest::State {
   static void operator delete(void* memory) noexcept;
 
   // Starts the operation. With `waits` the caller waits for it, so that it may be over on return.
+  // Returns an error if nothing was started.
   CollectiveError start(bool waits = false);
+  // Returns true if the operation is over, and also if none is under way. Never blocks.
   bool test();
+  // The contract is that of CollectiveRequest::wait().
   CollectiveError wait(Limit limit);
+  // Does the work of start() for an operation that may be started. If the call was refused, the run
+  // takes part with notes if it can, and wait() returns the error. Returns an error if nothing was
+  // started. Throws std::bad_alloc if there is no memory for the run.
   CollectiveError begin(bool waits);
   // Ends an operation that is over; called once.
   CollectiveError end();
+  // Sets `refused` from the error `own`.
   void refuse();
+  // Gives up the communicator's context on all ranks, since no rank can know this call's list.
   void give_up();
+  // Binds `run` to this call. Returns an error if there is no memory for that.
   Result<void> bind();
+  // Returns an error with the code misuse that names the operation and this rank.
   CollectiveError misuse(const std::string& why) const;
   std::string describe() const;
+  // Returns true in a child process (fork). The state belongs to the parent there.
   bool is_copy() const { return group->engine->made_here.is_copy(); }
 
   std::shared_ptr<Communicator::State> group;

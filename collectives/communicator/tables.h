@@ -24,11 +24,13 @@ Environment environment_of_process();
 // names follows, then `own`, the program's rows. If the environments of ranks differ, the ranks
 // choose differently, so the variables must be set for all ranks.
 Result<std::vector<Source>> sources_of(std::string_view own, const Environment& environment);
+// Returns the name of the operation's variable, such as SCELA_COLL_ALLREDUCE.
 std::string variable_of(Operation operation);
 // Checks the entries "NAME=value" that begin with SCELA_COLL_. Returns an error for an unknown name
 // or, for SCELA_COLL_CHECK, an invalid value. A misspelt name would otherwise have no effect,
 // without any message.
 Result<void> check_variables(std::span<const char* const> environment);
+// Returns the rows of sources_of() as one table.
 Result<Table> table_of(std::string_view own, const Environment& environment);
 
 }  // namespace scela::collectives

@@ -30,9 +30,11 @@ class Census {
   // one connection.
   const std::set<int>& to(int rank) const { return at(rank).to; }
   const std::set<int>& from(int rank) const { return at(rank).from; }
+  // Returns the ranks that are in to() or in from().
   std::set<int> peers(int rank) const;
   // Returns the peers that are on other nodes.
   std::set<int> peers_off_node(int rank, const NodeMap& nodes) const;
+  // Returns kQueuePairsPerPeer for each peer of the rank.
   std::uint32_t queue_pairs(int rank) const;
   // Returns the queue pairs of the rank that has most.
   std::uint32_t max_queue_pairs() const;

@@ -33,6 +33,7 @@ class BlockSizes {
   std::uint64_t size(std::uint32_t block) const;
   // Returns the size of blocks that lie one behind the other.
   std::uint64_t size(std::uint32_t first, std::uint32_t count) const;
+  // Returns true if each of the blocks begins where the one before it ends.
   bool is_run(std::uint32_t first, std::uint32_t count) const;
   // Returns true if all blocks lie one behind the other, so that any range of blocks is a run.
   bool is_packed() const { return packed_; }
@@ -42,6 +43,7 @@ class BlockSizes {
   std::uint64_t end() const;
 
  private:
+  // Does what is_run() does, for blocks that have offsets.
   bool touch(std::uint32_t first, std::uint32_t count) const;
 
   std::uint32_t count_ = 0;

@@ -63,6 +63,8 @@ class Schedule {
 
  private:
   friend class ScheduleMaker;
+  // Returns the error that names a circle of ranks that wait for each other. `reached` is the
+  // number of the step at which each rank stands. `stuck` is a rank that has not come to its end.
   Error circle_from(const std::vector<std::uint32_t>& reached, int stuck) const;
 
   std::span<const TaskList> lists_;

@@ -46,16 +46,16 @@ struct Shape {
 };
 
 // One algorithm. It is defined in collectives/algorithms/<operation>/ and listed in
-// algorithms/algorithms.h.
+// collectives/algorithms/registry/registry.cpp.
 struct Algorithm {
   std::string_view name;  // "recursive-doubling"
   Operation operation = Operation::barrier;
   bool any_order = true;      // reductions need not commute
   bool equal_blocks = false;  // unfit for v forms: sizes are unknown
   bool has_segments = false;  // the list depends on Shape::segments
-  bool has_radix = false;
-  bool has_nodes = false;  // the list depends on Shape::nodes
-  bool has_split = false;
+  bool has_radix = false;     // the list depends on Shape::radix
+  bool has_nodes = false;     // the list depends on Shape::nodes
+  bool has_split = false;     // the list depends on Shape::split
   // Returns how many parts the algorithm cuts the message into by its own choice: the blocks of
   // input and output that a call without segments has (docs/collectives.md). If null, there is one
   // part.
@@ -63,6 +63,7 @@ struct Algorithm {
   // Returns whether the algorithm can serve the shape. If not, the shape is an error of
   // configuration, and another algorithm is chosen. If null, it serves every shape.
   bool (*fits)(const Shape& shape) = nullptr;
+  // Returns the list of one rank. The shape must be one that the algorithm can serve.
   TaskList (*build)(const Shape& shape, int rank) = nullptr;
 };
 

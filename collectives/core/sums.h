@@ -37,7 +37,9 @@ class Sums {
   };
   using Runs = std::vector<Run>;
 
+  // Returns the runs of a number, which must not be kNothing.
   Runs runs_of(std::uint32_t sum) const;
+  // Returns the number of these runs. They get a new number if they have none.
   std::uint32_t number_of(Runs runs);
 
   std::uint32_t ranks_;

@@ -76,6 +76,7 @@ class Executor {
   virtual void forget(ContextId context) = 0;
   // Returns the number of queue pairs that an adapter has for this context, or 0.
   virtual std::size_t queue_pairs(ContextId) const { return 0; }
+  // Returns the counts for this context. They are 0 if no adapter runs its operations.
   virtual PostedRuns posted(ContextId) const { return {}; }
   // Returns text for people: where the runs are executed.
   virtual std::string describe() const = 0;

@@ -20,10 +20,12 @@ inline std::size_t first_over(std::span<Run* const> runs) {
   return static_cast<std::size_t>(at - runs.begin());
 }
 
+// Returns true if an entry is not null.
 inline bool is_any(std::span<Run* const> runs) {
   return std::ranges::any_of(runs, [](const Run* run) { return run != nullptr; });
 }
 
+// The end of a wait. A wait without a limit has none.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,7 +33,9 @@ class Deadline {
   explicit Deadline(Transport::Limit limit) {
     if (limit) until_ = Clock::now() + *limit;
   }
+  // Returns false for ever if there is no limit.
   bool over() const { return until_ && Clock::now() >= *until_; }
+  // Returns the time that is left, at least 0. It has no value if there is no limit.
   Transport::Limit left() const {
     if (!until_) return {};
     return std::max(std::chrono::nanoseconds(0),

@@ -23,6 +23,7 @@ struct Reduction {
                            std::byte* result, std::size_t elements);
 
   Combine combine = nullptr;  // null: the list has no reduce
+  // The first argument of `combine`. It must stay valid until the run is over.
   const void* state = nullptr;
   std::size_t element_bytes = 1;  // blocks have whole elements
   // The calculation by which an adapter gets the same result, bit by bit. It has no value if the

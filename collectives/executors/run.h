@@ -71,6 +71,7 @@ struct Call {
 struct RunError {
   Fault fault;             // ranks are the list's
   std::uint32_t task = 0;  // of this rank's list, counted from 0
+  // Returns the fault's words, for people.
   std::string text() const;
 };
 
@@ -105,12 +106,15 @@ class Run {
   bool is_short() const { return !short_.empty(); }
   // Returns true if a run that is bound or under way has receives; false once it is over.
   bool receives() const { return plan_ != nullptr && plan_->receives() != 0; }
+  // Binds a short run that is over to other buffers and another route. The plan, the layout and all
+  // else stay as bind() set them.
   void bind_again(const std::byte* input, std::byte* output, Route route, std::uint64_t number);
 
   // For executors. `transport` belongs to the executor, and one thread at a time calls the
   // functions that follow. After claim() the run is not over. Any thread may call claim() before
   // begin().
   void claim() { over_.store(false, std::memory_order_relaxed); }
+  // Begins a run that is bound. The transport must outlive the run's messages.
   void begin(Transport& transport);
   // Names the rank for which a run has failed, if nothing more can be done in its context. All
   // ranks are numbered as in the transport.
@@ -140,10 +144,12 @@ class Run {
   // Returns the place in the list of a rank of the transport, for a run under way. Returns -1 if it
   // has none.
   int place_of(int rank) const;
+  // Returns true from begin() until the run is over. It stays false for begin_elsewhere().
   bool is_under_way() const { return under_way_; }
   ContextId context() const { return call_.route.context; }
   std::uint64_t number() const { return call_.number; }
   std::uint16_t kind() const { return call_.kind; }
+  // Returns this rank as the transport numbers it.
   int own_rank() const { return peer_of(call_.rank); }
   // The executor calls it now and then for a run under way. The second call returns, once, a word
   // that says what this rank has called; the next rank compares it with its own call. The other
@@ -158,7 +164,9 @@ class Run {
   const Call& call() const { return call_; }
   const Layout& layout() const { return layout_; }
   std::byte* space(Space space) const { return spaces_[static_cast<std::size_t>(space)]; }
+  // Returns at least so many bytes of the run's own. Earlier contents are lost.
   std::byte* own_staging(std::uint64_t bytes) { return staging_.reserve(bytes); }
+  // Reports that so many more signals of the list have passed.
   void passed(std::uint32_t signals) { signals_.fetch_add(signals, std::memory_order_release); }
   // Ends the run. If `fault` is null, it went well. Ranks are the list's.
   void end_elsewhere(const Fault* fault);
@@ -200,43 +208,83 @@ class Run {
     std::uint64_t to = 0;
   };
 
+  // Runs the actions of short_ from the first one on, and sets `at` to the one under way. Returns
+  // false if step() must go on from there.
   bool try_fast_path_from(const FastStep*& at);
+  // Sets the run's position to this action, so that step() goes on there.
   void stop_at(const FastStep& one);
+  // Fills short_ with the plan's actions. It leaves short_ empty if a message is too long or not in
+  // one piece.
   void compile_fast_path(const Plan& plan);
+  // Sets the places of one step's bytes. Returns false if the step does not fit a short run.
   bool compile_fast_path(const Plan::Step& step, FastStep& one) const;
+  // Receives the message of a wait. Returns false if step() must go on, for which leave() was
+  // called.
   bool take(const FastStep& one);
+  // Returns true if the message has been sent. Otherwise it calls leave() and returns false.
   bool is_sent(const FastStep& one);
+  // Hands over to step(), behind this message if it is over. Receives of earlier steps that were
+  // not waited for begin now.
   void leave(const FastStep& one, const Outcome& outcome);
+  // Carries out one step. Returns false if it is a wait that is not over; it is repeated later.
   bool step(const Plan::Step& step);
+  // Returns, by message, whether it has begun and no wait has covered it yet.
   std::vector<bool> under_way() const;
+  // Tests the messages of an abandoned run. Returns true if all are over.
   bool drained();
+  // Carries out steps until one must wait. Returns false if the list has come to its end.
   bool get_on();
+  // Returns true if the error of this run makes other operations of the context fail as well.
   bool is_lasting() const;
+  // Fills in `ends` from the run's error. It does nothing if this rank or no rank is at fault.
   void tell(Ends& ends) const;
+  // send() and receive() begin a step's message. After a fault, a note is sent, and what is
+  // received is thrown away.
   void send(const Plan::Step& step);
   void receive(const Plan::Step& step);
+  // Returns false if a message of the wait is not over; waits_for() returns its ticket then.
   bool wait(const Plan::Step& step);
+  // Takes the outcome of a message that is over. A fault ends the work of the run.
   void completed(std::uint32_t message, const Outcome& outcome);
+  // Takes a message of `bytes` bytes to its place. A note or another length is a fault.
   void received(const Plan::Step& step, const Flight& flight, std::uint64_t bytes);
   void copy(const Plan::Step& step);
   void reduce(const Plan::Step& step);
+  // Notes the first fault and makes the note that is sent from now on. Later faults have no effect.
+  // `task` may be a number that no task has.
   void give_up(std::uint32_t task, Fault fault);
+  // Ends the run. Its owner may use it again at once, so nothing touches it after this.
   void finish();
+  // Makes the prelude's plan, layout and buffers those in use.
   void reserve_prelude(const Prelude& prelude);
+  // Ends the prelude, if there is one. Returns true if there is more to run: another prelude, or
+  // the call itself.
   bool end_prelude();
+  // Returns an error if the call lacks something that its plan needs.
   static Result<void> fits(const Call& call);
+  // Returns true if the plan and layout are known to fit, and the call has all that they need. If
+  // it returns false, fits() must decide.
   bool fits_as_before(const Call& call) const;
 
+  // Returns the transport's number of a rank of the list.
   int peer_of(int rank) const;
+  // Returns the sum of the blocks' sizes, also if they do not lie one behind the other.
   std::uint64_t bytes_of(const Blocks& blocks) const;
+  // Returns true if the blocks lie one behind the other.
   bool is_run(const Blocks& blocks) const;
+  // Returns the address of the first block, or null if there is no block.
   std::byte* at(const Blocks& blocks) const;
   std::byte* block_at(Space space, std::uint32_t block) const;
+  // pack() copies blocks into one piece of memory, and unpack() copies them back.
   void pack(const Blocks& from, std::byte* to) const;
   void unpack(const std::byte* from, const Blocks& to) const;
+  // Calls act(from, to, bytes) for each pair of pieces that are contiguous on both sides.
   template <class Act>
   void for_pieces(const Blocks& from, const Blocks& to, Act act) const;
+  // Takes the next bytes of the memory that reserve_staging() has reserved.
   std::byte* staging(std::uint64_t bytes);
+  // Keeps the call, and reserves all memory that the run needs. Throws std::bad_alloc.
+  // `knows_layout` says that layout_ is that of the call already.
   void reserve(Call&& call);
   void reserve_call(bool knows_layout);
   void reserve_staging(const Plan& plan);

@@ -47,7 +47,7 @@ class RunSet {
   // Lets each run progress as far as it can. Returns true if a run has ended. Never blocks.
   bool advance();
   // Blocks until a run may progress, the transport is woken or the limit is over. Returns false if
-  // the limit is over.
+  // the limit is over. It may return true although the runs cannot progress.
   bool wait(Transport::Limit limit);
   // Blocks like wait() without a limit, if no thread calls the transport's wake().
   void wait_undisturbed();
@@ -81,27 +81,51 @@ class RunSet {
     // The kinds of the last 64 operations, by number modulo 64; 0: the kind is not known.
     std::array<std::uint16_t, 64> kinds{};
 
+    // Returns the kind of an operation, or 0 if it was not begun or is not remembered.
     std::uint16_t kind_of(std::uint64_t number) const;
   };
 
+  // Does the work of add(). Throws std::bad_alloc if there is no memory for the run.
   void begin(Run& run, Caller caller);
+  // Lets a run progress, and gives its context up if it has failed for all. Returns false if the
+  // run is over and belongs to its owner again.
   bool get_on(Run& run);
+  // Does what Run::advance() does. Returns false as well if there is no memory for the run.
   bool advance(Run& run, Run::Ends* ends);
+  // Cancels the run, which belongs to its owner again, and gives up its context.
   void has_no_memory_for(Run& run);
+  // Fills tickets_ with what the first runs wait for. These are fewer than all if there are many.
   void gather_tickets();
+  // Lets the run at this index of runs_ progress. Returns true if it has ended now.
   bool look_at(std::size_t place);
+  // Looks at a limited number of runs from index `from` on, and moves `from` behind them. Returns
+  // true if one of them has ended.
   bool look_at_some(std::size_t& from);
+  // Removes the null entries of runs_.
   void pack();
+  // Returns the group of a context, which it makes if there is none. The oldest group may be
+  // dropped for it.
   Group& remember(ContextId context, std::span<const int> ranks);
+  // Takes all words that the transport has received, and acts on them.
   void hear();
+  // Returns how many operations this rank has begun in the context, as far as that is remembered.
   std::uint64_t begun_in(ContextId context) const;
+  // Notes that number for a context that loses its group.
   void keep_begun(ContextId context, std::uint64_t begun);
+  // Tells the transport to drop the contexts that are given up and have no operations left. It does
+  // not touch `over`, a run that belongs to its owner again.
   void drop(const Run* over);
+  // Keeps the word that the rank before this one has left, and gives the context up if this rank
+  // has begun more operations.
   void heard_of_one_that_left(const AbortedContext& what);
+  // Compares another rank's operation with this rank's of the same number. If the kinds differ, the
+  // context is given up.
   void compare(const Group& group, const AbortedContext& what);
+  // Tells the next rank of the runs that have waited for long. It does so now and then only.
   void ask_for_stalled();
   // Gives up the context, but does not touch `over`, a run that belongs to its owner again.
   void give_up(const AbortedContext& what, std::span<const int> peers, const Run* over);
+  // Abandons the run (Run::abandon), unless it is one that goes on in a context given up.
   static void abandon(Run& run, const AbortedContext& what);
 
   Transport& transport_;

@@ -58,26 +58,26 @@ enum class FaultCode : std::uint8_t {
   peer_ended,  // the rank is dead or its node is lost
   resources,   // memory or descriptors are exhausted
   mismatch,    // calls differ in size or operation
-  cancelled,
-  other,
+  cancelled,   // this rank has cancelled it
+  other,       // messages have failed otherwise
 };
 std::string_view name_of(FaultCode code);
 
 // Why a rank's call was refused, so that the rank takes part with notes only (run.h).
 enum class Refusal : std::uint8_t {
-  none,
-  root,
-  buffer,
-  overlap,
-  sizes,
-  parts,
-  elements,
-  in_place,
-  reduction,
-  algorithm,
-  freed,   // it freed a communicator still in use
-  memory,  // it had no memory for an operation
-  other,   // its operation or sizes differ
+  none,       // it was not refused
+  root,       // its root is no rank
+  buffer,     // its buffer is null
+  overlap,    // its buffers overlap
+  sizes,      // its buffers' sizes do not fit
+  parts,      // its parts do not fit its buffers
+  elements,   // they have different types
+  in_place,   // it cannot be in place
+  reduction,  // the type cannot be reduced so
+  algorithm,  // it cannot be used for this call
+  freed,      // it freed a communicator still in use
+  memory,     // it had no memory for an operation
+  other,      // its operation or sizes differ
 };
 // Returns text such as "its buffer is null".
 std::string_view words_of(Refusal refusal);
@@ -140,6 +140,8 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
+  // send() and receive() begin a message with a rank of the transport. They return a ticket also if
+  // the message fails; test() then returns the fault.
   virtual Ticket send(int peer, Route route, std::span<const std::byte> bytes) = 0;
   virtual Ticket receive(int peer, Route route, std::span<std::byte> bytes) = 0;
   // Receives the next message of this route, for a caller that has nothing else to do. It blocks
@@ -152,6 +154,7 @@ class Transport {
   // test moves nothing, and the caller calls move() now and then.
   enum class Tests : bool { move, look };
   virtual void let_tests(Tests) {}
+  // Moves messages, for a caller that has called let_tests(Tests::look).
   virtual void move() {}
   // Blocks until one of the messages may be over; test() tells. It also returns after wake(),
   // called before or meanwhile. Returns false if the limit is over. A waiting thread does not spin

@@ -54,10 +54,12 @@ inline Float16 narrow16(float value) {
   return {static_cast<std::uint16_t>(bits | sign >> 16)};
 }
 
+// The conversion is exact, as it is for float16.
 inline float wide(Bfloat16 value) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16);
 }
 
+// Rounds as narrow16() does.
 inline Bfloat16 narrow_bfloat16(float value) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;

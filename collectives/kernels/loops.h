@@ -55,6 +55,7 @@ constexpr auto wrapping(T value) {
   }
 }
 
+// Returns left op right. Operations with places use takes_right() instead.
 template <Op op, class T>
 inline T joined(T left, T right) {
   if constexpr (op == Op::sum) {
@@ -84,6 +85,7 @@ inline T joined(T left, T right) {
   }
 }
 
+// Returns true if the right operand is the result.
 template <Op op, class Value>
 inline bool takes_right(const Place<Value>& left, const Place<Value>& right) {
   if (right.value == left.value) return right.place < left.place;
@@ -97,6 +99,7 @@ constexpr std::size_t stored() {
   return kIsX87 ? 10 : sizeof(T);
 }
 
+// Computes to = from op to for each element, or to = to op from if `from_left` is false.
 template <Op op, class T, bool from_left>
 void loop(std::byte* __restrict to, const std::byte* __restrict from, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) {
@@ -113,6 +116,7 @@ void loop(std::byte* __restrict to, const std::byte* __restrict from, std::size_
   }
 }
 
+// Returns true if the operation is defined on the type (kernels.h).
 template <Op op, class T>
 constexpr bool exists() {
   constexpr bool kHasPlace =
@@ -122,6 +126,7 @@ constexpr bool exists() {
   return kHasPlace == kIsOfPlaces && (!kIsOfBits || std::is_integral_v<T>);
 }
 
+// Returns both kernels, or null ones if the operation is not defined on the type.
 template <Op op, class T>
 constexpr Kernels both() {
   if constexpr (exists<op, T>()) {

@@ -28,13 +28,13 @@ namespace scela::collectives {
 // A message between two ranks: the ends of their queues, or a fault. The struct has no padding, so
 // that all its bytes are set.
 struct EngineWord {
-  std::uint64_t magic = 0;
-  std::int32_t rank = -1;  // of a fault: the rank, as the transport's
-  std::uint8_t is_fault = 0;
-  std::uint8_t code = 0;
-  std::uint8_t mtu = 0;
-  std::uint8_t refusal = 0;  // of a fault: a Refusal
-  std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;
+  std::uint64_t magic = 0;    // tells such words from other bytes
+  std::int32_t rank = -1;     // of a fault: the rank, as the transport's
+  std::uint8_t is_fault = 0;  // 1: a fault
+  std::uint8_t code = 0;      // of a fault: a FaultCode
+  std::uint8_t mtu = 0;       // as in QueueEnd
+  std::uint8_t refusal = 0;   // of a fault: a Refusal
+  std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;  // as in QueueEnd
   std::uint16_t lid = 0;
   std::uint8_t unused_too[6] = {};
   std::array<std::uint8_t, 16> gid{};
@@ -47,7 +47,9 @@ class Parting {
   Parting(const Parting&) = delete;
   Parting& operator=(const Parting&) = delete;
   ~Parting();
+  // Sends a copy of the word, and returns at once.
   void send(int peer, Route route, const EngineWord& word);
+  // Frees the words that have been sent. It is called now and then.
   void sweep();
 
  private:
@@ -61,11 +63,13 @@ class Parting {
 
 class OffloadGroup {
  public:
+  // The adapter, the transport and `parting` must outlive the group.
   OffloadGroup(Adapter& adapter, Transport& transport, Parting& parting, ContextId context);
   OffloadGroup(const OffloadGroup&) = delete;
   OffloadGroup& operator=(const OffloadGroup&) = delete;
   ~OffloadGroup();
 
+  // Starts a run that is bound. The run belongs to the group until it is over.
   void start(Run& run);
   // Connects peers, posts runs and ends runs as far as possible. Returns true if a run has ended.
   bool advance();
@@ -93,24 +97,29 @@ class OffloadGroup {
   // Adds the transport's messages by which peers are being connected. Returns true if a run waits
   // for any.
   bool connects(std::vector<Transport::Ticket>& tickets) const;
+  // Does what QueueSet::arm() does.
   void arm() {
     if (queues_) queues_->arm();
   }
+  // Set by the executor once no more runs of this context are started.
   bool is_forgotten = false;
 
  private:
   using Clock = std::chrono::steady_clock;
+  // A peer is `unknown` until this rank tells it of its queues. It is `greeting` until it has told
+  // of its own, `readying` until it has said that it is ready, and then `up`.
   enum class Stage : std::uint8_t { unknown, greeting, readying, up };
   struct Peer {
     Stage stage = Stage::unknown;
     bool sends = false, receives = false;  // tickets that are under way
     Transport::Ticket sent = 0, received = 0;
-    EngineWord to, from;
-    bool watches = false;
-    Transport::Ticket watch = 0;
-    EngineWord note;
-    std::shared_ptr<const Fault> ended;
+    EngineWord to, from;                 // the buffers of these two messages
+    bool watches = false;                // a receive of a note is under way
+    Transport::Ticket watch = 0;         // of that receive
+    EngineWord note;                     // its buffer
+    std::shared_ptr<const Fault> ended;  // set if the peer has ended
   };
+  // Says why a run was not posted whole: a peer was not connected, or the queues were full.
   enum class Late : std::uint8_t { connecting, full };
   // A run that was started. Entries of runs that are over are used again.
   struct Started {
@@ -129,27 +138,53 @@ class OffloadGroup {
     const OffloadPlan& plan() const { return made->plan; }
   };
 
+  // Connects peers as far as possible. Returns true if all peers of the run are connected. If
+  // false, the caller tries again later, unless the group has broken off.
   bool connect(const Started& started);
+  // Does the same for one peer.
   bool connect(int rank, Peer& peer);
+  // Makes the queues to a peer and tells it of them. If that fails, the group breaks off.
   void greet(int rank, Peer& peer);
+  // Sends a word to the peer, and posts the receive of the answer.
   void say(int rank, Peer& peer, const EngineWord& word);
+  // Returns true if the last word has been sent and the answer is here. If false, one of them is
+  // under way, or the group has broken off.
   bool heard(int rank, Peer& peer);
+  // Posts as much of the run as possible. Returns true if all of it is posted.
   bool post(Started& started);
+  // Posts the next task. Returns false if there is no room, or if the group has broken off.
   bool post_next(Started& started);
+  // Counts, once for each reason, that a run was not posted whole.
   void put_off(Started& started, Late why);
+  // Counts the same for all runs behind this index of runs_, with that run's reason.
   void put_off_behind(std::size_t first);
+  // Breaks off because posting has failed. Returns false always, for its callers to return.
   bool cannot_post(const Error& why);
+  // Registers the run's buffers with the adapter, and takes its staging memory.
   Result<void> register_memory(Started& started);
+  // Ends the runs that are over, in order. Returns true if a run has ended or the group has broken
+  // off.
   bool finish();
+  // Removes the first entry of runs_, and keeps it for a later run.
   void drop_first();
+  // Handles a failure of the adapter. It breaks off at once if the cause is clear. Otherwise it
+  // waits a few seconds for news of the rank at fault.
   void suspect(const QueueSet::PeerFailure& trouble);
+  // Looks for a note from a peer, or for its end. Returns false if there is neither. A note breaks
+  // the group off; an end only sets `peer.ended`.
   bool learn(int rank, Peer& peer);
 
+  // Notes the first fault and tells the peers. Later faults have no effect. end_all() must follow.
   void break_off(Fault why);
+  // Destroys the queues and ends all runs with the fault of break_off().
   void end_all();
+  // Returns true if the group broke off because this rank has ended.
   bool is_of_dead(int rank) const;
+  // Returns the fault with the rank as this run's list numbers it.
   Fault fault_for(const Run& run) const;
+  // Returns the transport's number of a rank of the run's list.
   int transport_rank(const Run& run, int peer) const;
+  // Returns the route of notes if `watch`, and that of the words that connect peers otherwise.
   Route route(bool watch) const;
 
   Adapter& adapter_;

@@ -38,6 +38,7 @@ namespace scela::collectives {
 
 // A device that this process has opened, with the objects that all its queue sets share.
 struct Adapter {
+  // Opens a device. Returns an error if there is none, or if no engine executes tasks for it.
   static Result<std::unique_ptr<Adapter>> open();
   // Returns true if the engine that executes the tasks still answers.
   bool works() const;
@@ -53,7 +54,9 @@ struct Adapter {
   QueueDepths depths;  // for queue sets made from now on
 };
 
-// The attributes of a rank's queue pairs that its peer must know.
+// The attributes of a rank's queue pairs that its peer must know. `out`, `in` and `tell` are
+// numbers of queue pairs. `first_packet` is the number of the first packet that the rank sends.
+// `mtu` is an ibv_mtu.
 struct QueueEnd {
   std::array<std::uint8_t, 16> gid{};
   std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;
@@ -79,8 +82,11 @@ class QueueSet {
     std::string words;
   };
 
+  // Makes the queues that need no peer. The adapter must outlive the object.
   static Result<std::unique_ptr<QueueSet>> make(Adapter& adapter);
 
+  // Connecting a peer takes three calls. add() makes the queue pairs, end_of() returns what the
+  // peer must know, and connect() takes what the peer has told. Ranks are the transport's.
   Result<void> add(int rank);
   QueueEnd end_of(int rank) const;
   Result<void> connect(int rank, const QueueEnd& other);
@@ -107,8 +113,9 @@ class QueueSet {
   std::size_t waiting() const { return waiting_; }
   Result<void> refill();
 
-  // Reads the completions of a peer. trouble() returns the first failure that there ever was, but
-  // one that is not a flush replaces one that is.
+  // Reads the completions of a peer; drain_all() reads those of all peers, of copies and of
+  // announcements. trouble() returns the first failure that there ever was, but one that is not a
+  // flush replaces one that is.
   void drain(int rank);
   void drain_all();
   const std::optional<PeerFailure>& trouble() const { return trouble_; }
@@ -140,6 +147,7 @@ class QueueSet {
   };
   struct Peer {
     explicit Peer(std::uint32_t depth) : expected(depth) {}
+    // The completions of `out`, of `in`, and of the peer's announcements.
     channel::verbs::Cq sent, came, told;
     channel::verbs::Qp out, in, tell;
     std::uint32_t first_packet = 0;
@@ -152,6 +160,7 @@ class QueueSet {
 
   explicit QueueSet(Adapter& adapter)
       : adapter_(adapter), depths_(adapter.depths), next_said_(depths_.says()) {}
+  // Makes the management queue and the queue pair to the rank itself.
   Result<void> make_own();
   // Returns a peer. The last one is remembered, because the next task of a list often has the same
   // peer.
@@ -159,6 +168,7 @@ class QueueSet {
     if (rank != last_.first || last_.second == nullptr) last_ = {rank, &peers_.at(rank)};
     return *last_.second;
   }
+  // These return false if the message must wait beside the queue.
   bool has_room_to_send(const Peer& peer) const {
     return peer.posted - peer.gone < depths_.messages;
   }
@@ -166,17 +176,30 @@ class QueueSet {
     return peer.expected.size() < depths_.messages && peer.telling < depths_.messages &&
            telling_ < depths_.announcements;
   }
+  // announce() and send() post a message, or keep it beside its queue if there is no room. Both
+  // post the task that enables it. post_receive() and post_send() post only the message, for which
+  // there must be room.
   Result<void> announce(Peer& peer, const Piece& to);
   Result<void> post_receive(Peer& peer, const Piece& to);
   Result<void> send(Peer& peer, const Piece& from);
   Result<void> post_send(Peer& peer, const Piece& from);
+  // Posts an RDMA write to the rank itself, and the task that enables it.
   Result<void> copy(const Piece& from, const Piece& to);
+  // Posts a receive of no bytes, for one announcement of the peer.
   Result<void> await_announcement(const Peer& peer);
+  // Adds a task to the batch, which it flushes when the batch is full. If `tells`, the task raises
+  // a completion. `pieces` are the operands of a calculation.
   Result<void> manage(const scela_task& made, bool tells, std::span<const ibv_sge> pieces = {});
+  // Returns success if `error` is 0, otherwise an error of the verb `what`.
   Result<void> failed(const char* what, int error) const;
+  // These count a completion, and call complain() if it is a failure. came() also compares the
+  // length and the mark with the expected message. told() reads the completions of announcements to
+  // all peers.
   void sent(int rank, Peer& peer, const ibv_wc& wc);
   void came(int rank, Peer& peer, const ibv_wc& wc);
   void told();
+  // These note a failure in trouble_, unless an earlier one matters more. `peer` -1 stands for this
+  // rank's own queues.
   void complain(int peer, const ibv_wc& wc, const char* what);
   void complain(PeerFailure trouble);
 

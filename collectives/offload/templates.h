@@ -23,6 +23,7 @@ struct OffloadTemplate {
   OffloadPlan plan;
   std::array<std::uint64_t, 4> ends{};  // by OffloadPlace::Memory: bytes
 
+  // Returns true if a run has this list and an equal layout.
   bool is_of(const Run& run) const;
 };
 

@@ -29,9 +29,10 @@ class Progress {
 
   Messenger& messenger() { return messenger_; }
 
-  // These are for requests that are left when the channel is gone; they keep its state. The request
-  // that is destroyed calls released() within with(). If it returns true, let_go() must follow,
-  // which may destroy this object.
+  // These are for requests that are left when the channel is gone; they keep its state (`whole`,
+  // which owns this object). The request that is destroyed calls released() within with(). If it
+  // returns true, it was the last of `requests`, and let_go() must follow, which may destroy this
+  // object.
   void keep(std::shared_ptr<void> whole, std::size_t requests) {
     whole_ = std::move(whole);
     requests_left_ = requests;
@@ -56,7 +57,8 @@ class Progress {
   }
 
   // Called within with() by a caller that never waits. It moves what can be moved, and checks at
-  // intervals whether other ranks have ended, as a caller that waits does.
+  // intervals whether other ranks have ended, as a caller that waits does. Returns true if
+  // something was moved.
   bool poll();
   // Called within with(): other ranks have reported that the rank has ended.
   void take_for_ended(int rank);
@@ -100,6 +102,8 @@ class Progress {
     using Clock = std::chrono::steady_clock;
 
     explicit Deadline(const Limit& limit) : limit_(limit) {}
+    // Returns true if the limit has passed. If the limit is above 0, the first kLooks calls return
+    // false.
     bool over() {
       if (!limit_) return false;
       if (limit_->count() <= 0) return true;
@@ -109,11 +113,14 @@ class Progress {
       }
       return until() && Clock::now() >= *until_;
     }
+    // Returns the time that is left, at least 0, or no value if there is no limit.
     Limit left() {
       if (!until()) return {};
       return std::max(std::chrono::nanoseconds(0),
                       std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
     }
+    // Returns the moment of the limit, counted from the first call, or std::nullopt if there is no
+    // limit.
     const std::optional<Clock::time_point>& until() {
       // A limit beyond the range of the clock is no limit.
       if (limit_ && !until_ && *limit_ < Clock::time_point::max() - Clock::now())
@@ -128,7 +135,8 @@ class Progress {
     std::optional<Clock::time_point> until_;
   };
 
-  // The caller holds the lock.
+  // The caller holds the lock, if there are several threads. wake_sleeper() wakes the thread that
+  // sleeps for all; tell_others() also wakes those that wait for that thread.
   void wake_sleeper() {
     if (dozing_) wake();
   }
@@ -136,14 +144,24 @@ class Progress {
     wake_sleeper();
     changed_.notify_all();
   }
+  // These wait once and return at the latest at the deadline; the caller looks again. They are for
+  // a single thread, for a thread while another one polls, and for the thread that polls for all.
+  // The first and the last of them also look for ranks that have ended.
   void wait_for_something(Deadline& deadline);
   void wait_for_the_other(std::unique_lock<std::mutex>& lock, Deadline& deadline);
   void poll_for_all(std::unique_lock<std::mutex>& lock, Deadline& deadline);
+  // The parts of a sleep, at the node and the network. If arm() returns false, the caller polls
+  // once more and does not sleep. doze() needs no lock and returns whether the network may have
+  // something, which the caller passes to disarm(). wake() ends doze(), from any thread.
   bool arm();
   bool doze(const Limit& limit);
   void disarm(bool network_too);
   void wake();
+  // Returns true if something was moved. Otherwise the caller may wait.
   bool move_some();
+  // Checks whether ranks have ended, and fails what waits for them. look_for_leavers() asks the
+  // launcher about ranks that may have ended well. look_now_and_then() does all that at most once
+  // in 100 ms.
   void look_for_ends();
   void look_for_leavers();
   void look_now_and_then();
@@ -152,19 +170,19 @@ class Progress {
   const std::function<bool(int rank)> failed_;
   const std::function<bool(int rank)> left_;
   const bool several_;
-  std::vector<bool> taken_for_ended_;  // by rank; empty: none
-  std::uint32_t deaths_seen_ = 0;
-  std::uint32_t moved_without_a_look_ = 0;
-  std::chrono::nanoseconds looked_{};
-  std::chrono::nanoseconds looked_for_leavers_{};
-  std::chrono::nanoseconds until_leavers_{};  // from that look to the next
+  std::vector<bool> taken_for_ended_;              // by rank; empty: none
+  std::uint32_t deaths_seen_ = 0;                  // NodeLink::deaths() of last time
+  std::uint32_t moved_without_a_look_ = 0;         // polls that have moved something
+  std::chrono::nanoseconds looked_{};              // the last look_now_and_then()
+  std::chrono::nanoseconds looked_for_leavers_{};  // the last question
+  std::chrono::nanoseconds until_leavers_{};       // from that look to the next
   const ForkGuard made_here_;
   std::shared_ptr<void> whole_;
   std::size_t requests_left_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool somebody_polls_ = false;
-  bool dozing_ = false;
+  bool somebody_polls_ = false;  // a thread is in poll_for_all()
+  bool dozing_ = false;          // it is in doze(), without the lock
 };
 
 }  // namespace scela::channel

@@ -56,6 +56,8 @@ class Bootstrap {
   Result<void> put(std::string_view key, std::string_view bytes);
   // Blocks until all ranks have called it. What they put before can then be got.
   Result<void> fence();
+  // Returns what a rank has put before the last fence. It may block, and returns an error if there
+  // is no such value.
   Result<std::string> get(int rank, std::string_view key);
   // Puts, fences and gets. Returns what each rank has given, by rank. All ranks must call it
   // equally often.
@@ -81,13 +83,15 @@ class Bootstrap {
 
  private:
   explicit Bootstrap(std::unique_ptr<Space> space);
+  // Fills World::node_of from what the launcher says, or by an exchange of names.
   Result<void> find_nodes();
+  // Returns the error with the rank, what was tried and the launcher in front.
   Error during(std::string_view what, Error error) const;
 
   std::unique_ptr<Space> space_;  // null: has left
   std::string described_;
   World world_;
-  int exchanges_ = 0;
+  int exchanges_ = 0;  // makes the keys of exchange()
 };
 
 }  // namespace scela::channel

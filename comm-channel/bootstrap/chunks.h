@@ -16,6 +16,8 @@
 
 namespace scela::channel {
 
+// to_word() encodes bytes without cutting them. from_word() returns std::nullopt if the word is not
+// what to_word() returns for some bytes.
 std::string to_word(std::string_view bytes);
 std::optional<std::string> from_word(std::string_view word);
 

@@ -16,7 +16,8 @@ class DeadList {
   // failed rank is known well within a second.
   static constexpr std::chrono::milliseconds kBetweenQuestions{250};
 
-  // `ask` returns what the launcher says, for example "0,2-4", or nothing if it does not say.
+  // Returns whether the rank is known to have failed. `ask` returns what the launcher says, for
+  // example "0,2-4", or nothing if it does not say. It is called at most once in kBetweenQuestions.
   template <class Ask>
   bool has(int rank, Ask ask) {
     const std::chrono::nanoseconds now = coarse_now();
@@ -29,6 +30,7 @@ class DeadList {
 
  private:
   static std::chrono::nanoseconds coarse_now();
+  // Adds the ranks that the launcher has named. Text that is no list of ranks is ignored.
   void note(const std::optional<std::string>& said);
 
   std::optional<std::chrono::nanoseconds> asked_;

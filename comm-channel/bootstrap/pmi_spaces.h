@@ -23,6 +23,7 @@ std::vector<std::string> node_names_of(std::string_view mapping, int size);
 // characters.
 std::string one_line(std::string_view text);
 
+// Returns an error of the protocol. `what` was tried, `why` it failed, and `hint` says what to do.
 Error pmi_error(std::string what, std::string why, std::string hint);
 
 }  // namespace scela::channel

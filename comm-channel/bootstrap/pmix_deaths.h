@@ -12,6 +12,7 @@ namespace scela::channel {
 // Returns false if the server takes no handler; nothing is reported then.
 bool listen_for_deaths(const PmixLibrary& library, const std::string& name_space);
 bool is_listening_for_deaths();  // what listen_for_deaths() returned
+// Returns whether an event has said that this rank of the job has failed. Any thread may call it.
 bool is_told_dead(int rank);
 
 }  // namespace scela::channel

@@ -33,11 +33,12 @@ class PmixSession {
   bool is_rejoined() const { return is_rejoined_; }
 
  private:
+  // Blocks until the server has answered a directive of common/core/pmix_directives.h.
   pmix_status_t tell_server(const char* directive);
 
   const PmixLibrary& pmix_;
   std::size_t joins_ = 0;
-  bool keeps_connection_ = false;
+  bool keeps_connection_ = false;  // leave() does not close it
   bool is_rejoined_ = false;
 };
 

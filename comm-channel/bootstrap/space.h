@@ -11,6 +11,8 @@
 
 namespace scela::channel {
 
+// The launcher tells each process such a place. `job` is a name that no other job of the launcher
+// has.
 struct Place {
   int rank = 0;
   int size = 1;
@@ -23,18 +25,22 @@ class Space {
   virtual ~Space() = default;
   virtual const Place& place() const = 0;
   virtual std::string describe() const = 0;
+  // put(), fence() and get() have the contract of Bootstrap (bootstrap.h).
   virtual Result<void> put(std::string_view key, std::string_view bytes) = 0;
   virtual Result<void> fence() = 0;
   virtual Result<std::string> get(int rank, std::string_view key) = 0;
+  // Returns whether the launcher says that the rank has failed; false if it does not tell.
   virtual bool has_failed(int) { return false; }
   // Asks the launcher whether it knows by now that a rank has left or ended.
   virtual bool has_left(int) { return false; }
   // Returns whether the launcher shows the text of an abort to the user.
   virtual bool shows_texts() const { return false; }
   virtual void abort(int code, std::string_view text) = 0;  // tells the launcher; returns
+  // Tells the launcher that this process leaves. No other function may be called afterwards.
   virtual Result<void> leave() = 0;
 };
 
+// SCELA_BOOTSTRAP names the kind of launcher; `by_environment` means that it names none.
 enum class SpaceKind : unsigned char { by_environment, pmi1, pmi2, pmix, alone };
 
 // Opens the space of a process without a launcher: one rank.

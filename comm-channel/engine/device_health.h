@@ -11,6 +11,7 @@ namespace scela::channel {
 
 class DeviceHealth {
  public:
+  // The device has accepted a request.
   void over() { since_.reset(); }
   // The device has refused once more. Returns true if it has done so for more than kMax.
   bool lasts(connect::Time now) {

@@ -41,6 +41,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // Returns an operation that has not begun. The caller gives it back with release().
   Operation& send_operation(int to, int tag, std::span<const std::byte> bytes, Context context);
   Operation& receive_operation(int source, int tag, std::span<std::byte> bytes, Context context);
+  // Starts the operation; it may be complete at once. A persistent one is started again and again.
   void begin(Operation& operation);
   // The operation must be complete, or must not have begun.
   void release(Operation& operation);
@@ -52,7 +53,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // the message must become an operation.
   bool send_at_once(int to, int tag, std::span<const std::byte> bytes, Context context);
 
-  // Returns null if no message fits the pattern yet.
+  // Both return null if no message fits the pattern yet. take() also removes the message, so that
+  // no other receive gets it; receive() or drop() must follow.
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
   // Moves a message that was taken into the receive, which completes when the bytes are there.
@@ -99,10 +101,13 @@ class Messenger final : private NetworkUser, private OffloadUser {
   }
   // Notes that the caller probed for a message of the rank and found none.
   void probed_in_vain(int rank) { probed_ = rank; }
+  // The rank has ended, or cannot be reached (`why` is not empty). Fails what waits for it. Must be
+  // called only once for a rank.
   void ended(int rank, std::string why = {});
   // Fails receives from any source if all other ranks have ended. A caller that waits and has
   // nothing to move calls this.
   void notice_solitude();
+  // Returns true if all other ranks have ended, and there were others.
   bool nobody_left() const {
     return world_.size > 1 && ended_.size() + 1 == static_cast<std::size_t>(world_.size);
   }
@@ -157,52 +162,81 @@ class Messenger final : private NetworkUser, private OffloadUser {
   };
 
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  // Counts a message to the rank, of so many bytes.
   void count_sent(int rank, std::size_t bytes);
+  // These start an operation in Phase::waiting. They may complete it.
   void begin_send(Operation& operation);
   void begin_receive(Operation& operation);
   void send_to_self(Operation& operation);
+  // Returns the most bytes that may be sent to the operation's peer without an offer.
   std::size_t eager_limit(const Operation& operation) const;
+  // Gives the message, or the move, to the node or the network, or queues it until there is room.
   void put(int rank, Outgoing& outgoing);
+  // These return false if there is no room now: the caller keeps the message and tries again after
+  // poll(). Pieces and parts that were sent stay sent. If a buffer is unmapped, the operation fails
+  // and the result is true.
   bool give(int rank, Outgoing& outgoing);
   bool give_message(int rank, const Header& header, std::span<const std::byte> payload);
   bool give_pieces(int rank, Outgoing& outgoing);
   bool give_parts(int rank, Outgoing& outgoing);
+  // Tries what waits for room, and returns true if something was sent. The second form is for one
+  // queue: it sets `some` if something was sent, and returns true if the queue is empty.
   bool send_blocked();
   bool send_blocked(int rank, std::deque<Outgoing>& outgoing, bool& some);
+  // Sends a message without bytes of the program. `number` is the addressee's number of the
+  // transfer. `of` gives context and tag, if the kind needs them.
   template <class Body>
   void say(int rank, Kind kind, std::uint32_t number, const Body& body,
            const Operation* of = nullptr);
+  // Tells the sender of a synchronous message, which may be this rank, that it was matched, or why
+  // it was not.
   void answer_synchronous(int rank, std::uint32_t number, Outcome told = Outcome::none);
+  // Returns the error of a send that its receiver did not receive before it closed its channel.
   ChannelError not_received(int rank) const;
 
-  // messenger_transfers.cpp: messages that are not sent at once.
+  // messenger_transfers.cpp: messages that are not sent at once. rts() offers the message to its
+  // receiver.
   void rts(Operation& operation);
+  // An offer has met its receive. `theirs` is the sender's number of the transfer.
   void accept(Operation& operation, const Envelope& envelope, const Rts& rts, std::uint32_t theirs);
+  // These carry out the steps of the transfer (comm-channel/core/protocol/rendezvous.h), in order.
+  // The operation may be complete afterwards. The functions for one step follow.
   void carry_send(Operation& operation, const Steps& steps);
   void carry_receive(Operation& operation, const Steps& steps);
   void copy(Operation& operation, const Step& step);
   void move(Operation& operation, const Step& step);
+  // Begins an RDMA write or read. Returns false if the network cannot do so now.
   bool start_move(int rank, Outgoing& outgoing);
   void say_ready(Operation& operation, const Step& step);
   void end_send(Operation& operation, const Step& step);
   void end_receive(Operation& operation, const Step& step);
+  // Messages about transfers have come: CTS, FIN and a piece. Invalid and late ones are ignored.
   void take_ready(int rank, const Header& header, std::span<const std::byte> payload);
   void take_done(int rank, const Header& header, std::span<const std::byte> payload);
   void take_piece(int rank, const Header& header, std::span<const std::byte> payload);
+  // Returns the operation with this number (of this side), or null if it is not one with that rank.
   Operation* numbered(std::uint32_t number, int rank);
+  // Gives the operation a number, or returns 0 if there are too many.
   std::uint32_t number(Operation& operation);
   void forget_number(Operation& operation);
+  // The peer of a numbered operation has ended.
   void end_transfer(Operation& operation);
+  // Returns the code for the user of a transfer with the rank that failed.
   Code code_of(Outcome outcome, int rank) const;
 
-  // messenger_stream.cpp: messages in parts.
+  // messenger_stream.cpp: messages in parts. Each rank of the node sends one such message at a
+  // time. begin_stream() takes the first part of a message, and take_part() every part.
   void begin_stream(int rank, const Header& header, std::span<const std::byte> part);
   void take_part(int rank, std::span<const std::byte> part);
+  // A receive has got a message, and the last parts of it have not come yet.
   void receive_stream(Operation& operation, UnexpectedMessage& message);
+  // The message is not wanted: its other parts are ignored.
   void drop_stream(const UnexpectedMessage& message);
+  // The rank has ended: the receive that waits for the rest of its message fails.
   void end_stream(int rank);
 
-  // messenger_offload.cpp: what the offloader asks for.
+  // messenger_offload.cpp: what the offloader asks for. The contract is in offloader.h
+  // (OffloadUser).
   void say(int rank, const ControlMessage& saying, const LaneEnd* end) override;
   void offloaded(Operation& send) override;
   void came(Operation& receive, const Envelope& envelope, const std::byte* own) override;
@@ -211,31 +245,47 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void refused(Operation& operation, int rank, const Error& why) override;
   void peer_gone(Operation& operation, int rank) override;
   void unreachable(int rank, const std::string& why) override;
+  // A message about an offloaded channel has come.
   void agreement_arrived(int rank, const Header& header, std::span<const std::byte> payload);
 
-  // messenger_ends.cpp: ends of other ranks, and of this process.
+  // messenger_ends.cpp: ends of other ranks, and of this process. ended_elsewhere() calls ended()
+  // when no message of the rank is on its way any more.
   void ended_elsewhere(int rank);
+  // Returns some ranks of other nodes that are awaited, and to which no connection shows their end.
   std::vector<int> awaited_unconnected();
+  // fail_receives() completes the receives that Matcher has taken and linked, of which `first` is
+  // the first; null: none.
   void fail_receives_of(int rank);
   void fail_receives(Posted* first, const ChannelError& error);
+  // The contract of lost(), arrived() and moved() is in network.h (NetworkUser).
   void lost(int rank, const std::string& why) override;
 
   void arrived(int rank, const Header& header, std::span<const std::byte> payload) override;
   void moved(Operation& operation, Outcome outcome) override;
+  // Keeps a message for which no receive is waiting: an offer (`rts`), or its bytes. `after` is
+  // that of Unexpected.
   void keep(const Envelope& envelope, const Header& header, const Rts* rts,
             std::span<const std::byte> bytes, std::uint64_t after = 0);
+  // Returns a message that is not in the matcher yet, with memory for `room` bytes.
   UnexpectedMessage& unexpected_for(const Envelope& envelope, std::size_t room);
+  // Counts a message that belongs to no channel. Returns how many of the rank's came before it.
   std::uint64_t came_outside(int rank) { return offloader_ ? offloader_->came_outside(rank) : 0; }
+  // Copies the message into the receive, as far as its buffer goes, and completes the receive.
   void fill(Operation& operation, const Envelope& envelope, std::span<const std::byte> bytes);
   // Copies many bytes if one of the buffers may be unmapped. Returns false if one is.
   bool fill_guarded(Operation& operation, const Envelope& envelope,
                     std::span<const std::byte> bytes);
+  // Completes a receive after its bytes are in the buffer: with an error if the message was longer.
   void received(Operation& operation, const Envelope& envelope, std::uint64_t bytes);
   void truncated(Operation& operation, const Envelope& envelope);
+  // Gives back a message that the matcher does not hold.
   void recycle(UnexpectedMessage& message);
+  // Drops the kept messages of a pattern, or of contexts.
   void drop_all(const Pattern& pattern, Outcome told = Outcome::none);
   void drop_all(const ContextSet::Run& contexts);
+  // Drops all kept messages because the channel closes; their senders are told so.
   void refuse_messages();
+  // Completes the operation; its user sees that at the next look. An empty error is a success.
   void complete(Operation& operation, ChannelError error = {});
   static ChannelError error_of(Code code, int rank, std::string words);
   static ChannelError error_of_closing();

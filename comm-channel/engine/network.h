@@ -46,19 +46,24 @@ class Network {
                      std::uint64_t to, std::uint32_t key) = 0;
   virtual bool read(int rank, Operation& operation, std::span<std::byte> to, std::uint64_t from,
                     std::uint32_t key) = 0;
+  // Registers memory for write() and read() (For::transfer), or for sends of offloaded channels
+  // (For::sending). It stays registered at least as long as the result exists.
   virtual Result<verbs::Registration> registered(std::span<const std::byte> bytes,
                                                  verbs::Registrations::For what) = 0;
 
   // Returns the queue pairs of offloaded channels to the same ranks, or null if there are none.
   virtual OffloadLink* offload_link() { return nullptr; }
 
-  // Returns how many messages came and how many operations ended.
+  // Moves what can be moved, without waiting. Returns how many messages came and how many
+  // operations ended. 0 means that nothing has changed.
   virtual unsigned poll(NetworkUser& user) = 0;
   // Returns whether eager messages (up to `eager_verbs` bytes) may be sent to the rank.
   virtual bool takes_eager(int rank) const = 0;
   // With false, this process keeps so many unexpected bytes that other ranks shall send offers
   // instead of eager messages.
   virtual void keep_eager(bool keep) = 0;
+  // The rank has ended, or is given up: operations with it end, through moved(), and nothing is
+  // sent to it any more. The user calls it once for a rank.
   virtual void ended(int rank) = 0;
   // The rank lives, but this process cannot go on with it. The rank is told, and ended() follows.
   virtual void give_up(int rank) { static_cast<void>(rank); }
@@ -92,6 +97,7 @@ class Network {
   virtual bool works() const { return true; }
   // Returns whether processors do the adapter's work, besides those of ranks that wait for it.
   virtual bool is_software() const = 0;
+  // Adds the figures of this network to the counters. describe() returns text for people.
   virtual void account(Accounts& accounts) const = 0;
   virtual std::string describe() const = 0;
 };

@@ -47,7 +47,10 @@ class OffloadLink {
   };
   class User {
    public:
+    // The send is complete, and its buffer is free.
     virtual void lane_sent(LaneId lane, Operation& operation) = 0;
+    // The next message of the lane is in the oldest buffer, which is valid until the function
+    // returns.
     virtual void lane_came(LaneId lane, std::uint64_t bytes) = 0;
     // The lane is broken, and nothing moves in it any more.
     virtual void lane_broken(LaneId lane, const std::string& why) = 0;
@@ -68,6 +71,8 @@ class OffloadLink {
   bool can_send() const { return device_.capability.tasks != nullptr; }
   // The bytes of one message, which is sent as one request.
   std::uint64_t longest_message() const { return verbs::longest_message(device_.capability.ports); }
+  // Makes one end of a queue pair. The caller tells the other process its end_of(), and calls
+  // connect() with the other's. Nothing may be sent or received before.
   Result<LaneId> make(Side side);
   LaneEnd end_of(LaneId id) const;
   Result<void> connect(LaneId id, const LaneEnd& other);
@@ -79,6 +84,7 @@ class OffloadLink {
   bool awaited(LaneId id);
   // The next message is received into the buffer. If that fails, lane_broken() follows.
   void arm(LaneId id, Buffer buffer);
+  // Returns registered memory for a message of so many bytes.
   Result<std::shared_ptr<OwnMemory>> own_memory(std::size_t bytes) const;
 
   // All messages that were agreed on have been sent, or have come. The lane stays for a while,
@@ -88,6 +94,7 @@ class OffloadLink {
   // were not sent.
   std::vector<Operation*> remove(LaneId id);
 
+  // Returns how many completions it took and how many lanes are broken.
   unsigned poll(User& user);
   // arm_events() is called before sleeping at the events. must_look() returns whether tasks are
   // executed by a thread, which raises no events.
@@ -103,25 +110,32 @@ class OffloadLink {
     verbs::Cq announcements;  // sending end: writes of no bytes
     verbs::Qp qp;
     std::uint32_t first_packet = 0;
-    std::deque<Operation*> sends;  // under way, in the order of posting
-    std::uint64_t posted = 0;      // sends
-    std::uint64_t announced = 0;   // buffers
-    std::deque<Buffer> buffers;    // in the order of posting
-    std::uint32_t unannounced = 0, announcing = 0;
+    std::deque<Operation*> sends;                   // under way, in the order of posting
+    std::uint64_t posted = 0;                       // sends
+    std::uint64_t announced = 0;                    // buffers
+    std::deque<Buffer> buffers;                     // in the order of posting
+    std::uint32_t unannounced = 0, announcing = 0;  // buffers; writes under way
   };
   struct Broken {
     LaneId lane = 0;
     std::string why;
   };
 
+  // Makes the completion queue of that side, if it is not there yet.
   Result<void> make_queues(Side side);
   Result<void> make_sending(Lane& lane);
   Result<void> make_receiving(Lane& lane);
+  // Returns null if the lane does not exist any more.
   Lane* find(LaneId id);
+  // Posts a receive for one announcement of the other end. Returns 0 or an errno value.
   int await_announcement(LaneId id, Lane& lane);
+  // Counts the announcements that have come: each is a buffer at the other end.
   void take_announcements(LaneId id, Lane& lane);
+  // Tells the sending end of armed buffers, as far as the queue has room for that.
   void announce(LaneId id, Lane& lane);
+  // Marks the lane as broken. The user is told at the next poll, unless the lane is retired.
   void broke(LaneId id, Lane& lane, const std::string& why);
+  // These handle a completion of the receiving or of the sending end.
   void came(const ibv_wc& wc, User& user);
   void sent(const ibv_wc& wc, User& user);
   const verbs::Port& port() const { return device_.capability.ports.front(); }

@@ -35,11 +35,15 @@ class OffloadUser {
   // `own` is the memory from which the bytes are still to be copied. If it is null, they are in the
   // receive's buffer.
   virtual void came(Operation& receive, const Envelope& envelope, const std::byte* own) = 0;
+  // A receive that was held back has got a message that came outside of channels.
   virtual void matched(Operation& receive, Unexpected& message) = 0;
+  // A receive for which cancel() returned false is cancelled after all.
   virtual void cancelled(Operation& receive) = 0;
   // The memory could not be registered.
   virtual void refused(Operation& operation, int rank, const Error& why) = 0;
+  // The operation fails because the rank has ended.
   virtual void peer_gone(Operation& operation, int rank) = 0;
+  // A channel with the rank has failed, so nothing can go on with it.
   virtual void unreachable(int rank, const std::string& why) = 0;
 
  protected:
@@ -48,6 +52,8 @@ class OffloadUser {
 
 class Offloader final : private OffloadLink::User {
  public:
+  // All references must outlive this object, except for the options. `ranks` is the size of the
+  // job.
   Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
             const Options& options, int ranks);
   Offloader(const Offloader&) = delete;
@@ -76,7 +82,9 @@ class Offloader final : private OffloadLink::User {
   void arrived(int rank, const Header& header, std::span<const std::byte> payload);
   // A message has come that belongs to no channel. Returns how many such messages came before it.
   std::uint64_t came_outside(int rank) { return seen_[static_cast<std::size_t>(rank)]++; }
+  // Moves what can be moved. Returns how many completions there were; 0: nothing has changed.
   unsigned poll();
+  // The rank has ended: its operations fail by peer_gone().
   void ended(int rank);
   // Called before this process ends, so that other ranks do not wait for it.
   void leave();
@@ -90,32 +98,48 @@ class Offloader final : private OffloadLink::User {
     std::uint32_t number = 0;
     auto operator<=>(const Place&) const = default;
   };
+  // The sending end of a channel to a rank.
   struct Outgoing {
     LaneId lane = 0;
     std::uint32_t life = 0;
     bool connected = false;
   };
+  // The receiving end of a channel from a rank.
   struct Incoming {
     LaneId lane = 0;
     Envelope envelope;  // its length is the longest message's
   };
 
+  // Returns the sending side for a rank, which is made at its first use.
   OffloadSender& sender(int rank);
+  // Sends the messages about channels, in order, and makes the queue pairs of those that open.
   void say_all(int rank, const ControlMessages& sayings);
+  // Leaves the channel that was idle longest, whatever its peer; none, if all are in use.
   void leave_longest_idle();
+  // open() makes the sending end for a message of Kind::open, and sends it. accept() makes the
+  // receiving end for one. Both return false if the queue pair cannot be made: the channel is then
+  // refused.
   bool open(int rank, const ControlMessage& saying);
+  // Messages of Kind::open, Kind::opened and Kind::closed have come.
   void opening(int rank, const Header& header, std::span<const std::byte> payload);
   void opened(int rank, std::span<const std::byte> payload);
   void closed(int rank, const Agreement& agreement);
+  // See open().
   bool accept(int rank, const Header& header, const Opening& opening);
 
+  // These carry out the receiver's actions. `current` is the envelope of the message that has come
+  // in a channel, or null if they have another cause.
   void carry_out(const ReceiverActions& actions, const Envelope* current = nullptr);
   void carry_out(const ReceiverAction& action, const Envelope* current);
+  // These post the receive's buffer, or memory of the channel, for the next message of a channel. A
+  // buffer that cannot be registered is replaced by such memory.
   void arm(const ReceiverAction& action);
   void arm_own(const ReceiverAction& action);
   void arm_own(const Place& place, const ParkedMessage* message, std::uint64_t bytes);
+  // The message of the action's receive is there.
   void complete(const ReceiverAction& action, const Envelope* current);
 
+  // The contract of these functions is in offload_link.h (OffloadLink::User).
   void lane_sent(LaneId lane, Operation& operation) override;
   void lane_came(LaneId lane, std::uint64_t bytes) override;
   void lane_broken(LaneId lane, const std::string& why) override;

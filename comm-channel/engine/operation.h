@@ -30,7 +30,7 @@ enum class Phase : unsigned char {
 // are kept in a pool of the messenger.
 struct Operation : Posted {
   bool is_send = false;
-  bool persistent = false;
+  bool persistent = false;   // Request::start() starts it again
   bool synchronous = false;  // a send that completes when matched
   bool cancelling = false;   // a receive; cancelled if it is possible
   bool invalid = false;      // always complete, with its error

@@ -15,12 +15,16 @@ namespace scela::channel {
 
 class Buffers {
  public:
+  // `bytes` is the size of one buffer, and `access` has the flags of ibv_reg_mr. The symbols and
+  // the domain must outlive this object.
   Buffers(const verbs::Symbols& symbols, const verbs::Pd& pd, std::size_t bytes, int access)
       : symbols_(symbols), pd_(pd), bytes_((bytes + 63) / 64 * 64), access_(access) {}
 
   std::size_t bytes() const { return bytes_; }
+  // Returns the registered bytes. count() returns the number of buffers, taken or not.
   std::uint64_t registered() const { return registered_; }
   std::uint64_t count() const { return registered_ / bytes_; }
+  // Returns true if all buffers are taken.
   bool empty() const { return free_.empty(); }
   // Adds `count` buffers in one block, which is registered as a whole.
   Result<void> add(std::size_t count) {
@@ -43,6 +47,7 @@ class Buffers {
     return last;
   }
   void give_back(std::byte* bytes) { free_.push_back(bytes); }
+  // Returns the lkey of a buffer, or 0 if the address is in none.
   std::uint32_t key_of(const std::byte* bytes) const {
     for (const Block& block : blocks_)
       if (!std::less<>()(bytes, block.memory.get()) &&

@@ -52,6 +52,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   // Sets the function that asks the launcher whether a rank that does not answer has ended.
   void ask_with(std::function<bool(int rank)> has_left) { has_left_ = std::move(has_left); }
 
+  // The contract of these functions is in comm-channel/engine/network.h.
   bool send(int rank, const Header& header, std::span<const std::byte> payload) override;
   bool write(int rank, Operation& operation, std::span<const std::byte> from, std::uint64_t to,
              std::uint32_t key) override;
@@ -109,9 +110,9 @@ class NetworkLink final : public Network, private PortLinks::User {
   // The connection to a rank by one port.
   struct PortPath {
     connect::PeerId id = connect::kNone;
-    std::uint32_t under_way = 0;
-    bool draining = false;
-    connect::Time not_before{};  // not before, if another port failed
+    std::uint32_t under_way = 0;  // requests
+    bool draining = false;        // drain() was called, not answered
+    connect::Time not_before{};   // not before, if another port failed
   };
   // A connection on which a request can be posted now.
   struct SendSlot {
@@ -155,19 +156,28 @@ class NetworkLink final : public Network, private PortLinks::User {
   static constexpr connect::Time kPauseOfPort = std::chrono::seconds(10);
 
   NetworkLink(const World& world, const Options& options, verbs::Device device);
+  // make() makes all parts, and calls make_ports(). `file` is that of open(). An error leaves an
+  // object that is only to be destroyed.
   Result<void> make(const connect::JobSecret& word, int file);
   Result<void> make_ports(const connect::JobSecret& word);
+  // Returns how many ports the options ask for, as far as the device has active ones.
   std::size_t ports_to_use() const;
   connect::Time now() const override {
     return std::chrono::duration_cast<connect::Time>(Clock::now() - begin_);
   }
 
+  // Posts a buffer to the shared receive queue. If that fails, post_again() keeps the buffer for
+  // post_those_left(), which loses the device if it goes on failing.
   Result<void> post_receive(std::byte* buffer);
   void post_again(std::byte* buffer);
   void post_those_left();
 
+  // Returns the state of a rank. The first call asks for its peer address, and may lose the rank.
+  // It is never null.
   Remote* remote(int rank);
+  // Returns null if the peer is of another job.
   Remote* remote_of(std::size_t port, connect::PeerId peer);
+  // Gives the rank its credits and posts their buffers, unless that was done before.
   void connect_flow(Remote& remote);
   int node_of(int rank) const { return world_.node_of[static_cast<std::size_t>(rank)]; }
   // With RC each rank has a link of its own; otherwise all ranks of a node share one.
@@ -182,19 +192,30 @@ class NetworkLink final : public Network, private PortLinks::User {
   // such ports.
   SendSlot slot_to(Remote& remote);
   SendSlot side_slot_to(Remote& remote, std::size_t index);
+  // Posts the request on that connection. Returns false if the device does not take it now: it is
+  // still the caller's.
   bool post(std::size_t port, const SendSlot& slot, Work& work);
+  // Returns whether the completion channel has an event that was not read.
   bool something() const;
+  // Posts the requests of `again` in order. Returns false if some are left.
   bool send_again(Remote& remote);
+  // Sends a message with the room and the buffer that the caller has taken. It always returns true:
+  // a message that cannot be posted now is posted later.
   bool send_in(int rank, const SendSlot& slot, Room room, const Header& header,
                std::span<const std::byte> payload, std::byte* buffer);
+  // Sends the notes of Flow, about credit, for one rank or for all. send_note() returns true if the
+  // rank has none left.
   bool send_note(int rank, Remote& to);
   void send_notes();
+  // Does write() and read(), by all ports that take something now. The results are the same.
   bool move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
             ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key);
 
+  // Posts the next part of `work` after one part was moved, or ends it if the rank is lost. Returns
+  // false if no bytes are left: the work is then the caller's.
   bool go_on(Remote& to, Work& work);
 
-  // PortLinks::User
+  // The contract of these functions is in comm-channel/net/port_links.h (PortLinks::User).
   void addressed(std::size_t port, connect::PeerId peer) override;
   void drain(std::size_t port, connect::PeerId peer) override;
   void posted_is_lost(std::size_t port, connect::PeerId peer) override;
@@ -203,41 +224,73 @@ class NetworkLink final : public Network, private PortLinks::User {
   void failed(std::size_t port, const std::string& why) override;
   void changed() override;
 
-  // network_ends.cpp: requests that came back, and ranks that are gone.
+  // network_ends.cpp: requests that came back, and ranks that are gone. free_work() gives the work
+  // and the buffer of its message back.
   void free_work(Work& work);
+  // Ends the work. If it is the last part of a move, the user is told at the next poll.
   void end(Work& work, Outcome outcome);
+  // Ends one part of a move. Returns the operation if it was the last part, otherwise null.
   Operation* over(Move& move, Outcome outcome);
+  // Does what over() does, and tells the user at once if it was the last part.
   void tell_moved(Move& move, Outcome outcome, NetworkUser& user);
+  // Handles a request that has ended with an error: it is sent again, held, or ended.
   void came_back(Work& work, const ibv_wc& wc, NetworkUser& user);
+  // Keeps the work to be posted again, with the same number.
   void go_again(Remote& to, Work& work);
+  // Keeps a part of a move that the other side refused, until it is known why: the memory is not
+  // there (an error of the program), or the process is ending.
   void hold(Remote& to, Work& work);
+  // Sends a message to find that out. answered() is called if it came into the peer's memory: the
+  // refused parts fail. If nothing can be sent now, question() is called again.
   void question(Remote& remote);
   void answered(Remote& remote);
+  // Returns true if no refused parts are left. `going`: the rank has a connection, and all of
+  // `again` was posted.
   bool settle_refused(Remote& remote, bool going);
+  // Ends the first `count` refused parts.
   void end_refused(Remote& remote, std::size_t count, Outcome outcome);
+  // Reports the queue pair of the work as broken, once.
   void break_pair(const Work& work);
+  // Notes a rank for settle(), which repeats requests and gives up ranks that do not answer for
+  // Options::unreachable_after. settle(remote) returns true if nothing is left to do for the rank.
   void unsettle(Remote& remote);
   void settle();
   bool settle(Remote& remote);
+  // Posts an RDMA write of no bytes: its completion shows if the rank is there.
   void ask(Remote& remote);
+  // A path to the rank has failed: all ranks of its node are doubted until one of them answers,
+  // which trust_node_of() records.
   void doubt_node_of(int rank, const std::string& why);
   void trust_node_of(int rank);
+  // The first port could not connect to the rank: asks again later, or loses it.
   void not_connected(Remote& remote, connect::Failure why);
+  // Returns whether the rank has not answered a request for a connection for some time.
   bool is_awaited(const Remote& remote) const;
-  // Says whether the lost rank is told: it may live and wait for this process.
+  // Says whether the lost rank is told (`yes`): it may live and wait for this process.
   enum class Tells : bool { no, yes };
+  // Gives the rank up. The user is told (NetworkUser::lost) when all that came from it was
+  // received. An empty `why` means that the rank has ended.
   void lose(Remote& remote, std::string why, Tells tells = Tells::yes);
+  // The device is gone: loses all ranks of other nodes. abandon() ends all requests under way,
+  // since they may not come back.
   void lose_device(const std::string& why);
   void abandon();
+  // Tells the user of moves and ranks that have ended. Returns how many.
   unsigned tell_ends(NetworkUser& user);
+  // Returns whether all messages that the rank sent before it was lost have been received.
   bool is_known_to_the_last(const Loss& loss) const;
 
+  // These return how many completions, or asynchronous events of the device, they have taken.
   unsigned poll_sends(NetworkUser& user);
   unsigned poll_receives(NetworkUser& user);
+  // Returns whether messages may still come by any closed connection.
   bool is_receiving() const;
   unsigned hear_device();
+  // Handles the completion of a request.
   void sent(Work& work, const ibv_wc& wc, NetworkUser& user);
+  // Handles a message that came into `buffer`, and posts the buffer again.
   void take(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer);
+  // Tells the port that all requests for the rank are complete, if it has asked for that.
   void drained(Remote& remote, std::size_t port);
 
   const World world_;

@@ -46,11 +46,12 @@ class PortLinks {
     connect::JobSecret word;
     std::size_t max_links = 0;  // of this process; 0: any number
   };
+  // A queue pair of the machine. The user counts its requests in `under_way`.
   struct Pair {
     verbs::Qp qp;
-    std::uint32_t first_packet = 0;
-    std::uint32_t under_way = 0;
-    bool broken = false;
+    std::uint32_t first_packet = 0;          // first PSN that this end sends
+    std::uint32_t under_way = 0;             // requests
+    bool broken = false;                     // in the error state
     std::optional<connect::UdAddress> peer;  // connected to it, and may receive
     bool last_told = false;                  // its last receive is complete
     connect::Time closed{};                  // when close() added it to dying_
@@ -87,6 +88,8 @@ class PortLinks {
   Result<void> make(const connect::PeerAddress& self, const Job& job);
   const connect::PeerAddress& address() const { return self_; }
   const connect::PeerTable& peers() const { return machine_->peers(); }
+  // Machine::add() and Machine::route() (comm-channel/core/connect/connection.h) have the
+  // contracts.
   connect::PeerId add(const connect::PeerAddress& address) { return machine_->add(address); }
   connect::Route route(connect::PeerId peer) { return machine_->route(peer); }
   // Returns null if the queue pair does not exist any more.
@@ -96,9 +99,11 @@ class PortLinks {
   std::size_t dying() const { return dying_.size(); }
   std::uint64_t registered() const { return out_->registered() + in_->registered(); }
 
+  // Gives the machine an event, and carries out its actions.
   void tell(const connect::Event& event);
   // Returns how many datagrams came or were sent, and carries out what is due.
   unsigned poll();
+  // Returns when poll() must be called at the latest, or std::nullopt if nothing is due.
   std::optional<connect::Time> next_wake() const;
   // Returns false if the completion queue cannot be armed.
   bool arm() { return ::ibv_req_notify_cq(datagram_cq_.get(), 0) == 0; }
@@ -127,19 +132,30 @@ class PortLinks {
   bool used() const { return used_; }
 
  private:
+  // Returns whether no message can come by the pair any more.
   bool is_received(const Pair& pair) const;
   bool is_receiving(const connect::UdAddress& from) const;
+  // Connects the pairs of `late_` for which no earlier pair is in the way any more.
   void connect_late();
+  // Returns true with RC: then each rank has queue pairs of its own.
   bool by_rank() const { return parts_.device.capability.mode == verbs::Mode::rc; }
   const verbs::Port& port() const { return parts_.device.capability.ports[index_]; }
+  // Returns the options of the machine, as the device and the job make them.
   Result<connect::Options> options() const;
+  // Returns how many RDMA reads at a time a queue pair of this device answers.
   std::uint8_t reads() const;
+  // Posts a buffer for a datagram. post_those_left() posts those that could not be posted before.
   Result<void> post(std::byte* buffer);
   void post_those_left();
+  // Hands a datagram to GiveUps or to the machine.
   void hear(const std::string& bytes);
+  // Sends a datagram, or drops it if that is not possible now: its sender repeats it.
   void say(const connect::UdAddress& to, const std::string& bytes);
   void say_give_ups();
+  // The device has refused something. Reports the port as failed if that goes on for too long.
   void judge_device(DeviceHealth& trouble, const char* what, const Error& error);
+  // carry_out() carries out the queued actions in their order. The functions after it carry out one
+  // action each (comm-channel/core/connect/connection_events.h).
   void carry_out();
   void carry_out(const connect::Action& action);
   void send(const connect::action::SendDatagram& action);
@@ -148,6 +164,8 @@ class PortLinks {
   void create(const connect::action::CreateReceiveQp& action);
   void open(const connect::action::OpenReceiveQp& action);
   void close(connect::QpId id);
+  // Answers an action that makes a queue pair with QpMade or QpFailed. `ready` is the result of the
+  // steps after its creation. `gone` is for QpFailed.
   void made(connect::QpId id, Result<verbs::Qp> qp, std::uint32_t psn, const Result<void>& ready,
             bool gone = false);
 

@@ -13,7 +13,8 @@
 
 namespace scela::channel::shm {
 
-// Returns true if the rank that sleeps at the word must be woken.
+// Called by a sender after it has published a message. Returns true if the rank that sleeps at the
+// word must be woken. `fence` is true unless both ranks have a working Barrier.
 template <class Word>
 bool ring(Word& asleep, bool fence) {
   std::uint32_t seen = 0;
@@ -27,7 +28,8 @@ bool ring(Word& asleep, bool fence) {
   return seen != 0 && asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-// Returns false if there is something already.
+// Called by a rank that wants to sleep at its word. Returns false if there is something already,
+// and the rank must not sleep. `everybody_sees()` is that of Barrier; `something()` looks.
 template <class Word, class Everybody, class Something>
 bool may_sleep(Word& asleep, Everybody everybody_sees, Something something) {
   asleep.exchange(1, std::memory_order_seq_cst);
@@ -44,6 +46,7 @@ class Barrier {
   static Barrier make();
   // If this returns false, the other ranks must fence their stores themselves.
   bool works() const { return works_; }
+  // Makes the stores of all ranks until now visible to this one. Does nothing if works() is false.
   void everybody_sees() const;
 
  private:

@@ -36,6 +36,8 @@ struct FastBoxPolicy {
 template <template <class> class A, class System>
 class Exchange {
  public:
+  // `areas` has the area of each rank, by rank; `self` is this rank. `system` must outlive the
+  // object.
   Exchange(const Shape& shape, std::uint32_t self, std::vector<Area<A>> areas, System& system,
            FastBoxPolicy habits = {})
       : shape_(shape),
@@ -121,10 +123,12 @@ class Exchange {
     if (!sleeps) blocked_.clear();
     return sleeps;
   }
+  // Ends what a true result of arm() has begun.
   void disarm() {
     asleep().store(0, std::memory_order_relaxed);
     blocked_.clear();
   }
+  // Returns the word on which this rank sleeps (futex): 1 from arm() until another rank wakes it.
   A<std::uint32_t>& asleep() { return areas_[self_].mailbox->asleep; }
 
   // Wakes the rank, even if there is nothing for it.
@@ -148,20 +152,20 @@ class Exchange {
   struct Receiver {  // a rank that this one sends to
     BoxWriter<A> box;
     std::uint32_t number = 0;  // of the next message
-    bool has_box = false;
-    bool fence = true;
+    bool has_box = false;      // as far as is known
+    bool fence = true;         // false: both have barriers that work
   };
   struct Sender {                // a rank that sends to this one
     std::uint32_t expected = 0;  // the number of the next message
     std::uint32_t came = 0;      // through the inbox, of late
-    std::int32_t slot = -1;
+    std::int32_t slot = -1;      // its box here; -1: none
   };
   struct Slot {
     BoxReader<A> reader;
-    std::int32_t rank = -1;
-    std::uint32_t came = 0;
-    bool returning = false;
-    bool made = false;
+    std::int32_t rank = -1;  // its owner; -1: free
+    std::uint32_t came = 0;  // messages of late
+    bool returning = false;  // taken back, perhaps still written
+    bool made = false;       // it has its memory
   };
   struct Blocked {
     std::uint32_t peer;
@@ -184,6 +188,7 @@ class Exchange {
 
   // ---- sending ----
 
+  // A message was written for the peer: wakes the peer if it sleeps. The result is always true.
   bool sent(std::uint32_t peer, Receiver& to) {
     ++to.number;
     System::point();
@@ -195,6 +200,7 @@ class Exchange {
     return true;
   }
 
+  // The peer has no room for `bytes` bytes: notes that for something(). The result is always false.
   bool blocked(std::uint32_t peer, std::size_t bytes) {
     const auto known = std::find_if(blocked_.begin(), blocked_.end(),
                                     [&](const Blocked& one) { return one.peer == peer; });
@@ -205,6 +211,7 @@ class Exchange {
     return false;
   }
 
+  // Returns false if the peer's inbox is full.
   bool send_by_inbox(std::uint32_t peer, Receiver& to, const Header& header,
                      std::span<const std::byte> payload) {
     const Inbox<A> inbox = inbox_of(peer);
@@ -220,6 +227,7 @@ class Exchange {
     return sent(peer, to);
   }
 
+  // Notes the box if the peer has given one to this rank.
   void look_for_box(std::uint32_t peer, Receiver& to) {
     for (std::uint32_t i = 0; i < shape_.boxes; ++i) {
       if (areas_[peer].boxes[i].given.load(std::memory_order_acquire) != self_ + 1) continue;
@@ -229,6 +237,7 @@ class Exchange {
     }
   }
 
+  // Returns whether a message of this size, which was blocked, might be sent now.
   bool room_at(std::uint32_t peer, std::size_t bytes) {
     Receiver& to = to_[peer];
     return to.has_box ? to.box.look_for_room(bytes) || !to.box.is_of(self_)
@@ -237,6 +246,7 @@ class Exchange {
 
   // ---- receiving ----
 
+  // Takes at most `most` messages from the box, or a fixed number from the inbox. Returns how many.
   template <class Handle>
   std::uint32_t from_box(Slot& slot, std::uint32_t most, Handle& handle) {
     Sender& from = sender(slot);
@@ -281,7 +291,8 @@ class Exchange {
     return count;
   }
 
-  // Messages that the sender has sent before this one are in its box.
+  // Takes the messages that the sender `owner` has sent before message `number`, which are in its
+  // box. Returns false if some of them are not there yet. Adds to `count` how many were taken.
   template <class Handle>
   bool in_order(std::uint32_t owner, std::uint32_t number, std::uint32_t& count, Handle& handle) {
     Sender& from = from_[owner];
@@ -321,6 +332,7 @@ class Exchange {
     if (++in_epoch_ >= habits_.epoch) end_epoch();
   }
 
+  // Gives a free box to the rank, if there is one.
   void give(std::uint32_t rank) {
     for (std::uint32_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = slots_[i];
@@ -358,6 +370,7 @@ class Exchange {
       slot.came /= 2;
   }
 
+  // Frees the boxes that were taken back, once their owner does not write to them and all is read.
   void finish_returns() {
     for (Slot& slot : slots_) {
       if (!slot.returning) continue;

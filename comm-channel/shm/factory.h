@@ -19,6 +19,7 @@ namespace scela::channel::shm {
 
 using SharedSegment = std::shared_ptr<const Segment>;
 
+// The contracts are in segment.h (make, open) and node_link.h (join).
 Result<SharedSegment> make_segment(const Shape& shape);
 Result<SharedSegment> open_segment(const Place& place, const Shape& shape);
 inline Result<std::unique_ptr<NodeLink>> join_node(SharedSegment segment, std::uint32_t rank,
@@ -28,6 +29,7 @@ inline Result<std::unique_ptr<NodeLink>> join_node(SharedSegment segment, std::u
 
 // Converts a place to text, for the job's bootstrap: three numbers.
 std::string text_of(const Place& place);
+// Returns an error if the text is not that of a place.
 Result<Place> place_of(std::string_view text);
 
 // Returns the sizes for a node with this number of ranks and messages of up to `payload` bytes.

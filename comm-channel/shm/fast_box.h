@@ -71,8 +71,10 @@ class BoxWriter {
     leave(writing);
     return false;
   }
+  // Ends what enter() has begun: this rank does not write any more.
   static void leave(A<std::uint32_t>& writing) { writing.store(0, std::memory_order_release); }
   const Box<A>& box() const { return box_; }
+  // Returns whether the box is still given to the rank.
   bool is_of(std::uint32_t self) const {
     return box_.control->given.load(std::memory_order_acquire) == self + 1;
   }
@@ -122,6 +124,7 @@ class BoxReader {
   bool has(std::uint32_t number) const {
     return box_.line(at_).word.load(std::memory_order_acquire) == (box_.stamp(at_) << 32 | number);
   }
+  // Returns true if no message is there, whatever its number.
   bool empty() const {
     return box_.line(at_).word.load(std::memory_order_acquire) >> 32 != box_.stamp(at_);
   }
@@ -146,6 +149,8 @@ class BoxReader {
       tell();
   }
 
+  // Tells the sender how much was read, so that it has that much room. all_told() returns whether
+  // the sender knows all.
   void tell() {
     lines_told_ = at_;
     bytes_told_ = bytes_at_;
@@ -154,6 +159,7 @@ class BoxReader {
   }
   bool all_told() const { return lines_told_ == at_ && bytes_told_ == bytes_at_; }
 
+  // Gives the box to the rank. The box must be empty, and no other rank may write to it.
   void give(std::uint32_t rank) {
     tell();
     box_.control->given.store(rank + 1, std::memory_order_release);

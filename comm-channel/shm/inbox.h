@@ -17,6 +17,7 @@ namespace scela::channel::shm {
 // A cell that is free has no owner in this turn. The next turn begins when the reader has taken it.
 enum class CellState : std::uint64_t { free, reserved, published };
 
+// A cell's word: the turn, the state in two bits, and the rank that has reserved the cell.
 inline constexpr std::uint32_t kOwnerBits = 22;
 inline constexpr std::uint64_t cell_word(std::uint64_t turn, CellState state, std::uint32_t owner) {
   return turn << (kOwnerBits + 2) | static_cast<std::uint64_t>(state) << kOwnerBits | owner;
@@ -66,6 +67,7 @@ std::optional<std::uint64_t> reserve(const Inbox<A>& inbox, std::uint32_t owner)
   }
 }
 
+// Makes a reserved cell, which has been filled, visible to the reader.
 template <template <class> class A>
 void publish(const Inbox<A>& inbox, std::uint64_t at, std::uint32_t owner) {
   inbox.cell(at).word.store(cell_word(inbox.turn(at), CellState::published, owner),

@@ -62,6 +62,7 @@ struct BoxControl {
   A<std::uint64_t> consumed_bytes;
 };
 
+// The control words by which ranks reach one rank; that rank owns them.
 template <template <class> class A>
 struct Mailbox {
   alignas(kLineBytes) A<std::uint64_t> tail;        // of the inbox, a hint

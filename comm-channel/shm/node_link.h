@@ -24,8 +24,8 @@
 
 namespace scela::channel::shm {
 
-// A rank that waits for other things besides its node's ranks sleeps by a pipe (poll). Other ranks
-// sleep on a word of shared memory (futex), which is somewhat faster.
+// `pipe`: a rank that waits for other things besides its node's ranks sleeps by a pipe (poll).
+// `word`: other ranks sleep on a word of shared memory (futex), which is somewhat faster.
 enum class SleepsBy : unsigned char { word, pipe };
 
 class NodeLink {
@@ -124,14 +124,18 @@ class NodeLink {
   }
   // Returns how many ranks are known to have ended; it differs if another rank has ended.
   std::uint32_t deaths() const { return segment_->deaths().load(std::memory_order_acquire); }
-  // Asks the system about the rank, or about all ranks. sleep() does so now and then.
+  // These ask the system about the rank, or about all ranks, and record what has ended.
+  // find_out(peer) returns whether the rank has ended. sleep() calls find_out() now and then.
   bool find_out(std::uint32_t peer);
   void find_out();
   // Records that the rank has ended, on behalf of a caller that knows.
   void tell_ended(std::uint32_t peer);
 
+  // Returns whether ranks may have to share processors.
   bool crowded() const { return crowded_; }
   std::uint32_t boxes_given() const { return exchange_.boxes_given(); }
+  // These return how often this rank has slept, and how many of these sleeps ended because
+  // something came.
   std::uint64_t sleeps() const { return sleeps_; }
   std::uint64_t sleeps_woken() const { return sleeps_woken_; }
   std::uint64_t shared_bytes() const;  // of this rank, as far as allocated
@@ -142,6 +146,7 @@ class NodeLink {
 
   struct System {
     NodeLink& link;
+    // The contract of these functions is in exchange.h.
     bool gone(std::uint32_t peer, std::uint32_t tries);
     void everybody_sees() { link.barrier_.everybody_sees(); }
     void wake(std::uint32_t rank, SharedAtomic<std::uint32_t>& word) { link.wake(rank, word); }
@@ -151,10 +156,16 @@ class NodeLink {
 
   NodeLink(std::shared_ptr<const Segment> segment, std::uint32_t rank);
   Result<void> make_pipe_to_sleep_by();
+  // Publishes what other ranks must know of this one (Member), and marks it as joined.
   void join_in();
+  // Wakes the rank, which sleeps on the word or by its pipe.
   void wake(std::uint32_t rank, SharedAtomic<std::uint32_t>& word);
+  // Returns a descriptor for writing to the rank's pipe. Returns -1 if the rank has no pipe, or has
+  // ended.
   int pipe_of(std::uint32_t rank);
+  // Returns whether more ranks may run on this rank's processors than there are processors.
   bool is_crowded() const;
+  // Tries a copy from another rank, and sets can_read_ and why_not_.
   void find_out_whether_it_can_read();
 
   std::shared_ptr<const Segment> segment_;
@@ -168,7 +179,7 @@ class NodeLink {
   bool can_read_ = false;
   Error why_not_;
   bool crowded_ = false;
-  bool fences_ = true;
+  bool fences_ = true;  // some rank has no working barrier
   std::uint32_t deaths_seen_ = 0;
   std::uint64_t sleeps_ = 0, sleeps_woken_ = 0;
   std::uint32_t boxes_made_ = 0;

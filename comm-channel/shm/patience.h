@@ -16,10 +16,10 @@
 namespace scela::channel::shm {
 
 struct Patience {
-  bool crowded = false;            // ranks outnumber processors
-  std::uint64_t spin_ns = 50'000;  // if they do not
-  std::uint32_t yields = 40;       // if they do
-  std::uint64_t long_yield_ns = 200'000;
+  bool crowded = false;                   // ranks outnumber processors
+  std::uint64_t spin_ns = 50'000;         // if they do not
+  std::uint32_t yields = 40;              // if they do
+  std::uint64_t long_yield_ns = 200'000;  // from this on, it is the last one
   // The rate of a slow copy, and the longest time a rank waits awake for a copy, however long.
   std::uint64_t copied_per_ns = 2;
   std::uint64_t longest_spin_ns = 10'000'000;
@@ -27,6 +27,8 @@ struct Patience {
 
 class Waiting {
  public:
+  // `look`: poll again at once. `yield`: let other processes run, then report yielded(). `sleep`:
+  // wait until another rank wakes this one.
   enum class Step : unsigned char { look, yield, sleep };
 
   explicit Waiting(const Patience& patience) : patience_(patience), spin_ns_(patience.spin_ns) {}
@@ -54,6 +56,7 @@ class Waiting {
     since_ = time - spin_ns_;
     return Step::sleep;
   }
+  // A yield has taken so long. After a long one, the next step is a sleep.
   void yielded(std::uint64_t took_ns) {
     yields_ = took_ns >= patience_.long_yield_ns ? patience_.yields : yields_ + 1;
   }

@@ -25,7 +25,7 @@ std::uint64_t start_of(pid_t pid);
 
 struct Copied {
   enum class Why : unsigned char {
-    done,
+    done,     // all bytes were copied
     ended,    // it has no memory any more
     fault,    // not readable there, or writable here
     refused,  // by the kernel: pieces are needed
@@ -40,7 +40,7 @@ class Processes {
  public:
   Processes(std::shared_ptr<const Segment> segment, std::uint32_t self);
 
-  // Asks the system. Returns false for a rank that has not joined.
+  // Asks the system. Returns false if the process is there, and for a rank that has not joined.
   bool has_ended(std::uint32_t rank);
   // Returns all ranks that have ended and were not known to have.
   std::vector<std::uint32_t> newly_ended();
@@ -49,11 +49,14 @@ class Processes {
   Copied read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   // Checks whether that works: reads what the rank has put at its Member::probe.
   Copied probe(std::uint32_t rank);
+  // Returns the value at Member::probe of the rank; `nonce` is that of the segment's Place.
   static std::uint64_t probe_value(std::uint64_t nonce, std::uint32_t rank) {
     return nonce ^ (rank + 1);
   }
 
  private:
+  // The way in which a process is known: not looked up yet, by its pidfd, by its number only (no
+  // pidfd is to be had), or as one that has ended.
   enum class Known : unsigned char { nothing, by_descriptor, by_number, ended };
   struct Process {
     Known known = Known::nothing;
@@ -61,9 +64,13 @@ class Processes {
     std::uint64_t there_at = 0;  // last seen there (monotonic_ns)
   };
 
+  // Looks the process up at the first call. Returns `nothing` if the rank has not joined.
   Known look_at(std::uint32_t rank);
+  // Returns false if the process has ended. A true result may be out of date.
   bool is_still_there(std::uint32_t rank);
+  // Returns whether the process still has the memory with which it joined.
   bool has_memory(std::uint32_t rank) const;
+  // Returns the reason why a copy of `left` bytes failed; `number` is the errno value.
   Copied failed(std::uint32_t rank, std::uint64_t address, std::size_t left, int number);
 
   std::shared_ptr<const Segment> segment_;

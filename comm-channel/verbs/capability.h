@@ -18,7 +18,8 @@ enum class Mode : unsigned char {
   rc,    // RC with an SRQ; one per process
   xrc    // one queue pair per node
 };
-// The executor of management tasks: none, a thread of this process, or the device's engine.
+// The executor of management tasks (management_queue.h). `none`: there are no tasks. `thread`: a
+// thread of this process. `engine`: the device's engine.
 enum class Executor : unsigned char { none, thread, engine };
 
 struct Port {
@@ -31,6 +32,9 @@ struct Port {
   bool by_gid = false;                // Ethernet, which has no LIDs; adapter
 };
 
+// The device can have so many of these at a time. `shared_queues` are shared receive queues, and
+// `shared_requests` are requests in one of them. `requests` are those in a queue pair, and
+// `completions` those in a queue. `region_bytes` is the size of the largest region.
 struct Limits {
   std::uint32_t queue_pairs = 0, shared_queues = 0, shared_requests = 0;
   std::uint32_t requests = 0, completions = 0, regions = 0;
@@ -56,6 +60,8 @@ struct Capability {
 // Returns the bytes that one request may move by every port.
 std::uint64_t longest_message(const std::vector<Port>& ports);
 
+// Tries the device. A device that is not viable is no error: its mode is Mode::none, and `reason`
+// says why.
 Capability probe(const Symbols& symbols, const Context& context);
 
 }  // namespace scela::channel::verbs

@@ -35,15 +35,16 @@ struct Device {
 // libscela-ibverbs is next. The error is "not viable: " and each reason.
 Result<Device> open_device(const Choice& choice);
 
-// These are the two steps of open_device(). Between them, the adapter is told of the job if it
-// needs that.
+// These are the two steps of open_device(), with the parts of Choice. Between them, the adapter is
+// told of the job if it needs that.
 Result<const Symbols*> choose_library(const std::string& library);
 Result<Device> open_device_of(const Symbols& symbols, const std::string& device);
 
 // Engines of the adapter exchange data with those of other nodes if they know of the job
 // (scela/hca_job.h). Under scela-run the agent tells them. Otherwise every rank does so before it
 // opens the device, with the same key: one rank draws it, the others get it by the bootstrap. Node
-// numbers are the bootstrap's.
+// numbers are the bootstrap's. needs_job() returns true in that case. draw() fills `secret` with
+// random bytes, and join_job() tells the adapter.
 using JobKey = std::array<unsigned char, SCELA_HCA_KEY_BYTES>;
 bool needs_job(const Symbols& symbols);
 Result<void> draw(std::span<unsigned char> secret);

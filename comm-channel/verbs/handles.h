@@ -71,10 +71,13 @@ Error verbs_error(const std::string& what, const ibv_context* context, int numbe
 std::string hint_of(int number);  // what to do about it; may be empty
 
 Result<Pd> alloc_pd(const Symbols& symbols, const Context& context);
+// Registers memory. `access` has the flags of ibv_reg_mr. The caller keeps the memory until the
+// region is destroyed.
 Result<Mr> reg_mr(const Symbols& symbols, const Pd& pd, void* address, std::size_t bytes,
                   int access);
 Result<CompChannel> create_comp_channel(const Symbols& symbols, const Context& context);
-// `channel` may be empty.
+// Makes a completion queue for at least `entries` completions. `channel` gets its events; it may be
+// empty.
 Result<Cq> create_cq(const Symbols& symbols, const Context& context, int entries,
                      const CompChannel& channel);
 // Makes a shared receive queue for RC and UD queue pairs.
@@ -87,6 +90,8 @@ Result<Xrcd> open_xrcd(const Context& context, int file);
 Result<Srq> create_xrc_srq(const Symbols& symbols, const Pd& pd, const Xrcd& xrcd,
                            const Cq& completions, std::uint32_t requests);
 
+// The most requests in each queue, pieces (scatter/gather entries) of a request, and bytes that a
+// send may carry inline.
 struct QueueSizes {
   std::uint32_t sends = 64, receives = 0;
   std::uint32_t send_pieces = 1, receive_pieces = 1;
@@ -95,6 +100,8 @@ struct QueueSizes {
 // Makes an RC or UD queue pair. `srq` may be empty.
 Result<Qp> create_qp(const Symbols& symbols, const Pd& pd, ibv_qp_type type, const Cq& sends,
                      const Cq& receives, const Srq& srq, const QueueSizes& sizes);
+// These make the two kinds of XRC queue pair, in the state RESET. Receives of the second one are
+// completed in the queue of the SRQ that each message names.
 Result<Qp> create_xrc_send_qp(const Symbols& symbols, const Pd& pd, const Cq& sends,
                               const QueueSizes& sizes);
 Result<Qp> create_xrc_recv_qp(const Symbols& symbols, const Context& context, const Xrcd& xrcd);

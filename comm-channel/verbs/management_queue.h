@@ -10,9 +10,9 @@
 
 namespace scela::channel::verbs {
 
-// Make a completion queue that tasks wait for, and a queue pair that takes tasks or holds their
-// requests. `flags` are those of scela_qp_create_flags. `channel` is null if a thread executes
-// tasks.
+// These make a completion queue that tasks wait for, and a queue pair that takes tasks or holds
+// their requests. `flags` are those of scela_qp_create_flags. `channel` is null if a thread
+// executes tasks. They return an error if the device has no tasks (Executor::none).
 Result<Cq> create_task_cq(const Capability& capability, const Context& context, int entries,
                           const CompChannel* channel = nullptr);
 Result<Qp> create_task_qp(const Capability& capability, const Pd& pd, ibv_qp_type type,
@@ -34,7 +34,8 @@ class ManagementQueue {
   Qp qp_;
 };
 
-// Posts to the send queue of any queue pair that takes tasks.
+// Posts to the send queue of any queue pair that takes tasks, as ManagementQueue::post() does. It
+// links the tasks by their `next`.
 Result<void> post_tasks(const TaskSymbols& symbols, const Qp& qp, std::span<scela_task> tasks);
 
 }  // namespace scela::channel::verbs

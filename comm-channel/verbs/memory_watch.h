@@ -52,6 +52,7 @@ class MemoryWatch {
 
   // The range is of whole pages. watch() returns false if it is not memory that can be watched.
   bool watch(std::uint64_t begin, std::uint64_t end);
+  // Ends the watch of the range. Reports that are on their way may still come.
   void forget(std::uint64_t begin, std::uint64_t end);
 
   // Blocks until reports that are being recorded are there. Returns false if memory is changing at
@@ -62,13 +63,18 @@ class MemoryWatch {
   void wait_until_written() const;
   // Returns a number that grows with each of the news. If it is unchanged, there are none new.
   std::uint64_t generation() const { return generation_.load(std::memory_order_seq_cst); }
+  // Moves the news since the last call into `into`.
   void take(AllNews& into);
 
  private:
   MemoryWatch(Fd faults, Fd stop) : faults_(std::move(faults)), stop_(std::move(stop)) {}
+  // Changes memory of its own in each way, and returns an error if one is not reported.
   Result<void> prove();
+  // Returns whether a thread is unmapping watched memory just now.
   bool is_changing() const;
+  // Returns whether the news since the last call cover the range. It takes them.
   bool is_told(std::uint64_t begin, std::uint64_t end);
+  // The thread: run() reads the reports until the destructor ends it.
   void run();
   void read_all();
   void write_down(const uffd_msg& message);
@@ -76,8 +82,8 @@ class MemoryWatch {
   Fd faults_, stop_;
   std::mutex held_;  // the thread reads nothing meanwhile
   mutable std::atomic<std::uint32_t> writing_{0};
-  std::atomic<std::uint64_t> generation_{0};
-  std::mutex mutex_;  // guards all_
+  std::atomic<std::uint64_t> generation_{0};  // grows with each of the news
+  std::mutex mutex_;                          // guards all_
   AllNews all_;
   std::thread thread_;
 };

@@ -18,6 +18,7 @@ struct Target {
   std::uint32_t first_packet = 0;  // that it will send
 };
 
+// This says how long the sending end waits for the other end. The values are those of ibv_qp_attr.
 struct Patience {
   std::uint8_t timeout = 14;  // 4.096 us * 2^14 = 67 ms per try
   std::uint8_t retries = 7;
@@ -26,16 +27,19 @@ struct Patience {
   std::uint8_t not_ready_retries = 0;
 };
 
+// Returns the address attributes of a path from the port to the target: by GID or by LID.
 ibv_ah_attr address_of(const Port& from, const Target& to);
 
 // For RC, XRC_SEND and XRC_RECV: init, then ready to receive from the target, then ready to send.
 // `access` says what the other end may do with this end's memory (IBV_ACCESS_REMOTE_WRITE, ...).
+// `reads` is the number of RDMA reads at a time that this end answers (to_receive) or asks for
+// (to_send). `first_packet` is the first PSN that this end sends.
 Result<void> to_init(const Symbols& symbols, const Qp& qp, const Port& port, unsigned access);
 Result<void> to_receive(const Symbols& symbols, const Qp& qp, const Port& port,
                         const Target& target, std::uint8_t reads);
 Result<void> to_send(const Symbols& symbols, const Qp& qp, std::uint32_t first_packet,
                      std::uint8_t reads, const Patience& patience);
-// Brings a UD queue pair from its creation to ready to send.
+// Brings a UD queue pair from its creation to ready to send. `key` is its Q_Key.
 Result<void> ready_datagrams(const Symbols& symbols, const Qp& qp, const Port& port,
                              std::uint32_t key);
 // Ends what is posted: it completes as flushed.

@@ -33,6 +33,7 @@ class Registration {
   std::uint32_t lkey() const { return lkey_; }
   std::uint32_t rkey() const { return rkey_; }
   explicit operator bool() const { return owner_ != nullptr; }
+  // Ends the use; the keys must not be used any more.
   void reset();
   // The memory must not stay registered for later uses. Other processes know its key, and could
   // reach it when it belongs to the program again.
@@ -58,6 +59,8 @@ class Registrations {
     sending,   // read by this device only
     transfer,  // also written, and reached by others
   };
+  // Registers the memory, or finds it registered. Memory that may only be read can be registered
+  // with For::sending only.
   Result<Registration> get(void* address, std::size_t bytes, For what);
   // Deregisters memory that is no longer mapped; it costs little if there is nothing new. It is for
   // callers with nothing better to do, since get() does it too.
@@ -65,6 +68,7 @@ class Registrations {
 
   bool caches() const { return watch_ != nullptr; }
   const std::string& why() const { return why_; }  // the reason, if it does not cache
+  // found: uses of a kept registration. made: new ones. given_back: deregistered ones.
   struct Counts {
     std::uint64_t found = 0, made = 0, given_back = 0, gone = 0;  // gone: by news
     std::uint64_t bytes = 0;                                      // registered now
@@ -74,21 +78,28 @@ class Registrations {
  private:
   friend class Registration;
   using Range = RegistrationMap::Range;
+  // Returns a handle for a registration, after its use was counted. The caller holds the mutex.
   Registration use(RegistrationMap::Id id);
+  // Ends a use. With `kept` false, the registration is not found any more.
   void release(RegistrationMap::Id id, bool kept);
+  // Takes the news of the watch, so that changed memory is not found. The caller holds the mutex.
   void take_news();
+  // Returns whether a registration of the range may stay without a use.
   bool may_keep(const Range& range) const;
+  // Stops the watch of the range, unless another registration needs it. The caller holds the mutex.
   void forget(const Range& range);
   struct Kept {
     Mr mr;
     Range range;
     bool watched = false;
   };
+  // Returns what must be deregistered. The caller destroys it after it has released the mutex.
   std::vector<Kept> take_dropped();
   struct Looked {  // when the watch of a range began
     std::uint64_t generation = 0, forgotten = 0;
     bool watched = false;
   };
+  // Adds a new region. It is kept if its memory did not change since `looked`.
   Registration enter(Mr mr, const Range& range, const Looked& looked);
 
   const Symbols& symbols_;

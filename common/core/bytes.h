@@ -32,6 +32,7 @@ class ByteWriter {
   std::string take() { return std::move(out_); }
 
  private:
+  // Writes the lowest `width` bytes, the least significant first.
   void fixed(std::uint64_t value, int width);
   std::string out_;
 };
@@ -48,6 +49,7 @@ class ByteReader {
   std::uint64_t varint();
   std::uint32_t varint32();  // fails above 2^32 - 1
   std::string_view text();   // borrowed from the range
+  // Returns the next `length` bytes, borrowed as for text().
   std::string_view raw(std::size_t length);
   RankSet ranks();
 

@@ -9,6 +9,8 @@
 namespace scela {
 
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
+// Says what a record is about; scela-run -v=NAME selects by it. placement: the bindings of ranks to
+// processors. trace: --trace and --record. cache: the PMI pairs that agents keep.
 enum class Subsystem : std::uint8_t { tree, launch, pmi, stdio, signal, cache, trace, placement };
 inline constexpr int kSubsystems = 8;
 

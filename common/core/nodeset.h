@@ -108,6 +108,8 @@ class NodeSet {
     bool both;
     bool right;
   };
+  // combine() keeps the wanted parts of two sets. combine_rows() does so for two groups with the
+  // same pattern, and returns the rows.
   static NodeSet combine(NodeSet a, NodeSet b, Keep keep);
   static std::vector<nodeset::IndexKey> combine_rows(const nodeset::Group& a,
                                                      const nodeset::Group& b, Keep keep);

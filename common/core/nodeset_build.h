@@ -39,7 +39,10 @@ class Builder {
   NodeSet finish();
 
  private:
+  // Returns the group of the pattern, and makes it if it is new. `indices` is the number of index
+  // marks in the pattern.
   Group& group_of(std::string_view pattern, std::size_t indices);
+  // Doubles the number of slots.
   void grow();
 
   // Groups never move while slots_ refers to them by number.

@@ -33,10 +33,13 @@ inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 std::uint64_t power_of_ten(std::size_t exponent);  // exponent <= kMaxIndexDigits
+// Returns the number of decimal digits of the value; 1 for 0.
 std::size_t digits_in(std::uint64_t value);
 
 // Returns the value of 1..kMaxIndexDigits digits.
 std::uint64_t value_of(std::string_view digits);
+// These two translate between both forms of an index, and append_digits() writes the number with
+// its leading zeros.
 IndexKey key_of(Index index);
 Index index_of(IndexKey key);
 void append_digits(std::string& out, IndexKey key);

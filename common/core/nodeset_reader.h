@@ -16,6 +16,8 @@
 
 namespace scela::nodeset {
 
+// unite: "," or blank space. subtract: "!". intersect: "&". differ: "^", names in one of the two
+// only.
 enum class Operator { unite, subtract, intersect, differ };
 
 struct Range {
@@ -36,6 +38,7 @@ struct Term {
   std::size_t position = 0;       // where the operand begins in the text
   std::vector<Piece> pieces;
 
+  // Returns true if the term is one name without a bracket.
   bool plain() const { return pieces.size() == 1 && pieces[0].ranges.empty(); }
   // Returns the numbers of each bracket, in written order.
   std::vector<std::vector<IndexKey>> lists() const;
@@ -55,13 +58,17 @@ class Reader {
 
  private:
   bool at_end() const { return position_ == text_.size(); }
+  // Returns the next character, or 0 at the end.
   char peek() const { return at_end() ? '\0' : text_[position_]; }
   void skip_blanks();
+  // These read from position_ on and move it behind what they have read. `bracket` is the position
+  // of the open '[', for errors.
   Result<void> read_operand(Term& term);
   Result<void> read_literal(Term& term);
   Result<void> read_bracket(std::vector<Range>& ranges);
   Result<Range> read_range(std::size_t bracket);
   Result<std::string_view> read_number(std::size_t bracket);
+  // Returns an error if the term makes too many names, or names that are too long.
   Result<void> check_limits(const Term& term) const;
 
   std::string_view text_;

@@ -27,6 +27,8 @@
 
 namespace scela {
 
+// MapBy names the objects from which ranks take cores in turn; slot and node mean the whole node.
+// BindTo names what a rank is bound to; with none it may run anywhere.
 enum class MapBy : std::uint8_t { slot, node, core, l3, numa, socket };
 enum class BindTo : std::uint8_t { none, hwthread, core, l3, numa, socket };
 // How a node's ranks are numbered over its places. made: as the places were made. fill: one object
@@ -94,14 +96,24 @@ class Placer {
   };
   using Units = std::vector<std::size_t>;  // positions in units_
 
+  // Requires that the node has the objects: create() checks it.
   Placer(Topology topology, const PlacementPolicy& placement);
+  // Takes cpus_per_rank free units of the next group that has so many. Returns std::nullopt if no
+  // group has.
   std::optional<Units> take();
+  // Returns the processors to which a rank with these units is bound.
   CpuSet cpus_of(const Units& units) const;
+  // Returns the first processor of the first unit.
   const Processor& processor_of(const Units& units) const;
+  // Sorts the places by PlacementPolicy::order.
   void reorder(std::vector<Units>& places) const;
+  // Returns the number of units in the largest group.
   std::size_t largest_group() const;
+  // Returns how many ranks fit beside the reserved units, without sharing.
   std::uint64_t room() const;
+  // Returns the error that `count` ranks do not fit.
   Error error_of(std::uint64_t count) const;
+  // Returns the kind of a unit: hwthread or core.
   Level unit_level() const;
 
   friend Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);

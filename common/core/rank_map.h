@@ -33,12 +33,14 @@ class RankMap {
   RankSet ranks_of(std::uint32_t node) const { return ranks_of(node, node + 1); }
   // Returns the ranks on the nodes [first_node, end_node). The cost is linear in the blocks.
   RankSet ranks_of(std::uint32_t first_node, std::uint32_t end_node) const;
+  // Returns std::nullopt if the map has no such rank.
   std::optional<std::uint32_t> node_of(Rank rank) const;
 
   // Returns "(vector,(0,2,4))": the value of the PMI key PMI_process_mapping (facts: plain blocks
   // only).
   std::string process_mapping() const;
 
+  // Keeps the blocks as they are: it neither checks nor merges them.
   static RankMap from_blocks(std::vector<Block> blocks);
   friend bool operator==(const RankMap&, const RankMap&) = default;
 

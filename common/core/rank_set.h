@@ -57,6 +57,7 @@ class RankSet {
   }
 
   std::string text() const;  // "0-3,7", "" when empty
+  // Parses what text() returns; ranges may come in any order. Error: kind usage.
   static Result<RankSet> parse(std::string_view text);
 
   friend bool operator==(const RankSet&, const RankSet&) = default;

@@ -44,7 +44,9 @@ struct Processor {
   friend bool operator==(const Processor&, const Processor&) = default;
 };
 
-// The reason why a job may not use every processor of its node.
+// The reason why a job may not use every processor of its node. affinity: the mask that the process
+// was started with. cgroup: the cpuset of its control group. share: simulated nodes divide the
+// machine.
 enum class Restriction : std::uint8_t { none, affinity, cgroup, share };
 
 class Topology {

@@ -66,6 +66,7 @@ class TlsSession {
 
   // Makes the end that speaks first. Its first bytes are in output().
   static TlsSession client(SharedKey key, std::uint64_t records_per_key = kRecordsPerKey);
+  // Makes the end that waits for the first bytes. `lookup` is called during the handshake.
   static TlsSession server(Lookup lookup, std::uint64_t records_per_key = kRecordsPerKey);
   ~TlsSession();
   TlsSession(TlsSession&&) noexcept;

@@ -21,6 +21,7 @@
 
 namespace scela {
 
+// The child takes the steps in this order. name_of() says what each one tries.
 enum class ChildStep : std::uint8_t {
   clone,
   group,

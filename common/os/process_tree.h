@@ -46,7 +46,10 @@ class Descendants {
 
  private:
   bool is_agent(pid_t pid) const { return is_agent_ && is_agent_(pid); }
+  // Returns true if the process is neither kept nor an agent.
   bool is_left(pid_t pid, const std::vector<pid_t>& kept) const;
+  // Appends the descendants of `parent` that count as leftovers. `depth` is the number of
+  // generations between this process and `parent`; it bounds the recursion.
   void collect(pid_t parent, int depth, const std::vector<pid_t>& kept,
                std::vector<pid_t>& out) const;
 

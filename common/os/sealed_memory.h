@@ -15,6 +15,8 @@ namespace scela {
 
 class SealedMemory {
  public:
+  // Says which processes may write. maker: only the process that made the memory. all: every
+  // process that maps it.
   enum class Writers : bool { maker, all };
 
   // Makes memory that is zeroed. Its pages cost memory once they are touched.

@@ -42,7 +42,9 @@ struct SocketPair {
 // MSG_DONTWAIT or set_nonblocking.
 Result<SocketPair> make_socket_pair(int type);
 
+// Opens a file with the flags of open(2); a new file gets the mode 0600. Error: kind io.
 Result<Fd> open_file(const std::string& path, int flags);
+// Returns false if the descriptor is not open.
 bool set_nonblocking(int fd);
 
 // Lets this process, and those that it starts, open as many descriptors as the system allows.

@@ -39,6 +39,7 @@ class EngineLink {
 
   // Sends the question and waits for the engine's answer. Descriptors that come beside chunks go to
   // `handed` if there are as many as `wanted`. The answer's error is EIO if the engine is gone.
+  // `handed` is an array of `wanted` descriptors. If another number comes, the error is EPROTO.
   Answer ask(const Ask& ask, Fd* handed = nullptr, std::size_t wanted = 0) {
     return converse(ask, -1, handed, wanted);
   }
@@ -61,31 +62,44 @@ class EngineLink {
   void settle() const { service_.settle(); }
 
   // Moves parts that a long message waits for (Helper). A caller does so after a poll that found
-  // nothing.
+  // nothing. Returns true if a part was moved, or could not be moved. Then another part may come
+  // soon.
   bool help() {
     return helper_.help([this] { return look(); });
   }
+  // Returns true if a part may be on offer. A thread then calls help() before it sleeps.
   bool help_is_wanted() const { return helper_.is_wanted(); }
 
+  // Returns true if the connection is known to be broken. look() and every question find that out.
   bool gone() const { return gone_.load(std::memory_order_acquire); }
   // Checks whether the engine still holds its end. Returns true if it is gone.
   bool look();
 
+  // These are valid once open() has returned 0. events() is the descriptor of asynchronous events.
   ProcessPage& page() { return *page_; }
   const Device& device() const { return device_; }
   int socket() const { return socket_.get(); }
   int events() const { return events_.get(); }
 
  private:
+  // Writes to the eventfd on which the engine sleeps.
   void wake();
+  // Connects, and sends `hello` until an engine answers, at most three times. Returns 0 or an
+  // errno.
   int greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, std::string& why);
+  // Does the work of ask() and hand_over(). `file` is -1 if none is sent.
   Answer converse(const Ask& ask, int file, Fd* handed, std::size_t wanted);
+  // Sends one datagram and receives one. Returns false if the engine is gone or breaks the
+  // protocol.
   bool exchange(const Ask& ask, int file, Answer& answer, std::vector<Fd>& fds);
+  // Maps the chunks in `fds` from index `from` on. Returns false if one of them cannot be mapped.
   bool take_chunks(std::vector<Fd>& fds, std::size_t from);
+  // Starts the Service on the area of orders, which lies in `file`. Returns false if that fails.
   bool serve(const Region& area, Fd file);
 
   std::mutex mutex_;
   Fd socket_;
+  // The eventfd of wake(), and the descriptor of asynchronous events.
   Fd wake_;
   Fd events_;
   std::vector<SealedMemory> chunks_;

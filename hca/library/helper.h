@@ -22,7 +22,8 @@ namespace scela::hca::library {
 
 class Helper {
  public:
-  // Called only if the engine reaches this process's memory.
+  // Called only if the engine reaches this process's memory. `page` must outlive this object. If
+  // the engine is in another PID namespace, help() does nothing.
   void begin(ProcessPage& page);
 
   // Called after a poll that found nothing. Returns true if one part was moved, or could not be
@@ -41,8 +42,14 @@ class Helper {
   }
 
  private:
+  // Takes one part and moves it. Returns false if it took none: none was left, another thread moves
+  // one, or this process is a child of the one that called begin().
   bool take_one();
+  // Moves a part that was taken. Returns false if not all of it was moved; the engine then moves
+  // it.
   bool move(const CopyJob& job);
+  // Returns the pidfd of the other process, or null if it is not to be used in this offer. The two
+  // processes meet only now, or no pidfd can be opened.
   const Fd* known(const CopyJob& job);
 
   struct Peer {

@@ -34,6 +34,7 @@ struct Table {
   mutable std::shared_mutex mutex;
   std::unordered_map<std::uint32_t, Qp*> qps;    // by handle
   std::unordered_map<std::uint32_t, Srq*> srqs;  // by handle
+  // The library gives each object a cookie when it makes it. The engine's events repeat the cookie.
   std::unordered_map<std::uint64_t, Cq*> cqs_by_cookie;
   std::unordered_map<std::uint64_t, Qp*> qps_by_cookie;
   std::unordered_map<std::uint64_t, Srq*> srqs_by_cookie;
@@ -68,25 +69,34 @@ struct Channel : ibv_comp_channel {
 // The writer's view of a ring of requests.
 struct RequestQueue {
   std::mutex mutex;
+  // This is null if there is no queue: the type of the queue pair has none, or it was made with no
+  // slots.
   RequestRing* ring = nullptr;
   Region region;
   std::byte* entries = nullptr;
   std::uint64_t mask = 0;
   std::uint32_t stride = 0;
   std::uint32_t capacity = 0;  // requests posted and not completed
+  // The limits of one request: its scatter/gather entries, and its inline bytes.
   std::uint32_t sges = 0;
   std::uint32_t inline_bytes = 0;
+  // The number of this queue's doorbell (EngineLink::ring).
   std::uint32_t doorbell = 0;
   bool held = false;  // until a task enables it
+  // Requests have an index, counted from 0 since the queue was made. These are the indexes behind
+  // the last request that was posted, taken by the engine, or completed. A shared queue counts in
+  // `completed` instead, since its requests complete in any order.
   std::uint64_t posted = 0;
   std::uint64_t taken = 0;  // the engine's counter as last seen
   std::atomic<std::uint64_t> completed{0};
 
   // Returns false if the engine's answer makes no sense. A region of zero slots is a queue without
-  // room, and no error.
+  // room, and no error. `slots` is a power of two. The slots are `bytes_apart` bytes apart, and
+  // each begins with a request of `header` bytes.
   bool map(EngineLink& link, const Region& where, std::uint32_t slots, std::uint32_t bytes_apart,
            std::size_t header);
   std::byte* slot(std::uint64_t index) const { return entries + (index & mask) * stride; }
+  // Returns true if a request with the index `at` cannot be posted now. The caller holds `mutex`.
   bool full(std::uint64_t at) {
     if (at - completed.load(std::memory_order_acquire) >= capacity) return true;
     if (at - taken <= mask) return false;
@@ -109,6 +119,7 @@ struct RequestQueue {
     posted = end;
     if (post_silently(*ring, end)) link.ring(doorbell);
   }
+  // Counts all requests as completed, without completions: the queue pair was reset.
   void forget_all() { completed.store(posted, std::memory_order_release); }
 };
 
@@ -122,10 +133,13 @@ struct Srq : ibv_srq {
 };
 
 struct Qp : ibv_qp_ex {
+  // The state in the engine's last answer about it. An error that came later is not seen here.
   std::atomic<QpState> now{QpState::reset};
   QpType type = QpType::rc;
   std::uint64_t cookie = 0;
+  // ibv_query_qp returns this; the capacities are those that were granted.
   ibv_qp_init_attr made_with{};
+  // This is true if a program may use the wr_* functions (ibv_qp_to_qp_ex).
   bool extended = false;
   RequestQueue send;
   RequestQueue recv;
@@ -154,6 +168,7 @@ struct Cq : ibv_cq_ex {
   bool single_threaded = false;
   bool helps = true;     // vain polls move bytes (helper.h)
   bool polling = false;  // between start_poll and end_poll
+  // The value of `taken` at start_poll. end_poll gives back what was taken since.
   std::uint64_t polled_from = 0;
   Completion current;  // the completion of next_poll
   // The base that WAITs count from, and by how much the next base is larger
@@ -161,6 +176,8 @@ struct Cq : ibv_cq_ex {
   std::uint64_t wait_base = 0;
   std::uint64_t max_wait = 0;
 
+  // Maps a ring of `count` entries, also after a resize. Returns false if the engine's answer makes
+  // no sense.
   bool map(EngineLink& link, const Region& where, std::uint32_t count);
   // Takes the next completion, and gives the slots of its request back to its queue. Returns false
   // if there is none. The caller holds `lock`.
@@ -208,7 +225,8 @@ T* no(int error, T* = nullptr) {
   return nullptr;
 }
 
-// No exception leaves the library: the only one that can come reports that memory is exhausted.
+// No exception leaves the library: the only one that can come reports that memory is exhausted. The
+// function then sets errno to ENOMEM, and returns null or ENOMEM.
 template <class Call>
 auto guarded(Call call) noexcept -> decltype(call()) {
   using Returned = decltype(call());
@@ -224,7 +242,10 @@ auto guarded(Call call) noexcept -> decltype(call()) {
   }
 }
 
-// The functions of context.ops and of verbs_context.
+// The functions of context.ops and of verbs_context. Each does what the verb of that name does.
+// Those that return an int return 0 or an errno, but poll_cq() returns a count, or -1 and sets
+// errno. Those that return a pointer return null and set errno. `bytes` is the size of the
+// structure that the program was compiled with.
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
 int req_notify_cq(ibv_cq* cq, int solicited_only);
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
@@ -247,7 +268,9 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
 
 // Fill in the extended interface of a new queue pair (extended.cpp) and of a new completion queue
-// (poll_extended.cpp). offer_work_requests() returns 0 or an errno.
+// (poll_extended.cpp). offer_work_requests() returns 0 or an errno. `operations` are bits
+// IBV_QP_EX_WITH_*; EOPNOTSUPP means that this type of queue pair does not allow one. `fields` are
+// bits IBV_WC_EX_WITH_*.
 int offer_work_requests(Qp& qp, std::uint64_t operations);
 void offer_polling(Cq& cq, std::uint64_t fields);
 

@@ -21,6 +21,7 @@ class PollSleeper {
   // Called after a poll of this queue that found nothing. After many in a row, it sleeps for at
   // most 250 microseconds.
   void found_nothing(Cq& cq, EngineLink& link);
+  // Called after a poll that returned a completion: the row of vain polls ends.
   void found_something() {
     if (empty_.load(std::memory_order_relaxed) == 0) return;
     empty_.store(0, std::memory_order_relaxed);
@@ -32,7 +33,10 @@ class PollSleeper {
   [[nodiscard]] std::unique_lock<std::shared_mutex> without(const Cq& cq, EngineLink& link);
 
  private:
+  // Adds the queue to those that end the next sleep.
   void note(Cq& cq);
+  // Sleeps until a noted queue gets a completion, or for 250 microseconds from `now`. It does not
+  // sleep if the engine offers a part to be moved.
   void sleep(EngineLink& link, const timespec& now);
 
   std::atomic<std::uint32_t> empty_{0};         // vain polls in a row

@@ -28,6 +28,7 @@ class Service {
   // Starts the thread. `area` lies at `offset` in `file`. The thread calls `tell` after each order.
   // Returns 0 or an errno.
   int start(std::byte* area, Fd file, std::uint64_t offset, std::function<void()> tell);
+  // Ends the thread after the order that it executes. A child of the process only forgets it.
   void stop();
 
   // Waits until all orders that the engine has given by now are over. Once this returns, no order
@@ -37,11 +38,16 @@ class Service {
   }
 
  private:
+  // These two are the thread: it executes orders until stop(), and sleeps while there are none.
   static void* run(void* service);
   void serve();
+  // Executes the order in the slot and stores its state. A cancelled order is skipped.
   void carry_out(std::uint32_t slot, OrderQueue& queue) const;
+  // These return false if some of the memory is not mapped: the order is then refused. move()
+  // copies from `address` to the slot's data for `fetch`, and back for `store`.
   bool do_order(const RemoteMemoryOp& order, std::uint32_t slot) const;
   bool move(OrderKind kind, std::uint64_t address, std::uint64_t bytes, std::uint32_t slot) const;
+  // Waits as settle() says. It returns at once on the thread itself, and in a child of the process.
   void wait_for_orders() const;
 
   OrderQueue* queue_ = nullptr;

@@ -32,7 +32,8 @@ class SleeperSet {
   }
 
   // While the lock that this returns is held, no thread sleeps, and none will. If `page` is null,
-  // no thread can be asleep for long.
+  // no thread can be asleep for long. `wake(doorbell)` wakes every thread that sleeps on that
+  // futex.
   template <class Page, class Wake>
   [[nodiscard]] std::unique_lock<Lock> without(Page* page, Wake wake) {
     wanting_.fetch_add(1, std::memory_order_seq_cst);

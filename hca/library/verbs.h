@@ -25,6 +25,9 @@ struct ib_user_path_rec;
 struct ibv_sa_path_rec;
 
 extern "C" {
+// The functions that return an int return -1 and set errno if they fail. ibv_read_sysfs_file()
+// returns the length of the text. ibv_register_driver(), ibv_dontfork_range() and
+// ibv_dofork_range() do nothing: the adapter has no driver, and memory stays usable after a fork.
 const char* ibv_get_sysfs_path();
 int ibv_read_sysfs_file(const char* directory, const char* file, char* text, std::size_t bytes);
 int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned index, int* type);

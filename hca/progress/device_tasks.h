@@ -45,7 +45,8 @@ class DeviceTasks final : private Host {
   // The device's own operations, for objects that this class did not make.
   const Operations& own() const { return own_; }
 
-  // Like the functions of hca/include/scela/verbs_ext.h, but each returns 0 or an errno.
+  // Like the functions of hca/include/scela/verbs_ext.h, but each returns 0 or an errno. If this
+  // class did not make the object, the device's own function is called; post_task() returns EINVAL.
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
   int destroy_cq(ibv_cq* device);
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);
@@ -67,6 +68,7 @@ class DeviceTasks final : private Host {
   struct Cq {
     ibv_cq* device = nullptr;
     CountId id = 0;
+    // Completions for the program, oldest first. If there are more than `capacity`, it overruns.
     std::deque<ibv_wc> ready;
     std::size_t capacity = 0;
     // Completions beyond `capacity` that fit; the program did not ask for them.
@@ -74,7 +76,9 @@ class DeviceTasks final : private Host {
     int unasked = 0;       // unsignalled requests on their way
     bool broken = false;   // it overran; nothing more comes
     bool watched = false;  // the thread looks at it
+    // The device will report its next completion.
     bool armed = false;
+    // It is being destroyed: it is not polled any more.
     bool leaving = false;
   };
   struct Qp {
@@ -83,8 +87,11 @@ class DeviceTasks final : private Host {
     Cq* send_cq = nullptr;
     Cq* recv_cq = nullptr;
     ibv_qp_cap cap{};
+    // It was made with sq_sig_all.
     bool all_signalled = false;
+    // It is a management queue, which takes tasks only.
     bool manages_only = false;
+    // Its part of Cq::unasked.
     int unasked = 0;
   };
   // Holds the lock. The thread releases the lock if a caller is waiting for one.
@@ -107,20 +114,33 @@ class DeviceTasks final : private Host {
   struct CalcPayload;
   struct Calculation;
 
+  // These return null if this class did not make the object. They lock `table_` only.
   Cq* find(const ibv_cq* cq) const;
   Qp* find(const ibv_qp* qp) const;
+  // Enters a new queue pair in the tables. The counts and `max_receives` of `shape` are
+  // filled in here.
   void add_qp(std::unique_ptr<Qp> qp, TaskQueues::Shape shape);
+  // Makes the descriptors that the thread sleeps on, if there are none. Returns 0 or an errno.
   int open();
+  // Starts the thread unless it runs. Returns 0 or an errno.
   int start_thread();
+  // Ends the thread and waits for it. The caller must not hold the lock.
   void stop_thread();
 
   // These are in device_posts.cpp. They run under the lock.
+  //
+  // Returns whether the send queue has room. Polls the device first if it has none.
   bool make_room(Qp& qp);
+  // These post one request or task, at once or later, and return 0 or an errno (ENOMEM: no room).
   int accept_send(Qp& qp, const ibv_send_wr& request);
   int accept_receive(Qp& qp, const ibv_recv_wr& request);
   int accept_task(Qp& qp, const scela_task& task);
+  // Translates the task to `entry`. Returns 0, or EINVAL if the task is wrong.
   int fill(const Qp& qp, const scela_task& task, Entry& entry);
+  // Posts a request to the device. Returns 0 or an errno; after ENOMEM it can be tried again later.
   int give_to_device(Qp& qp, ibv_send_wr request, std::uint64_t serial, bool signalled);
+  // The contract of the overrides is in hca/progress/core/task_queues.h. watch() is in
+  // device_polls.cpp.
   Posted post_send(PairId pair, const Entry& entry) override;
   Posted post_receive(PairId pair, const Entry& entry) override;
   std::optional<Status> calculate(PairId pair, const Entry& entry) override;
@@ -129,26 +149,44 @@ class DeviceTasks final : private Host {
   void watch(CountId count, bool wanted) override;
 
   // These are in device_polls.cpp. They run under the lock.
+  //
+  // Polls the device once for this queue, and handles what comes.
   bool look(Cq& cq);  // true: a completion came
   // Polls queues that tasks wait for and that the program may not poll.
   void look_around();
+  // Handles one completion of the device: it goes to the program, to a task, or nowhere.
   void take(Cq& cq, const ibv_wc& wc);
+  // Appends a completion for the program. Returns false if the queue overran, and drops it then.
   bool put(Cq& cq, const ibv_wc& wc);
+  // Drops the calculations and completions of a queue pair that is reset or destroyed.
   void forget(Qp& qp);
+  // If the thread is calculating for the queue pair, waits for it, and releases the lock meanwhile.
   void drop_calculations(PairId pair);
   void go_on();  // after a post or a completion
+  // Ends the thread's sleep.
   void wake();
 
-  // These are in progress_thread.cpp.
+  // These are in progress_thread.cpp. Their callers hold the lock, except that of serve().
+  //
+  // The thread's main function.
   void serve();
+  // Executes tasks, one long calculation, or polls. Returns true if there may be more to do.
   bool work(std::unique_lock<std::mutex>& lock);
+  // These three return true if a completion was found. look_at_unarmed() polls the watched queues
+  // that report no events; spin() does so several times. arm() asks the device for events first.
   bool look_at_unarmed();
   bool spin();
   bool arm();
+  // The device reports no events any more: from now on the thread polls.
   void go_deaf();
+  // Executes the oldest calculation, and releases the lock meanwhile.
   void calculate_one(std::unique_lock<std::mutex>& lock);
+  // Releases the lock for a short time, longer if callers want it.
   void let_others(std::unique_lock<std::mutex>& lock);
+  // Sleeps without the lock until an event comes or wake() is called. If the device reports no
+  // events and queues must be polled, the sleep is short.
   void sleep(std::unique_lock<std::mutex>& lock);
+  // Takes all events of the channel: their queues are not armed any more.
   void take_events();
 
   ibv_context& context_;

@@ -11,12 +11,14 @@
 namespace scela::hca::progress {
 
 struct DeviceTasks::SendPayload final : Payload {
+  // `request.sg_list` points to `pieces`. If the request is inline, its one piece is `data`.
   ibv_send_wr request{};
   std::vector<ibv_sge> pieces;
   std::vector<std::byte> data;  // inline
 };
 
 struct DeviceTasks::ReceivePayload final : Payload {
+  // `request.sg_list` points to `pieces`.
   ibv_recv_wr request{};
   std::vector<ibv_sge> pieces;
 };
@@ -24,12 +26,14 @@ struct DeviceTasks::ReceivePayload final : Payload {
 struct DeviceTasks::CalcPayload final : Payload {
   CalcOp op = CalcOp::sum;
   CalcType type = CalcType::int32;
+  // The result's buffer comes first, then the operands.
   std::vector<ibv_sge> pieces;
 };
 
 // A calculation that is left to the thread.
 struct DeviceTasks::Calculation {
   PairId pair = 0;
+  // The serial of its entry in TaskQueues.
   std::uint64_t serial = 0;
   CalcPayload what;
 };

@@ -38,6 +38,7 @@ struct TaskCalls {
 bool find_verbs(const ibv_context& context, VerbsCalls& calls);
 // Returns null if the context's device executes no tasks, or if SCELA_TASKS=thread says not to use
 // it. `context` must still have the operations that it was opened with.
+// The result stays valid until the process ends.
 const TaskCalls* tasks_of(const ibv_context& context);
 
 }  // namespace scela::hca::progress

@@ -22,16 +22,22 @@ class HostFinder {
   using Find = std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)>;
   using Found = std::function<void(const std::vector<FoundHost>& hosts)>;
 
+  // `io` must outlive this object. `find` runs in other threads, so it must not use data of the
+  // session.
   HostFinder(boost::asio::io_context& io, Find find, Found found);
   ~HostFinder();
   HostFinder(const HostFinder&) = delete;
   HostFinder& operator=(const HostFinder&) = delete;
 
+  // Starts to look up these hosts. `found` gets each host once, with a reason if it cannot be
+  // looked up. If no thread can be started, `found` is called from within this call.
   void find(const std::vector<std::string>& hosts);
   void close();  // no answer is delivered afterwards
 
  private:
+  // Has what the threads share with the loop: the answers, and a descriptor that announces them.
   struct Answers;
+  // Waits for the next answers.
   void listen();
 
   boost::asio::io_context& io_;

@@ -35,6 +35,8 @@ struct SshHostsOptions {
   NameLookupLimits lookup;
 };
 
+// Says which step failed: reading the ssh configuration for the host, finding its address, or
+// finding the keys that it may show.
 enum class HostPhase { configuration, resolve, host_key };
 std::string_view name_of(HostPhase phase);
 

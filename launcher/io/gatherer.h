@@ -45,9 +45,13 @@ class Gatherer {
     RankSet ranks;
     const Kept* kept = nullptr;  // output of the first rank
   };
+  // Moves all pending bytes to the file.
   Result<void> spill();
+  // Writes the pending bytes of one rank as its next piece in the file.
   Result<void> append(Kept& kept);
+  // Puts the ranks with equal output into groups. It ends the digests, so it may run only once.
   void group();
+  // Returns the lines above a group's output, in the form of clush -b.
   std::string heading(const RankSet& ranks) const;
 
   std::vector<std::string> names_;

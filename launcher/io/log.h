@@ -22,10 +22,12 @@ class Log {
 
   // Logs a line of the launcher itself at level info.
   void say(Subsystem subsystem, std::string text);
+  // Writes the record if the user wants it. Text of other nodes is made printable.
   void show(const LogRecord& record);
 
  private:
   struct Lines;
+  // Returns true for warnings and errors, and for the subsystems asked for with -v.
   bool wanted(const LogRecord& record) const;
   bool verbose_ = false;
   std::vector<std::string> subsystems_;  // empty: all subsystems

@@ -40,6 +40,7 @@ class OutputWriter {
   OutputWriter(PresentationSettings settings, std::string directory,
                std::unique_ptr<Gatherer> gatherer, Hooks hooks);
 
+  // Takes the next bytes of one rank's stream, in order. `end` is set with or after the last bytes.
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
   // Says that the terminal is in raw mode, as the rank with a terminal expects. Lines of all other
   // ranks then end with a carriage return too.
@@ -49,7 +50,9 @@ class OutputWriter {
   void more_ranks() { presentation_.more_ranks(); }
   void input_over();  // no rank gets more input
   bool awaits_moments() const { return presentation_.awaits_moments(); }
+  // Writes as much as the standard streams take without blocking.
   void resume();
+  // Returns true if no output waits for a standard stream.
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
   // Returns true if a standard stream has no reader any more (EPIPE).
   bool reader_gone() const { return reader_gone_; }
@@ -67,11 +70,20 @@ class OutputWriter {
   };
 
   using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+  // Writes to the files, and queues what is for the standard streams.
   void take(std::vector<PresentedWrite> writes);
+  // Blocks until the queue is empty. Returns false if `until` passes first. `which` is 0 for
+  // standard output and 1 for standard error.
   bool drain(int which, const Deadline& until);
+  // Writes the gathered output and blocks. If `until` is set, the reader gets a little more time
+  // for each piece.
   void show_gathered(Deadline until);
+  // Writes what one standard stream takes without blocking. If output is left, it asks for
+  // wait_writable.
   void pump(int which);
+  // Appends to the rank's file. The first write of a job truncates the file.
   void write_file(const PresentedWrite& write);
+  // Calls Hooks::failed for the first error. `error` is an errno.
   void fail(const std::string& what, int error);
   void fail(const Error& error);
 

@@ -38,6 +38,7 @@ class RawTerminal {
   bool entered() const { return entered_; }
 
  private:
+  // Sets the raw modes, with or without keys that make signals.
   void set_raw() const;
 
   bool entered_ = false;

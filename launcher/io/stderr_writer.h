@@ -22,6 +22,7 @@ class StderrWriter {
   void set_raw(bool on);
 
  private:
+  // Returns true if standard error takes bytes, and false if it does not within the patience.
   bool wait();
 
   std::chrono::milliseconds patience_;

@@ -23,6 +23,7 @@ class StdinReader {
     // Called before a read if input is available and this process is not in the background. It is
     // not called for input that cannot be waited for, such as a file.
     std::function<void()> in_foreground;
+    // Gets each piece that was read. `end` is set once, with an empty piece: no more input comes.
     std::function<void(Chunk bytes, bool end)> read;
   };
 

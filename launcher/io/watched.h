@@ -16,6 +16,7 @@ namespace scela {
 
 class Watched {
  public:
+  // `io` must outlive this object. `fd` must stay open until open() has returned.
   Watched(boost::asio::io_context& io, int fd);
   ~Watched();
   Watched(const Watched&) = delete;
@@ -28,6 +29,7 @@ class Watched {
   // The descriptor must be open, and no other wait may be pending.
   void wait_readable(std::function<void()> handler);
   void wait_writable(std::function<void()> handler);
+  // Returns true if a wait is pending.
   bool waiting() const;
   void close();
 

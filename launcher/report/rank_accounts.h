@@ -29,6 +29,7 @@ class RankAccounts {
   std::string json() const;
 
  private:
+  // Keeps one line if it is a counter object of one of these ranks, and drops any other line.
   void take(const RankSet& ranks, std::string_view line);
 
   ReportLines lines_;

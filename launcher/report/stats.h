@@ -26,6 +26,8 @@ struct Phases {
   std::int64_t gone = 0;      // the last agent had left
 };
 
+// `degree` is the largest number of children of an agent, and `depth` the number of levels of
+// agents.
 struct JobNumbers {
   std::uint32_t nodes = 0;
   std::uint32_t ranks = 0;
@@ -37,7 +39,7 @@ struct JobNumbers {
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 
 // Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
-// counters of the ranks.
+// counters of the ranks. stats_json() returns them as one JSON object.
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
                        const RankAccounts& accounts);
 std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
@@ -51,6 +53,7 @@ class TraceFile {
   // waste a run. Returns an error (kind io) if the file cannot be written.
   Result<void> open(const std::string& path);
   void add(std::uint32_t node, std::string_view piece);  // takes the spans of a report's piece
+  // Adds the phases of scela-run as spans of process 0. It must be called after open().
   void add_launcher(const Phases& phases);
   Result<void> write();  // error: kind io
 

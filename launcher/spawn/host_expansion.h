@@ -38,14 +38,19 @@ class HostExpansion {
   HostExpansion(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
       : plan_(plan), failed_(failed), max_(most), hooks_(std::move(hooks)) {}
 
+  // Plans a spawn. The hook `planned` gets the result, from within this call or later.
   void ask(const nla::action::Spawn& asked);
+  // Takes the answer to the hook `find`. Hosts that cannot be reached fail the spawns that wait for
+  // them.
   void found(const std::vector<FoundHost>& hosts);
   // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
   // then.
   bool failed(const nla::msg::NodeFailed& failure);
+  // Takes the end of a start: each of these nodes has an agent now, or failed() named it before.
   void added(const Slice& nodes);
 
  private:
+  // `hosts` has the hosts that the spawn still waits for.
   struct Waiting {
     nla::action::Spawn asked;
     std::set<std::string> hosts;
@@ -53,7 +58,10 @@ class HostExpansion {
   // Maps each host that is no longer waited for to the reason why its agent could not be started.
   // The reason is empty if the agent runs.
   using Settled = std::map<std::string, std::string>;
+  // Takes these hosts out of what all spawns wait for. If one of them has failed, the spawns that
+  // waited for it fail. A spawn that waits for no more hosts is planned again.
   void settle(const Settled& hosts);
+  // Returns the hosts of the plan on which no agent runs yet. An agent may be under way there.
   std::set<std::string> hosts_of(const SpawnPlan& made) const;
 
   Plan& plan_;

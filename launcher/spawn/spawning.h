@@ -33,10 +33,14 @@ class Spawning {
   Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
            Log& log, Sides sides);
 
-  // Must be called before any other function. `find` is HostAccess::find_later.
+  // Must be called before any other function. `find` is HostAccess::find_later. `io` must outlive
+  // this object.
   void open(boost::asio::io_context& io, HostFinder::Find find);
+  // No host is looked up any more, and no found host is reported. Requires open().
   void close();
 
+  // Takes an action of the root agent. Spawn: plans it and posts event::Planned, at once or when
+  // its hosts have agents. WorldLaunched: its ranks run, or `why` says why they do not.
   void on(const nla::action::Spawn& asked);
   void on(const nla::action::HostsAdded& added) { expansion_.added(added.nodes); }
   void on(const nla::action::WorldLaunched& launched);
@@ -48,8 +52,11 @@ class Spawning {
   const RankSet& unspawned() const { return unspawned_; }
 
  private:
+  // Returns the hooks of expansion_, which refer to this object.
   HostExpansion::Hooks growth_hooks();
+  // Posts the result of a spawn to the root agent. A planned world is added to the job first.
   void planned(const nla::action::Spawn& spawn, Result<nla::World> world);
+  // Tells the user that a rank could not spawn, for a bounded number of failures.
   void tell_failed(Rank asker, const std::string& why);
 
   Plan& plan_;

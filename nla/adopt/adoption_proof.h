@@ -20,23 +20,29 @@
 
 namespace scela::nla::adoption {
 
+// Bytes of a nonce and of a proof. kRemote and kRoot are bits of the flags: the adopter is on
+// another machine, and it is scela-run. kSocket is the file name of the socket.
 inline constexpr std::size_t kNonce = 32;
 inline constexpr std::size_t kProof = 32;
 inline constexpr std::uint8_t kRemote = 1;
 inline constexpr std::uint8_t kRoot = 2;
 inline constexpr char kSocket[] = "adopt";
 
+// The values from which both sides compute the proofs.
 struct Talk {
-  std::string key;
+  std::string key;  // the key of the node
   std::string job_id;
-  std::string attached;  // nonce of each side
-  std::string orphan;
+  std::string attached;  // the nonce of the attached process
+  std::string orphan;    // the nonce of the orphan
 };
 
 std::string new_nonce();
+// `side` is the side that makes the proof: "orphan" or "adopter".
 std::string proof(const Talk& talk, std::string_view side);
-bool same(std::string_view one, std::string_view other);  // in constant time
+// Compares two proofs in constant time. Returns false if one of them has another length.
+bool same(std::string_view one, std::string_view other);
 
+// Sends one record with copies of at most two descriptors. Returns false if it was not sent.
 bool send_record(int socket, std::string_view bytes, const std::vector<int>& descriptors = {});
 // Returns false if there is no record, the peer has closed, or the record is too long. Descriptors
 // beyond two are closed.

@@ -36,23 +36,29 @@ namespace scela::nla {
 
 // Forks. In the agent it returns the guardian's socket. In the guardian it does not return: it
 // waits, cleans up, and ends the process with status 0 if the agent ended with 0, else 1. Error
-// (launch): the system refuses; no process was forked. `mark_room` points into the command line;
-// agent and guardian each write their mark there (agent_mark.h).
+// (launch): the system refuses; no process was forked. `link` is the descriptor of the link to the
+// parent, and `link_out` that of its output; -1: `link` goes both ways. `mark_room` points into the
+// command line; agent and guardian each write their mark there (agent_mark.h).
 Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 
 // The agent's records over the guardian's socket. They have no effect if there is no guardian's
 // socket or the guardian is gone. None of these functions blocks.
+//
+// Between SIGTERM and SIGKILL the guardian gives the ranks this time.
 void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms);
 // From then on the guardian shows its own mark and recognizes the agents of other nodes.
 void tell_marks(const Fd& guardian_socket, const AgentMarks& marks);
-void tell_directory(const Fd& guardian_socket, const std::string& path);  // one of several
+// The guardian removes this directory at the end, besides those that were told before.
+void tell_directory(const Fd& guardian_socket, const std::string& path);
 // If the parent is lost, the agent may wait this long for another one.
 void tell_adoptable(const Fd& guardian_socket, std::uint32_t adopt_ms);
 // The agent has another parent, the end of which the guardian does not see.
 void tell_adopted(const Fd& guardian_socket);
 
-// Records from the guardian to the agent.
+// News of the guardian. `nothing`: there is no record now. `end_node`: the job on this node shall
+// end. `guardian_gone`: the guardian has ended, and no record follows.
 enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
+// Reads one record. Does not block.
 LeashNews read_guardian_socket(const Fd& guardian_socket);
 
 }  // namespace scela::nla

@@ -19,6 +19,7 @@ class Poller {
   // Receives the readiness of one descriptor. It must live as long as the descriptor is in the set.
   class Watcher {
    public:
+    // Called by dispatch(). An error or a hang-up counts as readable and as writable.
     virtual void ready(bool readable, bool writable) = 0;
 
    protected:

@@ -23,10 +23,13 @@ class Tracer {
 
   void enable() { enabled_ = true; }
   bool enabled() const { return enabled_; }
-  // `name` must live as long as the tracer: a literal.
+  // Keeps one span. Does nothing unless the tracer is enabled. `name` must live as long as the
+  // tracer: a literal. `rank` is the rank that the span is about; kOwnThread: this process.
   void span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns,
             std::uint32_t rank = kOwnThread);
 
+  // Adds all spans to `out` as lines. `process` is the pid of the events, and 0 is the launcher.
+  // `ranks` get names as threads.
   void add_lines(Pieces& out, std::uint32_t process, std::string_view process_name,
                  const RankSet& ranks) const;
 

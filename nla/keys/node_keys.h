@@ -43,13 +43,15 @@ class NodeKeys {
   static Result<NodeKeys> decode(std::string_view bytes);
 
  private:
-  struct Part {  // 2^(32 - depth) nodes
+  // A key from which those of 2^(32 - depth) nodes follow: [first, end()). Depth 0 is the whole.
+  struct Part {
     ~Part() { wipe(key); }
     std::uint8_t depth = 0;
     std::uint32_t first = 0;
     std::string key;
     std::uint64_t end() const { return std::uint64_t{first} + (std::uint64_t{1} << (32U - depth)); }
   };
+  // Adds to `out` the largest parts below `part` that lie within the nodes [first, end).
   static void cover(const Part& part, std::uint64_t first, std::uint64_t end,
                     std::vector<Part>& out);
   std::vector<Part> parts_;  // sorted by first node

@@ -41,6 +41,7 @@ class Link {
  public:
   virtual ~Link() = default;
 
+  // Begins to use the stream. To be called once.
   virtual void attach(std::unique_ptr<Transport> stream) = 0;
   // To be called before attach(). Messages are kept until the link has changed to another stream.
   virtual void hold() = 0;

@@ -34,6 +34,7 @@ inline constexpr int kUnprovenShare = 4;
 // `done` is called once, from the event loop, unless the object is destroyed before.
 using TlsDone = std::function<void(tl::expected<std::unique_ptr<Transport>, std::string>)>;
 
+// One end of a connection that is being made. Its destruction ends the attempt.
 class TlsAttempt {
  public:
   virtual ~TlsAttempt() = default;

@@ -67,17 +67,29 @@ class EngineHelper {
     std::function<void()> came;
   };
 
+  // Returns the functions by which the directory reaches the engine and the core.
   EngineDirectory::Sides sides();
+  // Returns the path for the socket. If the path in the node's directory is too long for a socket,
+  // makes a directory below /tmp.
   std::string choose_socket();
+  // A program has connected to the socket: starts the engine. If that fails, sends it away.
   void knocked();
+  // Returns an error if the program is missing, or if it cannot be started.
   Result<void> start();
+  // Returns the path of the engine's program. `environment` is that of the ranks.
   Result<std::string> find(const std::vector<std::string>& environment) const;
+  // Returns the record that tells the engine of its job. It includes the key; the caller wipes it.
   std::string record() const;
+  // tell() sends a record to the engine; one that does not fit is lost. take_words() reads the
+  // engine's records, and take_complaints() its standard error. None of them blocks.
   void tell(std::string_view text);
   void take_words();
   void take_complaints();
+  // Closes the waiting connections. Tells the user why, unless that was the last reason too.
   void send_away(const Error& why);
+  // Shows a message to the user.
   void say(LogLevel level, std::string text);
+  // Watches the socket for programs that connect, or stops that. Without a socket does nothing.
   void watch(bool on);
 
   const RanksHost& host_;

@@ -17,8 +17,9 @@ namespace scela::nla {
 
 class NodeSegment final : public cache::Mirror {
  public:
-  // Copies `core`'s cache and follows it from then on. `core` must outlive this object. Returns the
-  // error of the memory if it cannot be made.
+  // Copies `core`'s cache and follows it from then on. `core` must outlive this object. `ranks` is
+  // the number of ranks with which the job began. Returns the error of the memory if it cannot be
+  // made.
   static Result<std::unique_ptr<NodeSegment>> make(Agent& core, std::uint64_t ranks);
   ~NodeSegment() override;
   NodeSegment(const NodeSegment&) = delete;
@@ -34,6 +35,7 @@ class NodeSegment final : public cache::Mirror {
 
  private:
   NodeSegment(Agent& core, SealedMemory memory, std::uint64_t ranks);
+  // The functions of cache::Mirror (cache/mirror.h).
   void set(std::string_view key, std::string_view value) override { writer_.set(key, value); }
   void erase(std::string_view key) override { writer_.erase(key); }
 

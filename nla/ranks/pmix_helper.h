@@ -61,16 +61,22 @@ class PmixHelper final : Poller::Watcher {
 
   // Tells the server that the job has more worlds.
   void tell_worlds() { service_.tell_worlds(); }
+  // Returns true if the server runs and has told that it is ready for the rank's world.
   bool serves(Rank rank) const { return link_ && job_.world_of(rank) < service_.ready_worlds(); }
+  // Returns the variables that the server has chosen for the rank ("K=V").
   std::vector<std::string> environment(Rank rank) const { return service_.environment(rank); }
   // Returns false if the reply does not answer a request of PMIx.
   bool reply(const action::Reply& reply);
+  // Offers the server a copy of a rank's output, for tools that have asked for it.
   void output(Rank rank, Stream stream, std::string_view bytes) {
     service_.output(rank, stream == Stream::err, bytes);
   }
+  // These three pass news of other nodes on: RanksFailed, NodesLost and Reconnected of
+  // nla/core/tree/actions.h.
   void peers_failed(const RankSet& ranks) { service_.peers_failed(ranks); }
   void nodes_lost(const RankSet& nodes) { service_.nodes_lost(nodes); }
   void reconnected(const RankSet& ranks) { service_.reconnected(ranks); }
+  // Off: the server's messages are not read.
   void set_reading(bool on);
   // Returns true if the server is ending. Ranks may notice this, and act on it, before the server
   // is reaped.
@@ -86,16 +92,28 @@ class PmixHelper final : Poller::Watcher {
   bool reaped(pid_t pid, int status);
 
  private:
+  // The contract is in nla/io/poller.h.
   void ready(bool readable, bool writable) override;
+  // tell() queues a message for the server and calls write(). write() writes what the socket takes
+  // now. If the server is far behind, events are dropped.
   void tell(const pmix::Message& message);
   void write();
-  bool read();  // false: there is no more now
+  // Reads and handles at most one buffer. Returns false if there is no more now, or the link ended.
+  bool read();
+  // Closes the link and kills the server. `why` is the reason, or empty if the server closed it.
+  // reaped() reports the reason.
   void give_up(std::string why);
+  // Tells the poller what the link waits for now.
   void watch();
+  // Returns the last line of the server's standard error, or an empty string.
   std::string last_words() const;
+  // Returns the functions by which the service reaches the server, the core and the ranks.
   PmixService::Sides sides(Reach reach);
+  // Makes a directory below /dev/shm for the shared memory of ranks. If this fails, there is none.
   void make_shared_directory(const std::string& node);
+  // Removes this node's defaults() from the environments of ranks that a rank spawns.
   void drop_defaults(SpawnRequest& request) const;
+  // Starts the next stand-in, unless one runs.
   void start_stand_in();
   void end_stand_ins();
 

@@ -13,6 +13,7 @@ namespace scela::nla {
 // Told what happens to a descriptor of a rank.
 class EndListener {
  public:
+  // `which` is that of the RankEnd. The rest of the contract is in nla/io/poller.h.
   virtual void on_ready(Rank rank, int which, bool readable, bool writable) = 0;
 
  protected:

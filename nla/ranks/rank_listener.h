@@ -46,12 +46,15 @@ struct DoorHost {
   Rank size = 0;                       // number of ranks of the job
   RankSet own;                         // ranks on this node
   std::function<pid_t(Rank)> process;  // 0: the rank does not run
-  // `rest` is what followed the greeting.
+  // A rank has identified itself on this connection. `rest` is what followed the greeting.
   std::function<void(Rank, Fd, std::string rest)> check_in;
+  // A process of the rank asks for the job's end; `code` is the exit status that it wants.
   std::function<void(Rank, std::int32_t code, std::string message)> abort;
   std::function<void(Rank)> claimed;  // there is a new claim
+  // The rank has broken the protocol of its greeting.
   std::function<void(Rank, std::string why)> violation;
   std::function<void(std::string)> warn;  // tells the user; at most once
+  // The time in which a visitor must identify itself.
   std::chrono::milliseconds limit = kVisitLimit;
 };
 

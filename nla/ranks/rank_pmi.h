@@ -63,39 +63,66 @@ class RankPmi final : pmi::JobServices, EndListener {
   struct Doorbell;
 
   Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
+  // The contract is in rank_end.h.
   void on_ready(Rank rank, int which, bool readable, bool writable) override;
+  // Tells the poller what the connection waits for: requests if may_read(), room if output is left.
   void watch(Connection& one);
+  // Reads and serves the bytes of one turn. At their end closes the connection, or goes on with the
+  // rank's memory.
   void read(Connection& one);
+  // Returns false while reading is off, the protocol wants no bytes, or the rank leaves too many
+  // answers unread.
   bool may_read(const Connection& one) const;
+  // Reads the bytes that are there now, and no later ones.
   void take_rest(Connection& one);
+  // flush() takes new answers from the protocol server and calls write(). write() writes what the
+  // socket or the memory takes now. The rest follows when there is room.
   void flush(Connection& one);
   void write(Connection& one);
+  // Gives the core's reply to the protocol server of the rank.
   void answer(const action::Reply& reply);
 
   // Connections through memory.
+  // Lends the rank memory for its requests. Returns false if the rank stays with its socket: a
+  // process that it has started asks, answers are still queued, or the system refuses.
   bool lend_ring(Connection& one);
+  // Makes the doorbells. Returns false if the system refuses.
   bool hang_doorbell();
+  // Called when the doorbell has rung: serves the ranks that have written into their memory.
   void rung();
+  // The rank has begun to use its memory. Reads the rest of its socket and closes it.
   void leave_socket(Connection& one);
+  // One turn: takes the requests that are there, and writes the answers that fit.
   void serve_ring(Connection& one);
   void write_ring(Connection& one);
+  // Reports the rank's violation. Its memory is not used any more.
   void spoilt(Connection& one);
+  // end_ring() is for a rank that has ended: takes its last requests and closes the memory.
+  // drop_ring() is for memory that could not be handed over: the rank stays with its socket.
   void end_ring(Connection& one);
   void drop_ring(Connection& one);
 
   // Connections through the port.
+  // Returns the server of the protocol that the job's ranks speak.
   std::unique_ptr<pmi::RankServer> make_server(Rank rank);
   bool speaks_pmgr() const {
     return job_.pmi == PmiKind::pmgr || job_.pmi == PmiKind::pmgr_mvapich1;
   }
+  // A rank has identified itself on this connection. `rest` is what followed its greeting.
   void check_in(Rank rank, Fd connection, const std::string& rest);
+  // Reads what has come to the port until now. Does nothing if there is no port.
   void settle();
+  // Aborts the job if an unverified abort in the name of the rank is known, else returns false.
   bool believe_claim(Rank rank);
+  // Calls `verdict` after a second if the rank still runs then. If an abort in the name of the rank
+  // is known, aborts at once instead.
   void doubt(Rank rank, std::function<void()> verdict);
+  // The rank has closed its connection. If it has not finalized and runs on, this is a violation.
   void left_early(Connection& one);
+  // Makes the kernel acknowledge the received bytes at once (TCP_QUICKACK).
   static void acknowledge(Connection& one);
 
-  // The functions of pmi::JobServices.
+  // The contract is in pmi/server/job_services.h. The core's answer has the request's `id`.
   pmi::JobFacts facts(Rank rank) const override;
   void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
   void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
@@ -115,9 +142,12 @@ class RankPmi final : pmi::JobServices, EndListener {
   void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
+  // Passes a request of the rank to the core. `name` is a literal for the trace; nullptr: it is not
+  // traced, since no answer comes.
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
   // Returns the key as it is called outside of the rank's world.
   std::string global(Rank rank, std::string_view key) const;
+  // Returns the ranks of the world to which this rank belongs.
   RankSet world_of(Rank rank) const;
 
   const RanksHost& host_;

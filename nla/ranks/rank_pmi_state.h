@@ -29,10 +29,11 @@ struct RankPmi::Connection {
   std::unique_ptr<pmi::RankServer> server;
   std::deque<Chunk> output;
   std::size_t output_bytes = 0;
-  std::size_t offset = 0;  // written bytes of the output's front
-  pid_t process = 0;       // of the rank
-  bool handed_over = false;
-  std::vector<int> hand_over;  // go with the next byte; borrowed
+  std::size_t offset = 0;    // written bytes of the output's front
+  pid_t process = 0;         // of the rank
+  bool handed_over = false;  // the segment was offered
+  // Descriptors of memory that are sent with the next byte of output.
+  std::vector<int> hand_over;  // borrowed
   pid_t sender = 0;            // last writer's pid, once `asks_sender`
   bool asks_sender = false;
   struct Ring {
@@ -55,10 +56,10 @@ struct RankPmi::Connection {
 };
 
 struct RankPmi::Port {
-  std::function<pid_t(Rank)> process;
+  std::function<pid_t(Rank)> process;  // 0: the rank does not run
   std::unique_ptr<RankListener> listener;
   std::list<Alarm> timers;  // of doubt()
-  RankSet doubted;
+  RankSet doubted;          // their verdict is delayed
 };
 
 // A doorbell that ranks with memory ring after writing there. All of them share one, since
@@ -66,9 +67,10 @@ struct RankPmi::Port {
 struct RankPmi::Doorbell final : Poller::Watcher {
   explicit Doorbell(RankPmi& told) : pmi(told) {}
   void ready(bool readable, bool writable) override;
+  // Makes the loop call ready() in a later turn. Does not block.
   void ring() const;
   RankPmi& pmi;
-  Fd fd;
+  Fd fd;  // an eventfd
 };
 
 }  // namespace scela::nla

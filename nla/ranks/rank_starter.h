@@ -80,6 +80,7 @@ class RankStarter {
   // `job` is borrowed; `own` is copied. Opens /dev/null. Error (io): it cannot be opened.
   static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
 
+  // The rank must be one of this node. If it cannot be started, no process is left.
   tl::expected<StartedRank, RankFailure> start(Rank rank);
   // Adds ranks of this node. The job must have them already.
   void add(const RankSet& more) { own_.add(more); }
@@ -102,12 +103,18 @@ class RankStarter {
     std::vector<std::string> environment;
   };
   RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
+  // Returns the properties of the rank's program, from the cache if possible. They are valid
+  // until the next call.
   Program& program_of(Rank rank);
+  // Finds the executable file and the working directory. On failure sets Program::failure.
   Program prepare(const App& app) const;
+  // Returns the rank's own variables ("K=V"), as the head of this file lists them.
   std::vector<std::string> variables(Rank number) const;
   // Returns true if ranks inherit a connection to this agent (PMI_FD).
   bool inherits_connection() const;
+  // Returns the PMI connection of a rank that inherits one, else an empty pair.
   Result<SocketPair> connection() const;
+  // Starts a rank of Job::terminal_ranks on a new pseudo-terminal.
   tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
   // A rank leads a session, as under Hydra: the kernel gives each session an equal share of a
   // processor (sched_autogroup_enabled). Ranks that shared a session would together get one share

@@ -37,14 +37,17 @@ class RankStreams {
   // close_input().
   void open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal);
 
+  // Adds to the credit, in bytes with labels. Streams without credit are not read until then.
   void allow_output(std::uint64_t bytes);
-  void drop_output();  // closes all output
+  // Closes all output and reports the end of each stream.
+  void drop_output();
   // Sees all output of the ranks when it is read, without labels.
   using OutputTap = std::function<void(Rank, Stream, std::string_view)>;
   void show_output(OutputTap tap);
   // Inserts text of other components into a rank's output, labelled in the same way. Text without
   // credit is kept, up to a bound. Returns false if that stream has ended or too much is kept.
   bool insert(Rank number, Stream stream, const std::string& text);
+  // Queues input for all ranks that still read it. If `end`, these are the last bytes.
   void write_input(const Chunk& bytes, bool end);
   // The rank reads no more input, or never will. Later input counts as taken.
   void close_input(Rank number);

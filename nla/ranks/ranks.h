@@ -65,21 +65,30 @@ class Ranks {
   void worlds_added();
   // Sets the processors of ranks, before they start.
   void bind(const std::map<Rank, CpuSet>& places);
+  // Queues the ranks for their start, which happens in later turns. Each start or
+  // failure becomes an event.
   void start(const RankSet& ranks);
   void end(const RankSet& ranks);  // at once, by SIGKILL
   // Signals the process groups of running ranks. If the signal is one that ends programs, ranks
   // that wait for their start are not started any more.
   void signal(int signo);
+  // Ranks that wait for their start are reported as not started.
   void cancel_starts();
+  // Passes the core's answer on to the rank, or to the server or engine that has asked.
   void reply(const action::Reply& reply);
   // Ranks of this job, on any node, have failed, and the job goes on without them.
   void peers_failed(const RankSet& ranks);
+  // The meaning of both sets is in nla/core/tree/actions.h (NodesLost, Reconnected).
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
+  // Adds to the credit for output, in bytes.
   void allow_output(std::uint64_t bytes);
+  // Closes all output of the ranks; the end of each stream is reported.
   void drop_streams();
+  // Queues input for the ranks of Job::stdin_ranks. If `end`, these are the last bytes.
   void write_stdin(const Chunk& bytes, bool end);
   void resize(const WindowSize& size);  // of the terminal of a rank
+  // Off: no requests of ranks are read, by PMI or PMIx. On at first.
   void set_pmi_reading(bool on);
   // The job is over; the servers of the ranks here may end.
   void let_servers_go();

@@ -18,7 +18,7 @@ namespace scela::nla {
 
 class ErrorTail {
  public:
-  static constexpr std::size_t kKept = 2048;
+  static constexpr std::size_t kKept = 2048;  // bytes; at most twice as many stay
 
   explicit ErrorTail(boost::asio::io_context& io) : io_(io) {}
 
@@ -37,6 +37,7 @@ class ErrorTail {
   }
 
  private:
+  // Reads whenever the pipe has bytes, until it ends.
   void wait() {
     pipe_->async_wait(boost::asio::posix::stream_descriptor::wait_read,
                       [this, pipe = std::weak_ptr(pipe_)](const boost::system::error_code& error) {
@@ -45,7 +46,7 @@ class ErrorTail {
                       });
   }
 
-  // Returns false if no more will come.
+  // Reads all that is in the pipe now. Returns false if no more will come.
   bool read() {
     char bytes[512];
     while (pipe_) {

@@ -7,7 +7,7 @@
 
 namespace scela::nla {
 
-// Makes a session of one node, by libssh.
+// Makes a session of one node, by libssh. `identities` and `gate` must outlive the session.
 class SshIdentities;
 class AuthGate;
 std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
@@ -16,6 +16,7 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
                                            const SpawnContext& context);
 
 // Makes a session by a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
+// `gate` must outlive the session.
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
                                                AuthGate& gate, const Settings& settings,
                                                const SpawnContext& context);

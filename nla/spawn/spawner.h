@@ -33,7 +33,7 @@ struct SpawnFailure {
 };
 
 struct Attach {
-  std::vector<std::string> words;  // attach_words()
+  std::vector<std::string> words;  // attach_words() (nla/adopt/adoption.h)
   std::uint32_t limit_ms = 0;      // of each phase, at most connect_ms
 };
 

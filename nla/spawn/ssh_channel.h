@@ -43,10 +43,11 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   bool is_waited_for() const { return reader_ || writer_ || closer_; }
   // Signals the command that its result is not needed any more; this does not close it.
   void abandon();
+  // Frees the channel and drops the waiting handlers. May be called again.
   void end();
   bool is_open() const { return channel_ != nullptr; }
 
-  // The functions of a transport (nla/io/transport.h).
+  // The functions of a transport. The contract is in nla/io/transport.h.
   ssize_t read(char* bytes, std::size_t size);
   ssize_t write(const iovec* parts, int count);
   void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }
@@ -60,18 +61,25 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   const std::string& error_tail() const { return error_tail_; }
 
  private:
+  // Keeps the handler and asks for serve(), which calls it if it can proceed.
   void wait(Transport::Handler& which, Transport::Handler handler) {
     which = std::move(handler);
     needs_.serve();
   }
+  // Returns true if libssh holds bytes that the socket has not taken yet.
   bool is_write_pending() const {
     return (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
   }
+  // Returns true if a write can proceed or will fail at once.
   bool has_room() const {
     return broken_ || (::ssh_channel_window_size(channel_) > 0 && !is_write_pending());
   }
+  // Takes in packets that have come, though libssh would not look at them now. Does not block.
   void hear_packets();
+  // Moves what has come of the standard error to error_tail_.
   void take_error_output();
+  // libssh calls it with the name of the signal ("TERM") that has ended the command. `self` is
+  // the channel.
   static void hear_signal(ssh_session, ssh_channel, const char* name, int, const char*, const char*,
                           void* self);
 
@@ -80,11 +88,11 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   ssh_channel channel_ = nullptr;
   ssh_event event_ = nullptr;
   ssh_channel_callbacks_struct callbacks_{};
-  bool broken_ = false;
+  bool broken_ = false;  // the connection failed; no more bytes
   int exit_status_ = -1;
   std::string error_tail_;
   std::string trouble_;
-  Transport::Handler reader_, writer_, closer_;
+  Transport::Handler reader_, writer_, closer_;  // empty: not waited for
 };
 
 }  // namespace scela::nla

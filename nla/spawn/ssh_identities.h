@@ -37,6 +37,7 @@ class SshIdentities {
   const std::vector<Key>& keys() const { return keys_; }
 
  private:
+  // Adds the certificate in `file` as a further key, if it is for this one.
   void add_certificate(const Key& key, const std::string& file);
 
   std::vector<Key> keys_;
@@ -65,10 +66,11 @@ class AuthGate {
   bool closed() const { return closed_; }
 
  private:
+  // Calls all waiting sessions.
   void release(bool go);
   bool open_;
   bool closed_ = false;
-  bool trying_ = false;
+  bool trying_ = false;  // a session authenticates
   std::vector<std::function<void(bool)>> waiting_;
 };
 

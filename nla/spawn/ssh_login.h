@@ -22,9 +22,9 @@ class SshLogin {
   enum class Progress {
     waiting,     // call offer_keys() when packets come
     asks_agent,  // ask_agent() is next
-    accepted,
-    refused,  // all keys; refusal() has the text
-    failed    // the session's error says why
+    accepted,    // the user is authenticated
+    refused,     // all keys; refusal() has the text
+    failed       // the session's error says why
   };
 
   SshLogin(boost::asio::io_context& io, const SshIdentities& identities, AuthGate& gate,
@@ -41,6 +41,8 @@ class SshLogin {
   // Returns true if the gate is closed: no other session of this process was or will be accepted.
   bool gate_closed() const { return gate_.closed(); }
 
+  // Offers the next keys, from files, until the server accepts one or packets must come first. Does
+  // not block.
   Progress offer_keys(ssh_session_struct* session);
   // Starts the thread that asks the ssh-agent. No other function may touch the session until
   // `answered` is called. Returns false, with errno, if the thread cannot be watched.
@@ -56,6 +58,7 @@ class SshLogin {
 
  private:
   struct AgentTalk;
+  // Turns a status of libssh (SSH_AUTH_...) into progress. Tells the gate of a final result.
   Progress answer(int code);
 
   const SshIdentities& identities_;

@@ -39,6 +39,7 @@ class SshSession final : public Executor {
   // false to refuse this key.
   void on_host_key(std::function<bool(const std::string& key)> met);
 
+  // The contract is in remote_start.h.
   void execute(const std::string& command, Done done) override;
   int exit_status() const override;
   std::string error_output() override;

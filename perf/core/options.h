@@ -13,6 +13,8 @@
 namespace scela::perf {
 
 struct Options {
+  // `explain` prints the choice of algorithms (perf/choices.h), and `census` the connections that
+  // ranks need (perf/counted.h).
   enum class Action : std::uint8_t { measure, explain, census, help, version };
   Action action = Action::measure;
   std::string bench;
@@ -26,10 +28,11 @@ struct Options {
   int nodes = 1;  // simulated ones, from 2 on
   // The turns of each contestant; 0, with `keep`, only compiles the contestants.
   int turns = 3;
+  // The rounds of each size; each round gives one figure.
   int rounds = 21;
   double round_seconds = 0.01;
-  int delay_ms = 100;  // for noise
-  int window = 64;
+  int delay_ms = 100;            // for noise
+  int window = 64;               // messages under way at once
   std::vector<std::string> ops;  // coll; to explain or count: empty is all
   // For coll, as a table's row has it; empty means the table's choice.
   std::string algorithm;

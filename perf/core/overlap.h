@@ -40,6 +40,7 @@ struct Overhead {
 Overhead overhead_of(double overlapped_us, double work_us, double blocking_us);
 
 // Returns how much longer the other side's message took, in percent of the delay of one side.
+// `plain_us` is its time without the delay, and `delayed_us` its time with it.
 double propagated(double plain_us, double delayed_us, double delay_us);
 
 }  // namespace scela::perf

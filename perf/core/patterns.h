@@ -19,6 +19,7 @@ namespace pattern {
 inline bool is_power_of_two(int n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
+// Returns the logarithm to base 2, rounded down.
 inline int logarithm(int n) {
   int log = 0;
   while (n >>= 1)

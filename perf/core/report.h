@@ -29,6 +29,7 @@ struct Sample {
   // For coll, the executor and algorithm used, if the contestant reports them.
   std::string executor{}, algorithm{};
 };
+// Reads such a line. Returns an error if it is not one.
 Result<Sample> parse_sample(std::string_view line);
 
 struct Row {
@@ -49,6 +50,7 @@ struct Row {
 
 class Report {
  public:
+  // Adds the measurements of one turn to those of earlier turns.
   void add(std::string_view contestant, Sample sample);
   // Returns the rows by size, with the channel ("scela") first. A size that a contestant has not
   // measured has no row.

@@ -29,6 +29,7 @@ class Fields {
   // Returns the value of the field `name`, or std::nullopt if the line has no such field. The field
   // "value" may hold spaces: it extends to the end of the line.
   std::optional<std::string> find(std::string_view name) const;
+  // Returns std::nullopt if the field is absent or is no decimal number.
   std::optional<long> number(std::string_view name) const;
   bool ok() const;  // rc is 0 or absent
   const std::string& line() const { return line_; }
@@ -78,14 +79,22 @@ class Connection {
   const std::optional<segment::Reader>& reader() const { return reader_; }
 
  private:
+  // Returns the lock that a thread holds from its request until it has read the answer.
   static std::mutex& turn();
+  // Sends the rank's id (PMI_ID) to PMI_PORT, and reads the rank and the size from the answer.
   Result<void> introduce(int id);
+  // Blocks until all bytes are written. A failure to write shows at the next read.
   void send(std::string_view text);
   using Received = std::vector<Fd>;
-  // Appends more bytes to input_, and the descriptors that come with them to `received`.
+  // Appends more bytes to input_, and the descriptors that come with them to `received`. `received`
+  // may be null; descriptors are dropped then.
   Result<void> read_more(Received* received);
+  // Both return the next answer: a line without its newline, or the payload of a PMI-2 message.
+  // `received` is as in read_more().
   Result<std::string> read_line(Received* received);
   Result<std::string> read_framed(Received* received);
+  // Both take what came with an answer: the segment, or the ring's memory and doorbell. If it
+  // cannot be used, the connection goes on without it.
   void use_segment(Received received);
   void use_ring(Received received);
 

@@ -37,8 +37,14 @@ class Ring {
 
  private:
   Ring(SealedMemory memory, Fd doorbell, Fd agent);
+  // Returns false if the text cannot be written whole: the agent has ended or closed the ring, or
+  // the doorbell does not work.
   bool try_send(std::string_view text);
+  // Returns false if the doorbell cannot be written to: this program has closed the descriptor.
   bool ring_doorbell() const;
+  // Sleeps until the agent's counter `news` differs from `seen`, or for at most a second.
+  // `for_what` is kForAnswers or kForRoom (pmi/protocol/ring_layout.h). Returns false only if the
+  // agent has ended.
   bool wait(std::uint64_t seen, std::uint64_t for_what);
 
   SealedMemory memory_;
@@ -48,7 +54,7 @@ class Ring {
   ring::UseNotes uses_;
   const std::uint32_t* futex_;
   std::mutex sending_;
-  std::atomic<bool> unsent_{false};
+  std::atomic<bool> unsent_{false};  // a request could not be sent
 };
 
 }  // namespace scela::pmi::client

@@ -21,6 +21,8 @@
 
 namespace scela::pmi {
 
+// Says what a process speaks: the table above. pmi1: PMI-1 over PMI_PORT. pmgr: PMGR, protocol 8.
+// mvapich1: the older PMGR of MVAPICH 1.
 enum class Dialect : std::uint8_t { pmi1, pmgr, mvapich1 };
 
 // In bytes. A PMI-1 client that has sent this much without a complete line counts as nonsense, as

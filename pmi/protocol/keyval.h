@@ -27,7 +27,10 @@ namespace scela::pmi {
 
 class Line {
  public:
+  // Returns the first value of the key, which may be empty. Returns std::nullopt if the line does
+  // not have the key.
   std::optional<std::string_view> find(std::string_view key) const;
+  // Returns all tuples in the order in which they came.
   const std::vector<std::pair<std::string_view, std::string_view>>& tuples() const {
     return tuples_;
   }

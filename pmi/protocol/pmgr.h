@@ -78,6 +78,7 @@ class PmgrSession {
   bool unfinished() const { return !finished_; }
 
  protected:
+  // Holds a request to the job, or std::nullopt if there is none.
   using Served = std::optional<PmgrRequest>;
 
   PmgrSession(Rank rank, Rank size) : rank_(rank), size_(size) {}
@@ -93,9 +94,12 @@ class PmgrSession {
   // Abort, or nothing.
   virtual Served urgent(std::string_view /*bytes*/) const { return std::nullopt; }
 
+  // Returns a Violation about the rank. The session ends once next() returns it.
   Served violation(std::string_view why) const;
+  // These append to the output. Integers are native, of 4 bytes.
   void send(const Chunk& bytes);
   void send_int(std::int32_t value);
+  // Notes why reply() returns false, for the Violation that follows.
   void fail(std::string why) { fault_ = std::move(why); }
   void finish() { finished_ = true; }  // its end is no failure any more
   void hang_up() { leaves_ = true; }   // takes effect after the operation
@@ -104,8 +108,10 @@ class PmgrSession {
   const Rank size_;
 
  private:
+  // Ends the session, drops unserved bytes, and returns `last`.
   Served end(PmgrRequest last);
 
+  // The table at the top of this file explains the states.
   enum class State { ready, waiting, over };
   State state_ = State::ready;
   bool finished_ = false;

@@ -66,7 +66,10 @@ class Pmi1Session {
   bool finalized() const { return finalized_; }
 
  private:
+  // The table at the top of this file explains the states.
   enum class State { start, ready, waiting, finalized, over };
+  // Says what the outstanding request is; answer() forms the reply by it. `get` also stands for
+  // the question which ranks have failed. Barriers of groups are in barriers_ instead.
   enum class Pending {
     none,
     put,
@@ -80,8 +83,13 @@ class Pmi1Session {
     left,
     spawn
   };
+  // A function that serves a line returns a request to the job. It is std::nullopt if the job has
+  // nothing to do: the session has replied, or keeps the line.
   using Served = std::optional<Request>;
 
+  // Each of these serves one line, given as `line`, and as `text` for error messages. serve()
+  // parses it, serve_command() checks the state, and serve_ready() finds the function of the
+  // command.
   Served serve(std::string_view text);
   Served serve_command(std::string_view command, const Line& line, std::string_view text);
   Served serve_ready(std::string_view command, const Line& line, std::string_view text);
@@ -94,21 +102,29 @@ class Pmi1Session {
   Served get(const Line& line, std::string_view text);
   Served left(const Line& line, std::string_view text);
   Served abort(const Line& line);
+  // Searches the lines that wait for an abort. Returns std::nullopt if there is none.
   Served queued_abort();
+  // Takes a line of a spawn request. Returns the request once its last block has ended. A faulty
+  // request is refused then.
   Served spawn_line(std::string_view text);
+  // Ends the session and returns the Violation.
   Served violation(std::string_view why);
+  // Sends a line to the client. Always returns std::nullopt.
   Served reply(const LineWriter& line);
+  // Sends the reply `command` with rc=1 and the reason in msg. Always returns std::nullopt.
   Served refuse(std::string_view command, std::string_view why);
+  // Numbers the request and returns it. The session then waits for the job's answer.
   Served ask_job(Pending pending, Request request);
+  // Sends the reply to a barrier of a group, with the group's tag as the client wrote it.
   void answer_barrier(const std::string& tag, const Answer& answer);
 
   JobFacts facts_;
   State state_ = State::start;
   Pending pending_ = Pending::none;
-  RequestId asked_ = 0;
-  RequestId pending_number_ = 0;
+  RequestId asked_ = 0;                        // number of the last request
+  RequestId pending_number_ = 0;               // of the request that pending_ is about
   std::map<RequestId, std::string> barriers_;  // groups, as the client wrote them
-  std::optional<std::string> for_pmi2_;
+  std::optional<std::string> for_pmi2_;        // bytes behind the init of PMI-2
   bool initialized_ = false;
   bool finalized_ = false;
   bool in_spawn_ = false;  // "mcmd=spawn" to the last "endcmd"

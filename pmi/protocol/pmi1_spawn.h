@@ -28,10 +28,13 @@ class Pmi1Spawn {
   bool whole() const { return whole_; }
   // Returns the first fault in any of the blocks, as one word, or an empty string.
   const std::string& fault() const { return fault_; }
+  // Returns the number of ranks that the complete blocks ask for.
   std::uint64_t ranks() const;
+  // Moves the request out. Requires whole() and no fault.
   ask::Spawn request() { return std::move(request_); }
 
  private:
+  // Adds the block to the request. Returns the block's fault as one word, or an empty string.
   std::string take_block();
 
   std::size_t bytes_ = 0;

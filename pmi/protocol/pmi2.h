@@ -64,8 +64,14 @@ class Pmi2Session {
   bool unfinished() const { return !finalized_; }
 
  private:
+  // The table at the top of this file explains the states.
   enum class State { start, ready, finalized, over };
-  enum class Kind { done, get, lookup, failed, fence, exchange, spawn };  // the form of the answer
+  // Says what the response has beside rc and errmsg. done: no more fields. get: found and value.
+  // lookup: the port. failed: the failed ranks, as a value. fence: as done, but a rank has at most
+  // one. exchange: the fields of PMIX_Ring. spawn: jobid and errcodes.
+  enum class Kind { done, get, lookup, failed, fence, exchange, spawn };
+  // A function that serves a message returns a request to the job. It is std::nullopt if the
+  // session has responded by itself, or if the rank aborts only itself.
   using Served = std::optional<Request>;
   using Handler = Served (Pmi2Session::*)(const Pmi2Message&);
   struct Command {
@@ -79,17 +85,27 @@ class Pmi2Session {
     std::optional<std::string> thrid;
     std::uint64_t ranks = 0;  // for a spawn
   };
+  // Has the commands that are accepted in State::ready, except abort.
   static const Command kCommands[];
 
+  // Parses the next message into head_, unless it is there already. Returns false if more bytes are
+  // needed, or if unreadable_ says why no message can be read.
   bool read_head();
+  // Returns true if the message in head_ may not be served yet. Its thread has an outstanding
+  // request, or the session has kMaxInFlight of them. Requires head_.
   bool head_waits() const;
+  // Returns true if a request of this kind is outstanding.
   bool under_way(Kind kind) const;
+  // Searches the messages that wait for an abort. Returns std::nullopt if there is none.
   Served queued_abort();
+  // serve() checks the state and calls the function of the message's command. The functions below
+  // it each serve one command.
   Served serve(const Pmi2Message& message);
   Served fullinit(const Pmi2Message& message);
   Served finalize(const Pmi2Message& message);
   Served abort(const Pmi2Message& message);
   Served job_getid(const Pmi2Message& message);
+  // Serves the commands that are not supported.
   Served refuse_all(const Pmi2Message& message);
   Served kvs_put(const Pmi2Message& message);
   Served kvs_get(const Pmi2Message& message);
@@ -100,6 +116,7 @@ class Pmi2Session {
   Served name_publish(const Pmi2Message& message);
   Served name_lookup(const Pmi2Message& message);
   Served name_unpublish(const Pmi2Message& message);
+  // ring: PMIX_Ring. memory_ring: the shared memory of pmi/protocol/ring_layout.h (scela-ring).
   Served ring(const Pmi2Message& message);
   Served segment(const Pmi2Message& message);
   Served memory_ring(const Pmi2Message& message);
@@ -109,18 +126,25 @@ class Pmi2Session {
   // Returns true if `message` has `key` with a value of at most `most` bytes. Otherwise it sends
   // the client an error and returns false.
   bool has(const Pmi2Message& message, std::string_view key, std::size_t most, Pmi2Code too_long);
+  // Does the same as has() for the key `name`.
   bool has_name(const Pmi2Message& message);
+  // Sends a message to the client. Always returns std::nullopt.
   Served reply(const Pmi2Writer& message);
+  // Sends the client an error in response to `message`. Always returns std::nullopt.
   Served refuse(const Pmi2Message& message, Pmi2Code code, std::string_view why);
+  // Ends the session and returns the Violation.
   Served violation(std::string_view why);
+  // Numbers the request, notes it in in_flight_ and returns it.
   Served ask_job(const Pmi2Message& message, Kind kind, Request request);
+  // These add the fields of the job's answer to the response `out`. `ranks` is the number of ranks
+  // that the request asked for.
   static void answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answer& answer);
   void answer_exchange(Pmi2Writer& out, const Answer& answer) const;
 
   JobFacts facts_;
   State state_ = State::start;
   bool finalized_ = false;
-  RequestId asked_ = 0;
+  RequestId asked_ = 0;  // number of the last request
   std::vector<InFlight> in_flight_;
   std::string input_;
   std::size_t consumed_ = 0;         // bytes of input_ that were served

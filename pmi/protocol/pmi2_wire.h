@@ -32,7 +32,10 @@ std::optional<std::size_t> parse_length(std::string_view field);
 
 class Pmi2Message {
  public:
+  // Returns the value of cmd. Requires a message of parse_message().
   std::string_view command() const { return tuples_.front().second; }
+  // Returns the first value of the key, which may be empty. Returns std::nullopt if the message
+  // does not have the key.
   std::optional<std::string_view> find(std::string_view key) const;
   // Returns all tuples in the order in which they came.
   const std::vector<std::pair<std::string, std::string>>& tuples() const { return tuples_; }

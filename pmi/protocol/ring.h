@@ -64,6 +64,8 @@ class Stream {
     if (!used) return std::nullopt;
     return Memory::capacity() - *used;
   }
+  // read() and write() move as many bytes as there are, or as fit, and at most the given number.
+  // Both return the number of bytes moved, which may be 0. Neither blocks.
   std::optional<std::size_t> read(Memory& memory, char* out, std::size_t most) {
     const auto there = filled(memory);
     if (!there) return std::nullopt;
@@ -84,10 +86,13 @@ class Stream {
   }
 
  private:
+  // Returns the distance of the two positions, or std::nullopt if it exceeds the capacity.
   static std::optional<std::size_t> checked(std::uint64_t distance) {
     if (distance > Memory::capacity()) return std::nullopt;
     return static_cast<std::size_t>(distance);
   }
+  // Calls each(offset in the memory, bytes done before, size) for one or two pieces, as a stream
+  // may wrap around.
   template <class Each>
   void in_pieces(std::size_t size, Each each) const {
     const auto at = static_cast<std::size_t>(position_ % Memory::capacity());
@@ -95,6 +100,7 @@ class Stream {
     if (first > 0) each(begin_ + at, 0, first);
     if (size > first) each(begin_, first, size - first);
   }
+  // Moves this end's position on and shows it to the other end. Returns `size`.
   std::size_t advance(Memory& memory, std::size_t size) {
     position_ += size;
     if (size > 0) memory.store(own_, position_);

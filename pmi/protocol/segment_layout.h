@@ -45,6 +45,7 @@ enum Word : std::size_t {
 inline constexpr std::uint64_t kHeaderBytes = 64;
 static_assert(kHeaderWords * 8 <= kHeaderBytes);
 
+// Returns the number of bytes, rounded up to whole words.
 constexpr std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + 7) & ~std::uint64_t{7};
 }

@@ -39,12 +39,14 @@ class Reader {
     return std::nullopt;
   }
 
+  // Returns true if the rank is marked as failed, and false if it is no rank of the job.
   bool dead(std::uint64_t rank) const {
     const std::uint64_t at = usable_ ? load(words_ + dead_at) : 0;
     if (at == 0 || rank >= load(words_ + ranks)) return false;
     const std::uint64_t word = at + rank / 64 * 8;
     return fits(word, 8) && (load(words_ + word / 8) >> (rank % 64) & 1) != 0;
   }
+  // Returns a number that grows whenever a rank is marked as failed.
   std::uint64_t generation() const { return usable_ ? load(words_ + dead_generation) : 0; }
   // Returns the address to wait on for the next generation (FUTEX_WAIT, shared).
   const std::uint32_t* futex() const {
@@ -52,10 +54,12 @@ class Reader {
   }
 
  private:
+  // Returns true if these bytes lie in the segment and begin at a multiple of 8.
   bool fits(std::uint64_t at, std::uint64_t bytes) const {
     return at % 8 == 0 && at <= bytes_ && bytes <= bytes_ - at;
   }
 
+  // Makes one attempt of get(). The result counts only if the sequence is unchanged afterwards.
   std::optional<std::uint64_t> try_get(std::string_view key, std::uint64_t hash, char* out,
                                        std::uint64_t room) const {
     const std::uint64_t table = load(words_ + table_at);
@@ -87,6 +91,7 @@ class Reader {
     return std::nullopt;
   }
 
+  // Compares the key with the bytes at the offset `at`; the caller has checked the bounds.
   bool equal(std::uint64_t at, std::string_view key) const {
     for (std::uint64_t i = 0; i < key.size(); i += 8) {
       const std::uint64_t word = load(words_ + (at + i) / 8);

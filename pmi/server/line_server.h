@@ -25,6 +25,7 @@ class LineServer final : public RankServer {
  public:
   LineServer(JobServices& services, Rank rank);
 
+  // The contract is in pmi/server/rank_server.h. finished() is never true for PMI-2.
   void receive(std::string_view bytes) override;
   void answered(RequestId id, const Answer& answer) override;
   void collected(RequestId /*id*/, const Collected& /*result*/) override {}
@@ -39,8 +40,12 @@ class LineServer final : public RankServer {
   bool broken() const override { return broken_; }
 
  private:
+  // Passes requests on to the services until next() has none.
   void pump();
+  // Returns the session's next request, or std::nullopt if there is none. Begins the PMI-2 session
+  // once the rank has chosen that protocol.
   std::optional<Request> next();
+  // Calls the service that the request asks for. Ids count from 1.
   void pass_on(RequestId id, Request& request);
 
   JobServices& services_;

@@ -17,6 +17,8 @@ class PmgrServer final : public RankServer {
   PmgrServer(JobServices& services, Rank rank, std::unique_ptr<PmgrSession> session)
       : services_(services), rank_(rank), session_(std::move(session)) {}
 
+  // The contract is in pmi/server/rank_server.h. Only Collective requests have answers, so
+  // answered() does nothing.
   void receive(std::string_view bytes) override;
   void answered(RequestId /*id*/, const Answer& /*answer*/) override {}
   void collected(RequestId id, const Collected& result) override;
@@ -29,6 +31,7 @@ class PmgrServer final : public RankServer {
   bool hangs_up() const override { return hangs_up_; }
 
  private:
+  // Passes requests on to the services until the session has none.
   void pump();
 
   JobServices& services_;
@@ -36,7 +39,7 @@ class PmgrServer final : public RankServer {
   std::unique_ptr<PmgrSession> session_;
   RequestId next_id_ = 1;
   RequestId outstanding_ = 0;  // 0: none
-  bool began_ = false;
+  bool began_ = false;         // the rank has sent something
   bool pumping_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -18,9 +18,12 @@ class RankServer {
  public:
   virtual ~RankServer() = default;
 
+  // Brings bytes that the rank has sent, in pieces of any size.
   virtual void receive(std::string_view bytes) = 0;
   // Brings the answer to request `id`. An answer after closed() or with another id is ignored.
   virtual void answered(RequestId id, const Answer& answer) = 0;
+  // Brings the result of the collective `id`. Another id is ignored. The result may come after
+  // closed() and may then still show that the ranks disagree.
   virtual void collected(RequestId id, const Collected& result) = 0;
   // Says that the connection has ended. Bytes that come later are ignored.
   virtual void closed() = 0;

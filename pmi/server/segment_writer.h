@@ -26,8 +26,11 @@ class Writer {
   // `base` is zeroed, aligned to 8 and `bytes` long, at least least_bytes(ranks). Other processes
   // may map it only after the constructor has returned.
   Writer(void* base, std::uint64_t bytes, std::uint64_t ranks, Pairs pairs);
+  // Returns the smallest size of a segment for a job of this many ranks.
   static std::uint64_t least_bytes(std::uint64_t ranks);
 
+  // Adds the pair or replaces its value. If it does not fit, the key is erased. erase() does
+  // nothing for an unknown key.
   void set(std::string_view key, std::string_view value);
   void erase(std::string_view key);
   // Marks the rank's process as failed. The caller must wake the processes that wait on the futex.
@@ -40,22 +43,31 @@ class Writer {
   std::uint64_t used_bytes() const { return free_; }
 
  private:
+  // Returns the slot of the key, or the empty slot where its search ends.
   std::uint64_t* slot_of(std::string_view key, std::uint64_t hash);
+  // Writes the pair without a rebuild. Returns false if there is no room; an old value then stays.
   bool place(std::string_view key, std::string_view value);
+  // Makes a table with this many slots, a power of two, and copies the present slots there. Returns
+  // false if there is no room.
   bool grow_table(std::uint64_t capacity);
+  // Returns the bytes of replaced and erased pairs and of former tables.
   std::uint64_t garbage_bytes() const;
+  // Lays all pairs out anew, while the sequence is odd. Pairs that do not fit are left out.
   void rebuild();
+  // Returns the offset of this many new bytes, or 0 if there is no room.
   std::uint64_t allocate(std::uint64_t bytes);
+  // Copies the text to the offset `at`, word by word.
   void store_text(std::uint64_t at, std::string_view text);
+  // Returns true if the record at this offset has the key.
   bool key_is(std::uint64_t record, std::string_view key) const;
 
   std::uint64_t* words_;
   std::uint64_t bytes_;
   Pairs pairs_;
-  std::uint64_t first_ = 0;  // offset of the first table or record
-  std::uint64_t free_ = 0;
-  std::uint64_t capacity_ = 0;
-  std::uint64_t table_ = 0;
+  std::uint64_t first_ = 0;       // offset of the first table or record
+  std::uint64_t free_ = 0;        // offset of the first unused byte
+  std::uint64_t capacity_ = 0;    // slots of the table
+  std::uint64_t table_ = 0;       // offset of the table
   std::uint64_t used_slots_ = 0;  // tombstones included
   std::uint64_t live_bytes_ = 0;  // of records in use
 };

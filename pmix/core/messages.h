@@ -51,9 +51,9 @@ enum class Status : std::uint8_t {
   not_found,      // no such name or data of a process
   exists,         // the name is published already
   not_supported,  // this launcher does not support it
-  too_large,
-  not_spawned,  // the requested ranks could not start
-  timed_out,    // the requested time limit has passed
+  too_large,      // a value or a fence exceeds its bound
+  not_spawned,    // the requested ranks could not start
+  timed_out,      // the requested time limit has passed
 };
 
 // The ranks that a published value is for, or that a look-up accepts as publishers: the ranks of
@@ -81,7 +81,7 @@ struct Setup {
 struct Answer {
   Id id = 0;
   Status status = Status::ok;
-  std::string blob;
+  std::string blob;  // its content depends on the question
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 // To the server: a request for the data that this rank of this node has put. The server answers by
@@ -107,6 +107,7 @@ struct Environment {
   std::vector<std::string> variables;  // "K=V"
   friend bool operator==(const Environment&, const Environment&) = default;
 };
+// The server is ready for the ranks of the world.
 struct Ready {
   friend bool operator==(const Ready&, const Ready&) = default;
 };
@@ -127,6 +128,7 @@ struct Finalized {
   Rank rank = 0;
   friend bool operator==(const Finalized&, const Finalized&) = default;
 };
+// A rank asks for the end of the job. `status` becomes the exit status, and `message` is shown.
 struct Abort {
   Id id = 0;
   Rank rank = 0;
@@ -157,6 +159,7 @@ struct Data {  // the answer to DataAsked
   std::string blob;
   friend bool operator==(const Data&, const Data&) = default;
 };
+// A rank publishes bytes under a name. The answer has no blob.
 struct Publish {
   Id id = 0;
   Rank rank = 0;
@@ -166,6 +169,7 @@ struct Publish {
   Range range = Range::job;
   friend bool operator==(const Publish&, const Publish&) = default;
 };
+// A rank asks for a published value. The blob of the answer is the value.
 struct Lookup {
   Id id = 0;
   Rank rank = 0;
@@ -174,6 +178,7 @@ struct Lookup {
   Range range = Range::job;
   friend bool operator==(const Lookup&, const Lookup&) = default;
 };
+// A rank withdraws a name that it has published in this range.
 struct Unpublish {
   Id id = 0;
   Rank rank = 0;

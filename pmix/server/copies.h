@@ -32,10 +32,13 @@ class Copies {
  public:
   explicit Copies(Server& server) : server_(server) {}
 
-  // The upcalls of libpmix call these, from any thread.
+  // The upcalls of libpmix call these, from any thread. A tool has connected, or its connection has
+  // ended. Copies end with the last tool.
   void tool_came(const pmix_proc_t& proc);
   void tool_left(const pmix_proc_t& proc);
+  // A tool asks for copies. Does nothing if there are no such ranks.
   void pull(msg::Pull what);
+  // One of the requests has ended. Copies end with the last request.
   void stop_one();
   // The main thread calls this for each copy from the agent.
   void pass(msg::Copy copy);
@@ -43,7 +46,9 @@ class Copies {
  private:
   using Name = std::pair<std::string, pmix_rank_t>;
 
-  void stop();  // with lock_ held
+  // Ends all copies: drops the waiting ones and tells the agent. Called with lock_ held.
+  void stop();
+  // The thread that delivers the copies; it never returns.
   void run();
   void deliver(const msg::Copy& copy) const;
 
@@ -52,8 +57,8 @@ class Copies {
   std::condition_variable more_;
   std::deque<msg::Copy> waiting_;
   std::set<Name> tools_;
-  std::size_t pulls_ = 0;
-  bool running_ = false;
+  std::size_t pulls_ = 0;  // requests that have not ended
+  bool running_ = false;   // the thread exists
 };
 
 // Blocks until every connection that libpmix has accepted can take more, or has ended (accept.cpp).

@@ -58,6 +58,7 @@ class Infos {
     const bool is_blob = std::string_view(value).starts_with("blob");
     put(key, value, is_blob ? PMIX_REGEX : PMIX_STRING);
   }
+  // Adds `inner` as an array of attributes. No attribute may be added to it afterwards.
   void add(const char* key, Infos& inner) { put(key, inner.array(), PMIX_DATA_ARRAY); }
   void add_array(const char* key, pmix_data_array_t& array) { put(key, &array, PMIX_DATA_ARRAY); }
   void add_status(const char* key, pmix_status_t value) { put(key, &value, PMIX_STATUS); }

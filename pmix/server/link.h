@@ -45,7 +45,7 @@ class AgentLink {
   // Makes the main thread call `call` after this time.
   void after(Limit time, std::function<void()> call);
 
-  static constexpr Limit kEver{0};
+  static constexpr Limit kEver{0};  // no limit
 
   // Blocks until the agent's first message comes and returns it. Returns std::nullopt if the agent
   // is gone or sends a malformed message.
@@ -59,12 +59,18 @@ class AgentLink {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // Keeps a question until its answer comes or its limit has passed. Returns the id for it.
   Id expect(OnAnswer then, Limit limit, Overdue overdue);
+  // These three return false if the agent is gone. They move the bytes that the socket has or takes
+  // now, which may be none, and do not block. write_some() is called with lock_ held.
   bool read();
   bool write();
-  bool write_some();  // with lock_ held
+  bool write_some();
+  // Returns true if bytes wait to be written.
   bool is_left();
+  // Blocks until there is something to do. If `read` is false, messages of the agent do not count.
   void wait(bool read);
+  // Calls the function of the question. Does nothing if the question has been answered already.
   void take(const msg::Answer& answer);
   void call_due();
 
@@ -72,14 +78,14 @@ class AgentLink {
   Fd wake_;
   Decoder decoder_;
 
-  std::mutex lock_;  // guards the members below
-  std::string writing_;
-  std::size_t written_ = 0;
-  std::string posted_;
+  std::mutex lock_;          // guards the members below
+  std::string writing_;      // bytes that are being written
+  std::size_t written_ = 0;  // how many of them are written
+  std::string posted_;       // bytes that follow
   std::map<Id, OnAnswer> asked_;
   Id next_ = 1;
   std::multimap<Clock::time_point, std::pair<Id, Overdue>> limits_;
-  std::vector<std::function<void()>> calls_;
+  std::vector<std::function<void()>> calls_;  // of later()
   std::multimap<Clock::time_point, std::function<void()>> delayed_;
 };
 

@@ -44,6 +44,7 @@ class Packed {
   }
   bool ok() const { return ok_; }
   std::string bytes() const { return {raw_.base_ptr, raw_.bytes_used}; }
+  // Returns the number of bytes that are not unpacked yet.
   std::size_t left() const {
     return raw_.bytes_used - static_cast<std::size_t>(raw_.unpack_ptr - raw_.base_ptr);
   }

@@ -29,8 +29,8 @@ class Infos;
 struct Space {
   std::string name;
   Rank first = 0;
-  RankMap map;  // maps rank - first to nodes
-  std::uint32_t universe = 0;
+  RankMap map;                 // maps rank - first to nodes
+  std::uint32_t universe = 0;  // slots of the job's hosts; 0: no bound
   std::vector<msg::World::Program> programs;
 
   // Both functions return ranks by the job's numbers.
@@ -72,22 +72,35 @@ class Server {
   bool is_coming(const pmix_proc_t& proc) const;
 
  private:
+  // Starts libpmix as a server with this node's names and directories.
   pmix_status_t initialise();
+  // Lets tools find the server if the node is not named as its machine is.
   static void help_tools(const msg::Setup& setup);
+  // Registers a world and its ranks here. Returns an empty string, or why that failed.
   std::string take(const msg::World& world);
+  // Answers DataAsked by Data, when the rank has committed and the key, if any, is there.
   void ask_for_data(const msg::DataAsked& asked);
+  // Looks for the key now. If it is missing, looks again after `next`, which grows each time.
   void look_for(const msg::DataAsked& asked, AgentLink::Limit next);
+  // Asks libpmix for the rank's data. `then` gets it later, in a thread of libpmix. If libpmix
+  // refuses, posts the failure and does not call `then`.
   void request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then);
+  // Returns true if the rank of this node has committed a value for this key.
   bool has_put(Rank rank, const std::string& key) const;
+  // Describes the world to libpmix: its map, its sizes and each of its ranks.
   pmix_status_t register_world(const msg::World& world, const RankMap& map);
+  // The place of one rank of a world.
   struct Place {
     Rank rank;  // in its world
     std::uint32_t node;
     std::uint32_t on_node;         // position among its world's ranks there
     std::uint32_t of_job_on_node;  // position among the job's ranks there
   };
+  // Adds the attributes of one rank to `of`.
   void describe(const msg::World& world, const Place& place, Infos& of) const;
+  // Returns the number of ranks on that node in the worlds before this one.
   std::uint32_t ranks_before(const msg::World& world, std::uint32_t node) const;
+  // Registers ranks of this node, and posts the environment of each.
   pmix_status_t register_ranks(const RankSet& ranks);
 
   AgentLink& link_;

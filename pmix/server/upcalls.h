@@ -52,7 +52,8 @@ class Deadline {
 // Agents accept less than this.
 inline constexpr std::size_t kMaxSaid = std::size_t{1024} * 1024;
 
-// Makes or dissolves a group (group_upcalls.cpp).
+// Makes or dissolves a group (group_upcalls.cpp). `call` gets the result later, with `data`. It is
+// called at most once, and only if this function returns PMIX_SUCCESS.
 pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const pmix_proc_t procs[],
                            std::size_t count, const pmix_info_t infos[], std::size_t info_count,
                            pmix_info_cbfunc_t call, void* data);
@@ -67,7 +68,7 @@ void add_copies(pmix_server_module_t& table);
 void tool_came(const pmix_proc_t& proc);
 // Asks libpmix to report the tools that leave. The caller must have initialised libpmix before.
 void watch_tools();
-// Spawns ranks for a rank (spawn_upcall.cpp).
+// Spawns ranks for a rank (spawn_upcall.cpp). `call` is used as for groups.
 pmix_status_t spawn_upcall(const pmix_proc_t* proc, const pmix_info_t* infos, std::size_t count,
                            const pmix_app_t* apps, std::size_t programs, pmix_spawn_cbfunc_t call,
                            void* data);

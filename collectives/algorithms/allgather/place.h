@@ -24,9 +24,12 @@ class GatheredPlaces {
   }
   // Returns where this rank's contribution stands at the beginning.
   Blocks given() const { return shape_.in_place ? of(rank_, 1) : input(0, shape_.segments); }
+  // Copies this rank's contribution to its place in the output. In place it writes no task.
   void put_own(Writer& list) const {
     if (!shape_.in_place) list.copy(given(), of(rank_, 1));
   }
+  // Returns the complete list (Writer::done). `scratch` is the number of blocks of scratch that it
+  // uses.
   TaskList done(Writer& list, std::uint32_t scratch) const {
     return list.done(shape_.in_place ? 0 : shape_.segments,
                      static_cast<std::uint32_t>(shape_.ranks) * shape_.segments, scratch);

@@ -18,12 +18,14 @@ TaskList allreduce_recursive_doubling(const Shape& shape, int rank);
 // often than it must. Neighbours exchange first here too, so that operands stay in order. It does
 // not matter at which rank a part ends, since all ranks get all parts.
 TaskList allreduce_rabenseifner(const Shape& shape, int rank);
+// Returns the number of parts into which the algorithm cuts a message (Algorithm::parts).
 std::uint32_t rabenseifner_parts(const Shape& shape);
 // Reduces up a binomial tree and broadcasts down again.
 TaskList allreduce_reduce_bcast(const Shape& shape, int rank);
 // Each of N parts is reduced on its way round a ring, and goes round again: 2 * (N - 1) rounds, two
 // peers. Each part begins at another rank, so this does not serve reductions that do not commute.
 TaskList allreduce_ring(const Shape& shape, int rank);
+// Returns the number of parts into which the algorithm cuts a message (Algorithm::parts).
 std::uint32_t ring_parts(const Shape& shape);
 
 // Reduces up a tree on each node, by recursive doubling among the nodes' leaders, and broadcasts

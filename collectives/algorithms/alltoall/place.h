@@ -19,7 +19,9 @@ class ExchangedPlaces {
     if (!shape_.in_place) return input(at(other), shape_.segments);
     return scratch(at(ahead(other)), shape_.segments);
   }
+  // Returns how many ranks after this one `other` is, modulo the number of ranks.
   int ahead(int other) const { return (other - rank_ + shape_.ranks) % shape_.ranks; }
+  // Writes the copies with which a list begins: make_room(), then put_own().
   void begin(Writer& list) const {
     make_room(list);
     put_own(list);
@@ -35,6 +37,8 @@ class ExchangedPlaces {
     list.copy(output(at(rank_), behind), scratch(0, behind));
     if (rank_ > 0) list.copy(output(0, at(rank_)), scratch(behind, at(rank_)));
   }
+  // done() returns the complete list (Writer::done). `scratch` is the number of blocks of scratch
+  // that it uses. Without it, the list uses only those of make_room().
   TaskList done(Writer& list) const { return done(list, shape_.in_place ? at(shape_.ranks) : 0); }
   TaskList done(Writer& list, std::uint32_t scratch) const {
     return list.done(shape_.in_place ? 0 : at(shape_.ranks), at(shape_.ranks), scratch);

@@ -38,11 +38,18 @@ class Collector {
   std::uint32_t scratch_blocks() const;
 
  private:
+  // Returns where a source's contribution is received: in the result, or in a row of scratch.
   Blocks target(std::size_t source, std::uint32_t segment) const;
+  // Returns true if the source is received into the result. Only the first source can be.
   bool is_direct(std::size_t source) const { return direct_ && source == 0; }
+  // Returns the source's number among those that are received into rows.
   std::size_t row(std::size_t source) const { return source - (direct_ ? 1 : 0); }
+  // Posts the receive of a segment from a source. It does nothing if there is no such source or
+  // segment, or if another segment of the source comes next.
   void post(std::size_t source, std::uint32_t segment);
+  // Posts the receives of a segment that need not wait for a row to be read.
   void post_first(std::uint32_t segment);
+  // Waits for a source's contribution, and reduces it on its side of what has been collected.
   void take(std::size_t source, std::uint32_t segment);
 
   Writer& list_;

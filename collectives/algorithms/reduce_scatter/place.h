@@ -18,17 +18,20 @@ class ReducedPlaces {
   Blocks given(int first, int count) const {
     return {shape_.in_place ? Space::output : Space::input, at(first), at(count)};
   }
+  // Returns the blocks of `count` ranks from `first` on, in row `row` of scratch.
   Blocks row(std::uint32_t row, int first, int count) const {
     return scratch(row * at(shape_.ranks) + at(first), at(count));
   }
   // Completes the list: waits for all sends and copies `sum` to the result's place. In place this
-  // is safe, since all that is given has been read and sent by then.
+  // is safe, since all that is given has been read and sent by then. `rows` is the number of rows
+  // of scratch that the list uses.
   TaskList done(Writer& list, Blocks sum, std::uint32_t rows) const {
     list.wait_all_sent();
     if (sum != output(0, shape_.segments)) list.copy(sum, output(0, shape_.segments));
     return list.done(shape_.in_place ? 0 : at(shape_.ranks),
                      shape_.in_place ? at(shape_.ranks) : shape_.segments, rows * at(shape_.ranks));
   }
+  // Returns what this rank gives to its own result.
   Blocks own() const { return given(rank_, 1); }
 
  private:

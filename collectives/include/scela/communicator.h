@@ -168,6 +168,7 @@ class Reducer {
   using Function = std::function<void(const std::byte* left, const std::byte* right,
                                       std::byte* result, std::size_t elements)>;
   Reducer(ReduceOp op) : op_(op) {}
+  // `commutes` says that left op right is right op left. The ranks' order matters otherwise.
   static Reducer of(Function function, bool commutes) {
     Reducer own(ReduceOp::sum);
     own.function_ = std::make_shared<const Function>(std::move(function));
@@ -248,6 +249,7 @@ class Collective {
   Collective& by(std::string algorithm);
 
   struct Inside;
+  // For communicators. Returns null if there was no memory for the operation.
   std::shared_ptr<const Inside> inside() const { return inside_; }
 
  private:
@@ -266,7 +268,8 @@ class CollectiveRequest {
   CollectiveRequest& operator=(CollectiveRequest&&) noexcept;
   ~CollectiveRequest();
 
-  // Moves what can be moved without waiting, and returns true if the operation is over.
+  // Moves what can be moved without waiting. Returns true if the operation is over, or if none is
+  // under way.
   bool test();
   // Blocks until the operation is over, or the limit is. Returns timed_out if the limit is over;
   // the operation goes on. An operation is waited for once.
@@ -284,6 +287,7 @@ class CollectiveRequest {
   friend struct Waits;
   explicit CollectiveRequest(std::unique_ptr<State> state);
   explicit CollectiveRequest(CollectiveError refused);
+  // Returns the error for calls on a request without a state.
   CollectiveError refused_or_nothing() const;
   std::unique_ptr<State> state_;
   CollectiveError refused_;  // set if there is no state
@@ -354,6 +358,8 @@ class Communicator {
   std::string describe() const;
   EngineAccounts engine_accounts() const;
 
+  // run() blocks until the operation is over. start() and prepare() always return a request. If the
+  // call is wrong, the request's start() or wait() returns the error.
   CollectiveError run(const Collective& collective);
   CollectiveRequest start(const Collective& collective);
   CollectiveRequest prepare(const Collective& collective);
@@ -390,8 +396,14 @@ class Communicator {
   friend struct CommunicatorMaker;
   explicit Communicator(std::shared_ptr<State> state);
   explicit Communicator(CollectiveError error);
+  // Makes the request of start(), or of prepare() if `persistent`.
   CollectiveRequest prepare_as(const Collective& collective, bool persistent);
+  // Does the work of split(). All ranks must give the same word `alike`. If this rank's call is
+  // wrong, `wrong` says why; otherwise it is empty.
   Communicator split(int color, int key, std::uint64_t alike, const std::string& wrong);
+  // Sets `number` to the lowest number from it on with a context that is free on all ranks. All
+  // ranks call it with the same number. It sets kNoNumber
+  // (collectives/communicator/communicator.cpp) if no context is free.
   CollectiveError agree_on_number(std::uint64_t& number);
   std::shared_ptr<State> state_;
   CollectiveError error_;

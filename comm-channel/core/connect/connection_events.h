@@ -32,6 +32,7 @@ enum class Failure : std::uint8_t {
   mode,         // the peer uses another mode
 };
 std::string_view name_of(Failure failure);
+// Returns the failure of a request that the peer has refused.
 Failure failure_of(Refusal refusal);
 // Returns an error for the user: what was tried, with which rank, what happened, and what to do.
 Error explain(Failure failure, const PeerAddress& peer);
@@ -42,6 +43,7 @@ namespace event {
 struct Wanted {
   PeerId peer = kNone;
 };
+// A datagram has come, from any process. The bytes need be valid only during the call.
 struct Datagram {
   std::string_view bytes;
 };
@@ -68,6 +70,7 @@ struct Drained {
 struct Broken {
   QpId qp = kNone;
 };
+// The process has learned from elsewhere that a peer has ended, or that all peers of a node have.
 struct PeerEnded {
   PeerId peer = kNone;
 };
@@ -85,6 +88,7 @@ using Event = std::variant<event::Wanted, event::Datagram, event::Timer, event::
 
 namespace action {
 
+// Sends the bytes once, without a report. The machine repeats what must be answered.
 struct SendDatagram {
   PeerId peer = kNone;
   UdAddress to;

@@ -38,9 +38,11 @@ class GiveUps {
   GiveUps() = default;
   GiveUps(const PeerAddress& self, const Rules& rules) : self_(self), rules_(rules) {}
 
+  // Tells the peer now, and repeatedly from wake(). Does nothing if the peer was given up before.
   void give_up(const PeerAddress& peer, Time now);
   // Repeats the notices that are due.
   void wake(Time now);
+  // Returns when wake() is due, or std::nullopt if no notice is to be repeated.
   std::optional<Time> next_wake() const;
   // Returns true if every peer that was given up knows, or was told so often that this process may
   // end.
@@ -54,24 +56,27 @@ class GiveUps {
   std::vector<PeerAddress> take_those_that_did();
 
  private:
+  // A peer that this process has given up.
   struct One {
     PeerAddress address;
-    std::uint32_t number = 0;
-    std::uint8_t tries = 0;
-    bool heard = false;
-    Time at{};
+    std::uint32_t number = 0;  // of the notice
+    std::uint8_t tries = 0;    // how often it was sent
+    bool heard = false;        // the peer has answered
+    Time at{};                 // of the next repeat
   };
 
   void say(HandshakeKind said, const PeerAddress& to, std::uint32_t number);
   void say_again(One& one, Time now);
+  // Returns true if the notice is still to be repeated.
   bool goes_on(const One& one) const { return !one.heard && one.tries < rules_.tries; }
+  // Returns null if this process has not given the peer up.
   One* find(const PeerAddress& peer);
 
   PeerAddress self_;
   Rules rules_;
   std::vector<One> given_up_;
   std::vector<PeerAddress> gave_up_;  // peers that gave this process up
-  std::vector<PeerAddress> told_;
+  std::vector<PeerAddress> told_;     // of them, not taken yet
   std::vector<OutgoingDatagram> sayings_;
   std::uint32_t numbers_ = 0;
 };

@@ -84,6 +84,7 @@ JobSecret job_secret_of(std::span<const std::uint8_t, kJobSecretBytes> drawn);
 // Returns true if the two are equal. The comparison takes constant time.
 bool is_secret(std::uint64_t said, std::uint64_t secret);
 
+// The table at the beginning of this file explains the kinds.
 enum class HandshakeKind : std::uint8_t {
   connect = 1,
   accept,
@@ -100,7 +101,7 @@ enum class HandshakeKind : std::uint8_t {
 std::string_view name_of(HandshakeKind said);
 
 enum class Refusal : std::uint8_t {
-  none,
+  none,       // no refusal
   gone,       // the QP or the request no longer exists
   resources,  // the refuser's device has no more
   leaving,    // the refuser is about to end

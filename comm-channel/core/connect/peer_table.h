@@ -34,6 +34,7 @@ class PeerTable {
   // Adds a peer and returns its number. If the name is known already, the peer address is replaced
   // and the number stays.
   PeerId add(const PeerAddress& address);
+  // Both return std::nullopt if no peer of that name, or of that node, is known.
   std::optional<PeerId> find(const Name& name) const;
   std::size_t size() const { return addresses_.size(); }
   const PeerAddress& address(PeerId peer) const { return addresses_[peer]; }
@@ -53,6 +54,7 @@ class PeerTable {
     NodeKey key = 0;
     std::vector<PeerId> peers;
   };
+  // Returns the number of the node, which is added if it is not known.
   NodeIndex node_for(NodeKey key);
 
   std::vector<PeerAddress> addresses_;

@@ -22,6 +22,7 @@ class ContextSet {
   };
 
   bool empty() const { return runs_.empty(); }
+  // Returns the number of runs of neighbours.
   std::size_t runs() const { return runs_.size(); }
 
   bool contains(std::uint32_t context) const {
@@ -47,6 +48,7 @@ class ContextSet {
     return news;
   }
 
+  // Removes those of the contexts that are in the set.
   void remove(Run removed) {
     auto at = runs_.upper_bound(removed.first);
     if (at != runs_.begin() && std::prev(at)->second >= removed.first) --at;

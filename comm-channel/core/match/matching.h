@@ -78,6 +78,7 @@ struct Unexpected {
   bool waiting_ = false;
 };
 
+// These say to Index and Order where the links and the key of an item are (matching_index.h).
 struct PostedBy {
   using Item = Posted;
   static IndexLinks<Posted>& links(Posted& item) { return item.links_; }
@@ -164,11 +165,16 @@ class Matcher {
   std::optional<Pattern> next_unwanted();
 
  private:
+  // Returns the first message that fits the pattern, or null. It goes on waiting.
   Unexpected* find(const Pattern& pattern);
+  // Fills the index for searches with this wildcard, which is kept up from then on.
   void index_messages(Wild wild);
+  // Counts a message that begins to wait, and notes it if its context is unwanted.
   void count(Unexpected& message);
+  // These remove a waiting receive or message from all indexes.
   void forget(Posted& receive);
   void forget(Unexpected& message);
+  // Removes the receives for which `which` is true. Returns the first, linked by following().
   template <class Which>
   Posted* take_receives(Which which);
 

@@ -85,6 +85,7 @@ class Index {
     others.at = nullptr;
   }
 
+  // Removes an item, which must be in the table.
   void remove(Item& item) {
     auto& links = By::links(item);
     const bool alone = links.next == &item;
@@ -125,6 +126,7 @@ class Index {
     return (mixed >> 32) & (size_ - 1);
   }
 
+  // Puts the first item of a key at the head of a bucket's chain.
   static void push(Item*& head, Item& item) {
     auto& links = By::links(item);
     links.chain = head;

@@ -31,8 +31,8 @@ namespace scela::channel {
 
 // The kind of room in which a message takes a buffer of its receiver.
 enum class Room : std::uint8_t {
-  none,  // needs no buffer (a node's inbox)
-  credit,
+  none,             // needs no buffer (a node's inbox)
+  credit,           // one of the credits granted
   reserved,         // one at a time, acknowledged by the peer
   acknowledgement,  // one for each reserved message
 };
@@ -64,22 +64,22 @@ class Flow {
     bool connected_ = false;
     // The state as a sender to the peer.
     std::uint32_t credits_ = 0;
-    bool blocked_ = false;  // a message waits for credit
-    bool told_ = false;     // the peer knows that it waits
-    bool woken_ = false;
+    bool blocked_ = false;    // a message waits for credit
+    bool told_ = false;       // the peer knows that it waits
+    bool woken_ = false;      // is in woken_ of Flow
     bool to_return_ = false;  // the peer asked for unused credits back
     bool offers_only_ = false;
     // The state as a receiver from the peer.
     std::uint32_t held_ = 0;
-    std::uint32_t due_ = 0;      // part of held_: not told yet
-    std::uint32_t arrived_ = 0;  // part of held_: arrived, not reposted
-    std::uint32_t target_ = 1;
-    bool urgent_ = false;  // tells due credits at once
-    bool hungry_ = false;
-    bool to_ask_ = false;
-    bool asked_ = false;  // was asked, has not answered
-    bool dry_ = false;    // was asked, was granted nothing since
-    bool knows_offers_only_ = false;
+    std::uint32_t due_ = 0;           // part of held_: not told yet
+    std::uint32_t arrived_ = 0;       // part of held_: arrived, not reposted
+    std::uint32_t target_ = 1;        // credits that it should hold
+    bool urgent_ = false;             // tells due credits at once
+    bool hungry_ = false;             // is in hungry_: has asked for credit
+    bool to_ask_ = false;             // is to be asked for credits back
+    bool asked_ = false;              // was asked, has not answered
+    bool dry_ = false;                // was asked, was granted nothing since
+    bool knows_offers_only_ = false;  // what it was last told
     // The state for both directions.
     bool unacknowledged_ = false;  // our reserved message is not acknowledged
     bool owed_ = false;            // we owe an acknowledgement
@@ -114,6 +114,8 @@ class Flow {
 
   // Records a message that has arrived. `body` is set for messages of Kind::credit only.
   void arrived(Peer& peer, const Header& header, const Credit* body = nullptr);
+  // Records that the buffer of a message, which took `room`, is posted again. Every message that
+  // arrived() has recorded needs one call.
   void reposted(Peer& peer, Room room);
 
   // Returns a credit message or acknowledgement to send now, or std::nullopt. The owner stamps it
@@ -132,12 +134,19 @@ class Flow {
   std::uint64_t waits() const { return waits_; }
 
  private:
+  // Notes that there may be something to tell the peer; next() looks.
   void list(Peer& peer);
+  // Grants free buffers to the peer, which is told soon.
   void grant(Peer& peer, std::uint32_t count);
+  // Grants free buffers to peers without credit. If some are left without, ask_back() chooses peers
+  // that are asked for unused credits.
   void serve();
   void ask_back();
+  // A peer that was asked has returned credits.
   void take_back(Peer& peer, std::uint32_t returned);
+  // Takes free buffers out of the pool that a disconnected peer had added to it.
   void settle();
+  // Returns what the peer is to be told now, or std::nullopt if nothing, or if the room is in use.
   std::optional<Note> note_for(Peer& peer);
 
   Limits limits_;
@@ -145,7 +154,7 @@ class Flow {
   std::uint32_t free_;       // free to be granted
   std::uint32_t debt_ = 0;   // part of pool_ that leaves it when free
   std::uint32_t spare_ = 0;  // posted, but assigned to no peer
-  std::uint32_t asks_ = 0;
+  std::uint32_t asks_ = 0;   // peers that are, or are to be, asked
   std::uint64_t waits_ = 0;
   bool offers_only_ = false;
   std::vector<Peer*> peers_;

@@ -69,11 +69,13 @@ using ReceiverActions = std::vector<ReceiverAction>;
 
 class OffloadReceiver {
  public:
+  // The result of cancel(). `too_late`: the receive has its message. `later`: see cancel().
   enum class Cancelled : std::uint8_t { yes, too_late, later };
 
   OffloadReceiver(Matcher& matcher, std::uint32_t max_channels)
       : matcher_(matcher), max_(max_channels) {}
 
+  // Returns true if there are no channels, parked messages or receives held back.
   bool idle() const { return channels_.empty() && messages_.empty() && held_.empty(); }
 
   // Posts a receive, as Matcher::post does, and returns the message that it gets. Returns nullptr
@@ -121,12 +123,15 @@ class OffloadReceiver {
   void sweep() { over_.clear(); }
 
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+  // Returns whether the receive's buffer is posted to a channel.
   bool armed(const Posted& receive) const;
 
  private:
+  // `accepted`: no message may go by the channel yet. `open`: from `begin` on. `recalled`: the
+  // sender is asked to leave it. `left`: only messages sent before still come.
   enum class State : std::uint8_t { accepted, open, recalled, left };
   struct Slot {
-    Posted* receive = nullptr;
+    Posted* receive = nullptr;        // null: none, or none yet
     ParkedMessage* parked = nullptr;  // after `left`: the message that comes
     bool claimed = false;             // the receive has left the matcher
   };
@@ -140,19 +145,33 @@ class OffloadReceiver {
     std::deque<Slot> slots;   // armed, and without a message yet
   };
 
+  // Both return null if there is no such channel.
   Channel* find(std::int32_t source, const Agreement& agreement);
   Channel* find(std::int32_t source, std::uint32_t context, std::int32_t tag);
+  // Arms the receives that the channel's next messages are for, or recalls the channel if the next
+  // one cannot be armed.
   void arm_more(Channel& channel, ReceiverActions& actions);
+  // Asks the sender to leave an open channel, or all channels with messages that the pattern fits.
   void recall(Channel& channel, ReceiverActions& actions);
   void recall_covered(const Pattern& pattern, ReceiverActions& actions);
+  // Returns true if all channels of the context are left, so the matcher knows all its messages.
   bool quiet(std::uint32_t context) const;
+  // Returns true if no channel may be opened in the context.
   bool does_without(std::uint32_t context) const;
+  // A receive or probe asks for any tag: channels of its context are recalled, and none is opened
+  // there.
   void hear_of_any_tag(const Pattern& pattern, ReceiverActions& actions);
+  // Posts the receives that were held back, if it is known by now what they get.
   void release(ReceiverActions& actions);
+  // Takes in a message that is in a channel that was left, and for which no receive was armed.
   void park(Channel& channel, std::uint64_t index, const Parked& parked, ReceiverActions& actions);
+  // Posts a buffer for the parked message: that of its receive, or the owner's memory.
   void arm_parked(Channel& channel, ParkedMessage& message, ReceiverActions& actions);
+  // The bytes of the parked message are there: completes its receive, if it has one.
   void arrived_parked(ParkedMessage& message, ReceiverActions& actions);
+  // Removes a parked message; sweep() destroys it.
   void forget(ParkedMessage& message);
+  // Removes a channel that was left, and all messages of which have come.
   void close_if_over(Channel& channel, ReceiverActions& actions);
 
   Matcher& matcher_;

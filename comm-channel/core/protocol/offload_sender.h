@@ -42,6 +42,7 @@ class OffloadSender {
     std::uint64_t from = 8 * 1024;  // bytes: the least worth a channel
     std::uint32_t uses = 3;         // such messages of a tag before one opens
   };
+  // The way of a message. `channel` is the number of the channel, if `by_channel` is true.
   struct Path {
     bool by_channel = false;
     std::uint32_t channel = 0;
@@ -61,6 +62,8 @@ class OffloadSender {
             By by = By::choice);
   // Records that the oldest message in the channel has gone.
   void gone(std::uint32_t number);
+  // These handle answers of the peer: to `open` (a count of 0 refuses), and the request to leave a
+  // channel. The owner sends `sayings`.
   void opened(const Agreement& agreement, ControlMessages& sayings);
   void recall(const Agreement& agreement, ControlMessages& sayings);
   // Returns true if nothing moves in the channel any more, so its queue pair is to be replaced.
@@ -78,6 +81,8 @@ class OffloadSender {
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
  private:
+  // `opening`: the peer was asked. `leaving`: the peer was told, and messages may still be under
+  // way.
   enum class State : std::uint8_t { opening, open, leaving };
   struct Channel {
     std::uint32_t number = 0, life = 0;
@@ -103,15 +108,22 @@ class OffloadSender {
     return channel.state == State::open && length <= channel.limit &&
            channel.under_way.size() < kMaxParked;
   }
+  // Both return null if there is no such channel.
   Channel* find(std::uint32_t context, std::int32_t tag);
   Channel* find(const Agreement& agreement);
+  // Returns the candidate of the tag. A new one takes the place of the least recently used.
   Candidate& candidate(std::uint32_t context, std::int32_t tag);
+  // Opens a channel if there were enough such messages, and if the budget permits it.
   void try_open(std::uint32_t context, std::int32_t tag, std::uint64_t length,
                 ControlMessages& sayings);
+  // Returns the open channel that was idle longest, or null if all are busy or one is being left.
   Channel* longest_idle();
-  // When the tag may have its next channel.
+  // The time at which the tag may have its next channel. `soon`: with its next large message.
+  // `later`: after more messages than for this one.
   enum class Again : std::uint8_t { soon, later };
+  // Tells the peer that the channel is left.
   void leave(Channel& channel, ControlMessages& sayings, Again again = Again::later);
+  // Removes the channel, and gives it back to the budget.
   void forget(const Channel& channel);
 
   Limits limits_;

@@ -60,6 +60,7 @@ class RegistrationMap {
     bool found = false;             // is in by_begin_, so use() may find it
     std::list<Id>::iterator place;  // in unused_ if uses is 0, else in used_
   };
+  // Makes use() find the registration no more. drop() removes one that is hidden and has no use.
   void hide(Entry& entry);
   void drop(Id id);
 

@@ -29,15 +29,15 @@
 namespace scela::channel {
 
 enum class Act : std::uint8_t {
-  say_offer,
-  say_ready,
-  say_done,
-  write,   // own buffer to remote, key
-  read,    // remote, key to own buffer
-  copy,    // like read, from a process of the node
-  pieces,  // own buffer in pieces; see piece_sent()
-  revoke,  // end the peer's access to the buffer
-  complete,
+  say_offer,  // send RTS
+  say_ready,  // send CTS, with `way`
+  say_done,   // send FIN, with `outcome`, `bytes`
+  write,      // own buffer to remote, key
+  read,       // remote, key to own buffer
+  copy,       // like read, from a process of the node
+  pieces,     // own buffer in pieces; see piece_sent()
+  revoke,     // end the peer's access to the buffer
+  complete,   // the transfer is over
 };
 
 struct Step {
@@ -66,14 +66,18 @@ class SendTransfer {
  public:
   SendTransfer(std::uint64_t length, std::uint32_t ways) : length_(length), ways_(ways) {}
 
+  // Offers the message.
   Steps start();
+  // These record that CTS or FIN has come.
   Steps cts(const Cts& cts);
   Steps fin(const Fin& fin);
+  // Records the end of a `write`.
   Steps written(Outcome outcome);
   // Records that `bytes` more bytes have been sent in pieces.
   Steps piece_sent(std::uint64_t bytes);
   // Ends the transfer because the next piece cannot be read: the buffer is not there.
   Steps piece_lost();
+  // The peer has died. A `write` that is under way must still be reported by written().
   Steps peer_ended();
 
   bool complete() const { return state_ == State::complete; }
@@ -82,7 +86,9 @@ class SendTransfer {
   std::uint64_t left() const { return state_ == State::pieces ? taken_ - sent_ : 0; }
 
  private:
+  // `orphaned`: the peer has died during a write, which is still waited for.
   enum class State : std::uint8_t { idle, offered, writing, orphaned, pieces, complete };
+  // Ends the transfer and returns the step `complete`.
   Steps finish(Outcome outcome);
 
   std::uint64_t length_;
@@ -98,6 +104,7 @@ class ReceiveTransfer {
   // supports, and `prefer` is one of them.
   ReceiveTransfer(const Rts& rts, std::uint64_t room, std::uint32_t ways, std::uint32_t prefer);
 
+  // Chooses a way, and begins the transfer. Called once.
   Steps start();
   // Called instead of start() if the message is not received: memory cannot be registered, or no
   // receive wants it.
@@ -106,11 +113,15 @@ class ReceiveTransfer {
   Steps fetched(Outcome outcome);
   // The kernel refuses to copy at all. The receiver asks for pieces if both sides support them.
   Steps copy_refused();
+  // Records that a piece has come. A piece that is not the expected one ends the transfer.
   Steps piece(std::uint64_t offset, std::uint64_t bytes);
   // Ends the transfer because the piece that came cannot be written: the buffer is not there.
   Steps piece_lost();
+  // Records that FIN has come, after a write or in place of pieces.
   Steps fin(const Fin& fin);
+  // Records the end of a `revoke`.
   Steps revoked();
+  // The peer has died. A `read` or `copy` that is under way must still be reported by fetched().
   Steps peer_ended();
 
   bool complete() const { return state_ == State::complete; }
@@ -118,6 +129,7 @@ class ReceiveTransfer {
   std::uint64_t received() const { return received_; }
 
  private:
+  // `orphaned`: the peer has died during a fetch, which is still waited for.
   enum class State : std::uint8_t {
     idle,
     fetching,
@@ -127,9 +139,13 @@ class ReceiveTransfer {
     revoking,
     complete
   };
+  // Asks the sender to write, or for pieces.
   Steps ask(std::uint32_t way);
+  // Begins a read or a copy.
   Steps fetch(std::uint32_t way);
+  // Ends the sender's access to the buffer first; revoked() then ends the transfer.
   Steps revoke(Outcome outcome);
+  // Ends the transfer. `tell`: the sender waits for FIN.
   Steps finish(Outcome outcome, bool tell);
 
   Rts rts_;

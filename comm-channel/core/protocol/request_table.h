@@ -39,6 +39,7 @@ class RequestTable {
     return places_[place].item;
   }
 
+  // Frees the number and returns its item, or nullptr if it is not the number of an item.
   Item* remove(std::uint32_t number) {
     Item* item = find(number);
     if (item == nullptr) return nullptr;

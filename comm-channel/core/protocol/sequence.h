@@ -14,7 +14,7 @@ namespace scela::channel {
 class Sequence {
  public:
   enum class Seen : std::uint8_t {
-    next,
+    next,    // it is the expected message
     copy,    // it was received before
     missing  // an earlier message has not arrived
   };

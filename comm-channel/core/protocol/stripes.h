@@ -30,6 +30,8 @@ class Stripes {
   Shares cut(std::uint64_t bytes, unsigned usable);
 
  private:
+  // Returns how many bytes each usable port has carried after these bytes. Ports that have carried
+  // more than that carry none of them.
   std::uint64_t after(std::uint64_t bytes, unsigned usable) const;
 
   Shares went_{};

@@ -109,6 +109,8 @@ enum class Outcome : std::uint32_t {
   last = closed,
 };
 
+// The bodies of messages about a transfer. Addresses and keys are those of registered memory, or of
+// a process of the node. `ways` and `way` are bits of namespace way.
 struct Rts {
   std::uint64_t length = 0;
   std::uint64_t address = 0;
@@ -131,6 +133,7 @@ struct Fin {
   std::uint32_t unused = 0;
 };
 
+// The body of a piece: the offset of its bytes in the message.
 struct Piece {
   std::uint64_t offset = 0;
 };
@@ -147,6 +150,7 @@ struct Credit {
 inline constexpr std::uint32_t kAsks = 1;     // the peer is to return unused credits
 inline constexpr std::uint32_t kAnswers = 2;  // `returned` answers kAsks
 
+// The body of messages about an offloaded channel.
 struct Agreement {
   std::uint32_t channel = 0;  // the channel's number at its sender
   std::uint32_t life = 0;     // tells channels of one number apart
@@ -199,6 +203,7 @@ struct Read {
   Body body;
   std::span<const std::byte> rest;
 };
+// These return true if all fields have valid values. body_of() calls them.
 bool is_sound(const Rts& rts);
 bool is_sound(const Cts& cts);
 bool is_sound(const Fin& fin);

@@ -39,7 +39,11 @@ inline constexpr std::size_t kMaxStreamed = std::size_t{1} << 20;
 // buffers are as long.
 inline constexpr std::size_t kMaxEagerVerbs = std::size_t{1} << 20;
 
+// The threads that may call a channel: one at a time (`single`), or any (`multiple`).
 enum class Threads : unsigned char { single, multiple };
+// The way in which large messages move between nodes: RDMA write by the sender, RDMA read by the
+// receiver, or in offloaded channels from the second message of a tag on. With `by_choice` the
+// channel chooses.
 enum class Rendezvous : unsigned char { by_choice, write, read, offloaded };
 
 struct Options {

@@ -62,7 +62,9 @@ class Request {
   friend std::size_t wait_any(std::span<Request> requests, Limit limit);
   friend std::size_t wait_any(std::span<Request* const> requests, Limit limit);
   explicit Request(Operation* operation) : operation_(operation) {}
+  // Returns whether the request is complete before the limit is over.
   bool completes(Limit limit);
+  // Cancels the request or waits for it, and makes this object empty.
   void reset();
 
   Operation* operation_ = nullptr;

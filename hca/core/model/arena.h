@@ -45,6 +45,7 @@ class Arena {
   // taken.
   void forget(const Piece& piece);
 
+  // `free` means that the piece can be taken again and its chunk stays.
   enum class Returned : std::uint8_t { unknown, free, chunk_gone };
   // Returns `unknown` if no piece begins there. Returns `chunk_gone` if the piece was alone in a
   // chunk made for it; that chunk is gone as well.
@@ -58,13 +59,16 @@ class Arena {
   struct Chunk {
     std::uint64_t bytes = 0;
     std::uint64_t touched = 0;  // bytes after it were never taken
+    // The chunk was made for one large piece.
     bool single = false;
     // Holes as offset -> bytes; adjacent holes are merged.
     std::map<std::uint64_t, std::uint64_t> free;
     std::map<std::uint64_t, std::uint64_t> taken;  // offset -> bytes
   };
 
+  // Adds a chunk with the next number, all of it free.
   void add_chunk(std::uint64_t bytes, bool single);
+  // Returns std::nullopt if no hole of the chunk is large enough. `bytes` is rounded up already.
   std::optional<Piece> take_from(std::uint32_t number, Chunk& chunk, std::uint64_t bytes);
 
   Sizes sizes_;

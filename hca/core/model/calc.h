@@ -14,6 +14,7 @@ enum class CalcType : std::uint32_t { int32, int64, uint32, uint64, float32, flo
 
 // Returns the bytes of an element, or 0 if there is no such type.
 std::uint32_t size_of(CalcType type);
+// Returns false for unknown values, and for bit operations on floating-point numbers.
 bool can_calculate(CalcOp op, CalcType type);
 // Computes to[i] = to[i] op with[i]. Both spans have the same length, a multiple of the type's
 // size. Sums of integers wrap.

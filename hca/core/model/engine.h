@@ -51,6 +51,7 @@ struct Settings {
 
 class Engine {
  public:
+  // `host` must live as long as the engine.
   Engine(Host& host, const Settings& settings);
   ~Engine();
   Engine(const Engine&) = delete;
@@ -62,6 +63,7 @@ class Engine {
   // it as they notice that a node is gone.
   void detach(ProcessId process);
 
+  // Carries out a request at once (hca/core/wire/messages.h). A failure is an errno in the answer.
   Answer ask(ProcessId process, const Ask& ask);
 
   // Takes the doorbells and executes requests for a bounded time: some hundred requests or some
@@ -76,6 +78,7 @@ class Engine {
   // as if killed.
   bool has_died() const;
 
+  // Counts all objects anew at each call.
   Accounts accounts() const;
   // Null removes the trace sink. The trace sink must live as long as the engine, or until another
   // replaces it.

@@ -70,12 +70,13 @@ class Host {
     Region region;
   };
   virtual Shared allocate(ProcessId process, std::uint64_t bytes) = 0;
+  // Frees a range that allocate() has returned. A Region of zeros is ignored.
   virtual void release(ProcessId process, const Region& region) = 0;
 
   // Wakes the threads that wait on the process's doorbell (ProcessPage).
   virtual void wake(ProcessId process) = 0;
   // These report an event to a completion channel (its handle), or to the process's asynchronous
-  // events.
+  // events. `cookie` is the one that the process has given the CQ.
   virtual void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) = 0;
   virtual void async_event(ProcessId process, const AsyncEvent& event) = 0;
 

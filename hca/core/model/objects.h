@@ -30,6 +30,7 @@ struct Pd {
   std::uint32_t users = 0;  // regions, queues and queue pairs
 };
 
+// A memory region.
 struct Mr {
   ProcessId owner = 0;
   std::uint32_t pd = 0;
@@ -37,23 +38,30 @@ struct Mr {
   std::uint64_t length = 0;   // bytes
   // The address by which requests name its first byte.
   std::uint64_t iova = 0;
+  // Flags of namespace access (hca/core/wire/values.h).
   std::uint32_t access = 0;
 };
 
+// A completion channel.
 struct Channel {
   ProcessId owner = 0;
+  // The CQs that report to it.
   std::uint32_t users = 0;
 };
 
 struct Cq {
   std::uint32_t handle = 0;
   ProcessId owner = 0;
+  // The channel that gets its events; 0: none.
   std::uint32_t channel = 0;
+  // A value of the process, which its events carry.
   std::uint64_t cookie = 0;
+  // The queue pairs and SRQs that report to it.
   std::uint32_t users = 0;
   CompletionRing* ring = nullptr;
   Region region;
   std::uint64_t entries = 0;  // a power of two
+  // The number of completions since the CQ was made.
   std::uint64_t produced = 0;
   bool ignore_overrun = false;
   bool broken = false;  // it overflowed; no more completions
@@ -71,6 +79,7 @@ struct Ring {
   std::uint32_t sges = 0;    // at most, in one request
   std::uint64_t next = 0;    // the entry to look at next
   bool managed = false;      // its requests wait to be enabled
+  // If `managed`, entries with an index below this may be executed.
   std::uint64_t enabled = 0;
 
   // end() returns the end of the posted entries. A process may claim to have posted more entries
@@ -89,6 +98,7 @@ struct Ring {
 // A receive request that a message is filling.
 struct Receiving {
   std::uint64_t wr_id = 0;
+  // Its index in the queue that it came from.
   std::uint64_t index = 0;
   ProcessId owner = 0;      // the process that owns its memory
   std::uint32_t queue = 0;  // the QP or SRQ that it came from
@@ -107,6 +117,7 @@ struct Srq {
   std::uint32_t pd = 0;
   std::uint32_t xrcd = 0;
   std::uint32_t cq = 0;
+  // If fewer requests are left, the process gets an event, once.
   std::uint32_t limit = 0;  // 0: not armed
   std::uint32_t requests = 0;
   std::uint64_t cookie = 0;
@@ -117,6 +128,7 @@ struct Srq {
   std::deque<Receiving> returned;
 };
 
+// An XRC domain. The device and the inode are those of the file that it belongs to.
 struct Xrcd {
   std::uint32_t handle = 0;
   std::uint64_t file_device = 0;  // both 0: private to its opener
@@ -124,6 +136,7 @@ struct Xrcd {
   std::vector<ProcessId> openers;  // once for each opening
 };
 
+// A range of a process's memory, in bytes.
 struct Piece {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -132,6 +145,7 @@ struct Piece {
 // A request that the engine has read once from a send queue.
 struct Outgoing {
   SendRequest request;
+  // Its index in the send queue.
   std::uint64_t index = 0;
   Moment began = 0;  // by the trace sink's clock
   std::vector<Sge> sges;
@@ -140,6 +154,7 @@ struct Outgoing {
   // Its buffers in the owner's memory, looked up anew for each part that is sent.
   std::vector<Piece> pieces;
   std::uint64_t bytes = 0;
+  // The bytes sent in this round.
   std::uint64_t sent = 0;
   // The bytes that the other node has reported as taken.
   std::uint64_t taken = 0;
@@ -159,6 +174,7 @@ struct Outgoing {
 
 // A read of another node, while its data is being sent there.
 struct Answering {
+  // The node and queue pair that read, with the PSN and round of their request.
   std::uint32_t node = 0;
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
@@ -166,6 +182,7 @@ struct Answering {
   std::uint32_t rkey = 0;
   std::uint32_t pd = 0;
   std::uint64_t address = 0;
+  // The bytes to send, and those sent.
   std::uint64_t total = 0;
   std::uint64_t sent = 0;
   // The bytes that the other node has reported as taken.
@@ -219,12 +236,15 @@ struct Qp {
   std::uint32_t send_psn = 0;
   // The number of times it has begun again. Answers to an earlier round are ignored.
   std::uint32_t round = 0;
+  // The tries that the oldest request has left after a timeout, and after "receiver not ready".
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_left = 0;
   std::optional<Moment> until;  // when to try again
   // `until` is the end of a transport timeout.
   bool unanswered = false;
+  // It is in the list of runnable queue pairs.
   bool scheduled = false;
+  // The number of its doorbell in the process's page.
   std::uint32_t doorbell = 0;
   // The step of the oldest request that is not sent.
   Step sending;
@@ -237,6 +257,7 @@ struct Qp {
   bool starved = false;
 
   // The responder.
+  // The PSN of the next message.
   std::uint32_t expected_psn = 0;
   // The number of messages before the expected one that are recognised if they are repeated.
   std::uint32_t executed = 0;
@@ -246,6 +267,7 @@ struct Qp {
   bool receiving = false;
   // A message has arrived since the queue pair became ready to receive.
   bool established = false;
+  // Reads of other nodes, oldest first.
   std::deque<Answering> answering;
   // Frames of other nodes that wait behind a read which is being answered, or for memory.
   struct Frame {

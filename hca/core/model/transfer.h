@@ -19,6 +19,8 @@
 namespace scela::hca {
 
 struct Move {
+  // A read copies a process's memory into the engine, a write the other way. A copy goes from one
+  // process to another. A change is an atomic operation on 8 bytes.
   enum class Kind : std::uint8_t { read, write, copy, change };
   struct What {
     Kind kind = Kind::read;
@@ -27,17 +29,20 @@ struct Move {
     std::uint64_t from_address = 0;
     std::uint64_t to_address = 0;
     std::uint64_t bytes = 0;
+    // For a change: which atomic operation, and its operands as in SendRequest.
     OrderKind change = OrderKind::fetch_add;
     std::uint64_t compare_add = 0;
     std::uint64_t swap = 0;
     friend bool operator==(const What&, const What&) = default;
   };
   What what;
+  // The result, or `later` until the move is over.
   Transfer state = Transfer::later;
   std::uint64_t done = 0;  // bytes
   // For a read, all bytes that were read. For a copy, the bytes that were fetched and are not
   // stored.
   CountedBytes kept;
+  // For a copy: the bytes in `kept` were fetched and are not stored yet.
   bool fetched = false;
   std::array<std::byte, 8> before = {};  // of a change: the old number
   Ticket ticket = 0;                     // of an order given to `with`
@@ -56,6 +61,7 @@ struct Step {
   Key key;
   std::uint32_t qp = 0;
   std::uint64_t filling = 0;  // the receive request it fills (taking)
+  // The moves in the order in which the step comes to them, including those that are over.
   std::vector<Move> moves;
   std::size_t next = 0;     // the move that the step comes to next
   bool held = false;        // it waits for a process

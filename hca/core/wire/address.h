@@ -33,6 +33,8 @@ struct NodeAddress {
   std::uint16_t tcp_port = 0;
   std::uint32_t node = 0;
   std::uint32_t port = 1;
+  // Returns whether the engine has no address to connect to, so that only the node's number is
+  // known.
   bool by_number() const { return ipv4 == std::array<std::uint8_t, 4>{} || tcp_port == 0; }
   friend bool operator==(const NodeAddress&, const NodeAddress&) = default;
 };

@@ -18,6 +18,7 @@ struct Keeping {
   std::uint64_t moves = 0;     // bytes fetched and not stored yet
 };
 
+// Names a counter of Keeping, for steps that wait until fewer bytes are kept.
 enum class RoomFor : std::uint8_t { requests, answers, moves };
 
 // A buffer that adds its size to a counter while it exists; it shares ownership of the counter.

@@ -40,6 +40,7 @@ bool has_rung(const Page& page) {
   return page.summary.load(std::memory_order_seq_cst) != 0;
 }
 
+// Called by the engine: calls each(doorbell) once for each doorbell that was rung, and clears them.
 template <class Page, class Each>
 void take_doorbells(Page& page, Each each) {
   if (page.summary.load(std::memory_order_relaxed) == 0) return;
@@ -59,6 +60,7 @@ bool may_sleep(Engine& engine, Wanted wanted) {
   return !wanted();
 }
 
+// Called by the engine after its sleep: programs need not wake it any more.
 template <class Engine>
 void wake_up(Engine& engine) {
   engine.asleep.store(0, std::memory_order_seq_cst);
@@ -86,6 +88,7 @@ void want_no_doorbells(Ring& ring) {
   if (ring.ring_on_post.load(std::memory_order_relaxed) != 0)
     ring.ring_on_post.store(0, std::memory_order_seq_cst);
 }
+// Called by the engine: returns the end of the posted entries, as the program claims it.
 template <class Ring>
 std::uint64_t posted_to(const Ring& ring) {
   return ring.posted.load(std::memory_order_seq_cst);
@@ -97,12 +100,13 @@ template <class Ring>
 void show_completions(Ring& ring, std::uint64_t end) {
   ring.produced.store(end, std::memory_order_seq_cst);
 }
-// Returns true if polling threads sleep, or are about to, and must be woken.
+// Called by the engine: returns true if polling threads sleep, or are about to, and must be woken.
 template <class Ring>
 bool take_watch(Ring& ring) {
   return ring.watched.load(std::memory_order_seq_cst) != 0 && ring.watched.exchange(0) != 0;
 }
-// Returns true if the program's channel must get an event.
+// Called by the engine: returns true if the program's channel must get an event. `urgent` says that
+// the completion is solicited or has failed.
 template <class Ring>
 bool take_arming(Ring& ring, bool urgent) {
   const auto armed = static_cast<Armed>(ring.armed.load(std::memory_order_seq_cst));

@@ -56,6 +56,7 @@ inline std::string told_job(std::string_view name, std::uint32_t node) {
   return "job-" + file_word(name) + "." + std::to_string(node);
 }
 
+// Returns the file name of the socket, without a folder. `job` may be empty.
 inline std::string socket_name(std::string_view job) {
   return job.empty() ? "socket" : "socket." + std::string(job);
 }

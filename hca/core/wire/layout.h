@@ -113,8 +113,10 @@ struct RequestRing {
   std::atomic<std::uint32_t> ring_on_post{0};
 };
 
-// The head of a completion queue.
+// The completions for which a channel gets an event: none, any, or only those that are solicited or
+// have failed.
 enum class Armed : std::uint32_t { no, any, solicited };
+// The head of a completion queue.
 struct CompletionRing {
   alignas(64) std::atomic<std::uint64_t> produced{0};  // written by the engine
   std::atomic<std::uint32_t> broken{0};                // by the engine: set when it overflows
@@ -136,7 +138,9 @@ enum class CopyJobState : std::uint32_t {
   offered,  // the side that changes this owns it
   // The process is copying. The entry stays as it is, but the engine may set `there.bytes` to 0.
   begun,
+  // The process has copied the part.
   done,
+  // The process could not copy the part: not all of the memory exists.
   refused,
 };
 // A push copies into the other process's memory, a pull out of it.
@@ -211,6 +215,8 @@ inline constexpr std::uint32_t kOrders = 16;
 inline constexpr std::uint64_t kOrderBytes = 64 * 1024;
 inline constexpr std::uint32_t kOrdersDoorbell = kDoorbells - 1;  // rung when an order is over
 
+// `fetch` copies the process's memory into the slot's area, and `store` copies the other way. The
+// others are atomic operations on 8 bytes.
 enum class OrderKind : std::uint32_t { fetch, store, compare_swap, fetch_add };
 struct RemoteMemoryOp {
   OrderKind kind = OrderKind::fetch;
@@ -227,7 +233,7 @@ inline std::uint64_t changed(OrderKind kind, std::uint64_t number, std::uint64_t
   return number == compare_add ? swap : number;
 }
 // The engine sets `waits`, and `cancelled` if the order has not been begun. The process sets the
-// others.
+// others. `refused` means that not all of the memory exists.
 enum class OrderState : std::uint32_t { waits, begun, done, refused, cancelled };
 struct OrderSlot {
   std::atomic<OrderState> state{OrderState::cancelled};

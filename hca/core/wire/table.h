@@ -38,6 +38,7 @@ class Table {
     return slot.generation << index_bits | index;
   }
 
+  // Returns null if there is no such object. The pointer is valid until remove().
   T* find(std::uint32_t number) const {
     const std::uint32_t index = number & kIndexMask;
     if (index == 0 || index > slots_.size()) return nullptr;
@@ -45,6 +46,7 @@ class Table {
     return slot.generation == number >> index_bits ? slot.object.get() : nullptr;
   }
 
+  // Destroys the object; an unknown number is ignored.
   void remove(std::uint32_t number) {
     if (!find(number)) return;
     const std::uint32_t index = number & kIndexMask;

@@ -17,7 +17,7 @@
 
 namespace scela::hca {
 
-// The engine's variables, in the order of EngineMemory::settings.
+// The engine's variables, in the order of EngineMemory::settings and of their names in kVariables.
 enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, no_xrc, trace };
 inline constexpr std::size_t kEngineVariables = 6;
 

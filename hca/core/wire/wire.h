@@ -53,16 +53,20 @@ struct FrameHeader {
   std::uint32_t target_qpn = 0;
   std::uint32_t source_qpn = 0;
   QpType source_type = QpType::rc;
+  // All parts of a message have the same PSN. `round` is the requester's. Answers repeat both.
   std::uint32_t psn = 0;
   std::uint32_t round = 0;
   Opcode opcode = Opcode::send;
+  // Flags of send_flag; only kSolicited is used.
   std::uint32_t flags = 0;
   std::uint32_t immediate = 0;
   std::uint32_t remote_srqn = 0;
   std::uint32_t rkey = 0;
   std::uint32_t qkey = 0;
+  // In answers: a value of Verdict::Kind (hca/core/model/state.h).
   std::uint32_t verdict = 0;
   Status status = Status::success;
+  // A code of IBTA table 45.
   std::uint32_t rnr_timer = 0;
   std::uint16_t source_lid = 0;
   std::uint8_t is_global = 0;
@@ -70,6 +74,7 @@ struct FrameHeader {
   std::uint64_t remote_address = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
+  // The bytes of the whole message, and those before this part.
   std::uint64_t total = 0;
   std::uint64_t offset = 0;
   // The bytes of the message in this part. A read's request carries no bytes.

@@ -21,9 +21,11 @@ namespace scela::hca {
 struct Process {
   ProcessMemory memory;
   Chunks chunks;
+  // Asynchronous events, and the completion channels by their handles.
   EventSocket async;
   std::map<std::uint32_t, EventSocket> channels;
   std::optional<Bounce> bounce;  // if its memory cannot be accessed
+  // This is present if its memory can be accessed, and if it named an address when it was attached.
   std::optional<Sharing> sharing;
   Pools pools;
 };
@@ -38,6 +40,8 @@ class Machine final : public Host {
   // no other nodes.
   void join(Fabric& fabric) { fabric_ = &fabric; }
 
+  // The process stays where it is until remove(). find() returns null if the process is not
+  // attached.
   Process& add(ProcessId id, Process process);
   void remove(ProcessId id) { processes_.erase(id); }
   Process* find(ProcessId id);
@@ -46,6 +50,7 @@ class Machine final : public Host {
   // Like Pools::map, within the bounds for all processes together.
   Pools::Made map_pool(ProcessId process, const Fd& file, const Pools::Part& part);
 
+  // The contract is in hca/core/model/host.h.
   bool at_once(ProcessId process) override;
   bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) override;
   bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) override;
@@ -76,9 +81,12 @@ class Machine final : public Host {
   std::vector<Full> take_full() { return std::exchange(full_, {}); }
   // Returns the processes that do not read their events. The server drops them.
   std::vector<ProcessId> take_deaf() { return std::exchange(deaf_, {}); }
-  // Sends the events that are kept for the socket. Returns true if it is full again.
+  // Sends the events that are kept for the socket. Returns true if it is full again. Returns false
+  // if it is not, or if the process or the socket has gone.
   bool flush(ProcessId process, int descriptor);
 
+  // Counts since the start: transfers (with orders) and their bytes, wakes of processes, and
+  // events.
   struct Counts {
     std::uint64_t transfers = 0;
     std::uint64_t bytes = 0;
@@ -86,12 +94,18 @@ class Machine final : public Host {
     std::uint64_t events = 0;
   };
   const Counts& counts() const { return counts_; }
+  // Returns true if take_full() or take_deaf() has something to return.
   bool has_news() const { return !full_.empty() || !deaf_.empty(); }
 
  private:
+  // Returns true if every process that polls, and the engine, can have a processor of its own. Only
+  // then do processes move parts.
   bool may_share();
+  // Sends the event. If the socket keeps it or has too many, the process goes to `full_` or
+  // `deaf_`.
   void send_event(ProcessId id, EventSocket& socket, std::span<const std::byte> event);
 
+  // The number of processors that this process may use.
   std::size_t processors_;
   std::unordered_map<ProcessId, Process> processes_;
   Fabric* fabric_ = nullptr;

@@ -23,16 +23,18 @@ std::string launchers_job_here();
 class EngineRuntimeDir {
  public:
   // Creates the directory if it does not exist. Returns an error if it is another user's, or open
-  // to others.
+  // to others. `socket` is the path of the socket in it, which is not made yet.
   static Result<EngineRuntimeDir> at(const std::string& socket);
 
-  // Blocks until it has the lock. A process holds the lock for a few milliseconds at most.
+  // Blocks until it has the lock. A process holds the lock for a few milliseconds at most. The lock
+  // ends when the descriptor is closed.
   Result<Fd> lock() const;
   // Returns an invalid descriptor if another process has the lock. Returns std::nullopt if the lock
   // file cannot be opened, because the directory is gone.
   std::optional<Fd> try_lock() const;
 
-  // The caller holds the lock. Returns an error if an engine listens there already.
+  // The caller holds the lock. Returns an error if an engine listens there already. Otherwise it
+  // returns the listening socket, which replaces that of an engine that was killed.
   Result<Fd> listen();
   // Removes the socket if it is still the one that listen() made. If the directory was removed,
   // another engine may have made a new one.
@@ -45,6 +47,7 @@ class EngineRuntimeDir {
 
  private:
   explicit EngineRuntimeDir(std::string socket) : socket_(std::move(socket)) {}
+  // Opens or makes the lock file. The descriptor is invalid if that fails.
   Fd open_lock() const;
 
   std::string socket_;

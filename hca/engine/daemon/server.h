@@ -31,6 +31,7 @@ class Server {
  public:
   struct Rules {
     Settings settings;
+    // If true, the engine ends once no process is connected.
     bool until_idle = false;
     std::string trace;  // path of a file; empty: no trace
     std::string version;
@@ -61,39 +62,63 @@ class Server {
   Server(const Rules& rules, EngineRuntimeDir* home, Fd listening, std::unique_ptr<Fabric> fabric,
          Poller poller, SealedMemory page);
 
+  // Opens the trace, blocks the signals that end the engine, and watches the descriptors. Returns
+  // an error if one of these fails.
   Result<void> set_up();
   void run();
 
-  // The loop is in loop.cpp.
+  // The loop is in loop.cpp. sleep() sleeps until a doorbell, a descriptor or a deadline, and
+  // handles what is ready. It does not sleep if requests are there.
   void sleep();
+  // Looks at the doorbells for a while. Returns true if there is work, so the engine must not
+  // sleep. Returns false if none came, or if spinning does not pay (Patience).
   bool spin();
+  // Returns true if there are processes, and none may run on the engine's processors.
   bool is_alone() const;
+  // Handles the descriptors that become ready within `most` nanoseconds (std::nullopt: no limit).
+  // Returns true if one was neither a doorbell nor of another node.
   bool look(std::optional<std::uint64_t> most);
+  // Handles one descriptor that is ready.
   void take(const Poller::Ready& ready);
+  // Watches the event sockets that are full, and drops processes that do not read their events.
   void attend_to_machine();
 
   // Connections are in server.cpp.
   void accept_all();
+  // Answers what has come on the connection, at most 16 questions, and drops the connection if it
+  // ends.
   void talk(ProcessId id);
   // Returns false if the connection ends.
   bool answer(ProcessId id, Served& served, const Ask& ask, Connection::Handed& handed);
   // Registers the memory file that a process hands over.
   Answer share(ProcessId id, const Ask& ask, Connection::Handed& handed);
+  // Answers `hello`, the first question of a process. Returns false if the connection ends.
   bool attach(ProcessId id, Served& served, const Ask& ask);
-  // Takes a process's description of the job (joining.cpp), and wipes it.
+  // Takes a process's description of the job (joining.cpp), and wipes it. Returns false if the
+  // connection ends.
   bool join(Served& served, std::string& record);
+  // Answers that the job is known, and notes that the process keeps the engine. Returns false if
+  // the answer cannot be sent.
   bool confirm(Served& served) const;
+  // Makes the sockets of a completion channel; `theirs` is the process's end. If it fails, it
+  // destroys the channel, puts EMFILE into the answer and returns false. The connection goes on.
   bool make_channel(ProcessId id, Answer& answer, Fd& theirs);
+  // Ends the connection, and detaches its process. It does nothing if there is no such connection.
   void drop(ProcessId id);
   void drop_the_silent(Moment now);
   // Reports the error at most once a second, because it may recur at every look.
   void complain(const std::string& what);
+  // Answers with the errno. Always returns false: the caller returns that, and the connection ends.
   bool refuse(const Served& served, int error) const;
+  // Writes the settings to the shared memory, where processes read them.
   void tell_settings();
   EngineStatus status() const;
 
-  // The end is in loop.cpp.
+  // The end is in loop.cpp. leave_home() is called when a signal has asked the engine to end. It
+  // removes the socket, even if another process has the lock.
   void leave_home();
+  // If `until_idle` is set, these two end the engine. The first sets the time, the second ends the
+  // engine unless a process has connected meanwhile.
   void expect_somebody();
   void end_if_idle();
 
@@ -115,6 +140,7 @@ class Server {
   ProcessId next_ = 1;
   Patience patience_;
   Moment look_at_places_ = 0;
+  // Runs of the interpreter.
   std::uint64_t runs_ = 0;
   Moment complain_again_ = 0;
   std::uint64_t heard_ = 0;  // times that other nodes sent something

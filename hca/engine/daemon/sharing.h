@@ -29,6 +29,8 @@ class Sharing {
   // first.
   bool offers(std::uint64_t bytes);
 
+  // `own` is the memory of the process that shares the copy. It and `other` must stay while copy()
+  // runs.
   struct Copy {
     CopyJobKind kind = CopyJobKind::push;  // into or out of the other's memory
     const ProcessMemory& own;
@@ -39,18 +41,28 @@ class Sharing {
     std::uint64_t bytes = 0;
   };
   // Copies as ProcessMemory::copy does. When it returns, no process moves any part any more. The
-  // last bytes are written last, for readers that poll them to see that a message has come.
+  // last bytes are written last, for readers that poll them to see that a message has come. The
+  // engine uses the buffer for the parts that it moves.
   bool copy(const Copy& what, std::span<std::byte> buffer);
 
   // Returns the PID namespace of this process, or 0 if it is not known. Nothing can be shared then.
   static std::uint64_t pid_space();
 
  private:
+  // Returns true if every part that the process has begun is over. Only then may parts be offered.
   bool is_free() const;
+  // Offers all but the last bytes, as far as there are entries. Returns the number of parts.
   unsigned offer_parts(const Copy& what);
+  // Wakes the process if it sleeps while it polls.
   void wake();
+  // The engine itself moves `bytes` bytes, which begin `from` bytes into the copy. Returns false if
+  // not all of that memory is mapped.
   bool move(const Copy& what, std::uint64_t from, std::uint64_t bytes, std::span<std::byte> buffer);
+  // Waits for a part that the process has begun. Returns true if it is over, done or refused.
+  // Returns false if it was withdrawn, and the engine must move it.
   bool wait_for(CopyJob& job, pid_t process);
+  // Decides how many offers are left out from now on. Of this offer the process has taken `taken`
+  // parts, and moved `done` of them.
   void judge(unsigned taken, unsigned done);
 
   ProcessPage* page_;

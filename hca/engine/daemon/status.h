@@ -38,6 +38,7 @@ struct EngineStatus {
   std::vector<Who> who;
 };
 
+// The first returns tables for people, the second one JSON object.
 std::string status_text(const EngineStatus& status);
 std::string status_json(const EngineStatus& status);
 

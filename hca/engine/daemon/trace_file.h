@@ -33,12 +33,14 @@ class TraceFile final : public TraceSink {
   TraceFile& operator=(TraceFile&&) = default;
   ~TraceFile() override;
 
+  // Names the tracks of a process that was attached. Until then its events have no process number.
   void joined(ProcessId process, pid_t pid);
   // Records a sleep of the engine that has ended now, and what ended it: a doorbell, another event,
   // or the time limit.
   enum class Woken : std::uint8_t { doorbell, other, time };
   void slept(Moment from, Woken woken);
 
+  // The contract is in hca/core/model/trace_sink.h.
   Moment time() override;
   void posted(const Request& request) override;
   void executed(const Request& request, Moment began, Status status) override;
@@ -57,10 +59,15 @@ class TraceFile final : public TraceSink {
     pid_t pid = 0;
     std::uint32_t qpn = 0;
   };
+  // Returns the track of a queue pair, or of the process if `qpn` is 0. On first use, it names the
+  // track with `kind`, the type of the queue pair.
   Track track(ProcessId process, std::uint32_t qpn, std::string_view kind);
   void name_process(pid_t pid, std::string_view name);
+  // Adds an event without a duration. `arguments` are members of a JSON object, without braces.
   void instant(std::string_view name, Track track, std::string_view arguments);
+  // Returns true if the caller must not add the event, because an earlier one found no room.
   bool is_full();  // counts the events that are left out
+  // Adds an event, which is a JSON object. If the file has no room for it, the event is left out.
   void add(std::string_view event);
 
   Fd file_;

@@ -22,12 +22,14 @@ class Bounce {
 
   const Region& region() const { return region_; }
 
-  // These three work as the functions of Host do.
+  // These three work as the functions of Host do. Their contract is in hca/core/model/host.h.
   Ticket order(const RemoteMemoryOp& order, std::span<const std::byte> bytes);
   Transfer collect(Ticket ticket, std::span<std::byte> to);
   void forget(Ticket ticket);
 
  private:
+  // `waited_for`: its result is to be collected. `forgotten`: its result was collected or is not
+  // needed, but the process may still execute its order.
   enum class Use : std::uint8_t { free, waited_for, forgotten };
   struct Slot {
     Use use = Use::free;
@@ -35,6 +37,7 @@ class Bounce {
     OrderKind kind = OrderKind::fetch;
     std::uint64_t bytes = 0;
   };
+  // Returns the number of a free slot, or std::nullopt if there is none now.
   std::optional<std::uint32_t> free_slot();
   std::byte* data(std::uint32_t slot) const { return data_ + slot * kOrderBytes; }
 

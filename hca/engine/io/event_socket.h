@@ -20,15 +20,18 @@ class EventSocket {
   EventSocket() = default;
   explicit EventSocket(Fd ours) : socket_(std::move(ours)) {}
 
-  // Returns false if more events are kept than a process that reads would ever leave.
+  // Returns false if more events are kept than a process that reads would ever leave. The event is
+  // then dropped. Returns true if it was sent, is kept, or the process has closed its end.
   bool send(std::span<const std::byte> event);
   // Sends the events that are kept, as far as the socket takes them.
   void flush();
 
+  // Returns true if events wait for flush().
   bool keeps() const { return !kept_.empty(); }
   int descriptor() const { return socket_.get(); }
 
  private:
+  // `full`: the event was not sent and must be kept. `closed`: the process has closed its end.
   enum class Sent : std::uint8_t { done, full, closed };
   Sent send_now(std::span<const std::byte> event) const;
 

@@ -34,11 +34,13 @@ class Patience {
     if (switches - switches_ > kMaxSwitches) alone_ = false;
   }
   bool is_alone() const { return alone_; }
+  // Returns the longest time of one spin.
   std::uint64_t spin_ns() const { return alone_ ? kSpinAloneNs : kSpinNs; }
   // Returns true only if every process, and the engine, can have a processor of its own.
   bool spins(std::size_t processes) const {
     return (alone_ || processors_ > processes) && credit_ > 0;
   }
+  // Reports a spin that was made. `found` is true if there was work before its time was over.
   void spun(bool found) { credit_ = found ? grown() : credit_ - 1; }
   // Reports a sleep of this length: a spin would have avoided a short one.
   void slept(std::uint64_t ns) {
@@ -52,6 +54,7 @@ class Patience {
   std::size_t processors_;
   bool alone_ = false;
   std::uint64_t switches_ = 0;
+  // Grows with each spin that helps or would have helped, and shrinks with each in vain.
   int credit_ = 0;
 };
 

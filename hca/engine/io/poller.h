@@ -14,6 +14,11 @@
 namespace scela::hca {
 
 struct Tag {
+  // `listener`: the socket where processes connect. `signals`: signals that end the engine. `wake`:
+  // a process's eventfd, which it writes to wake the engine. `connection`: questions of a process.
+  // `process`: its pidfd, readable once it has ended. `events`: an event socket that was full.
+  // `fabric`: a connection to a node, or the socket where nodes connect (id 0). `directory`:
+  // messages of the agent.
   enum class Kind : std::uint8_t {
     listener,
     signals,
@@ -33,6 +38,8 @@ class Poller {
  public:
   static Result<Poller> make();
 
+  // Waits for `events` (EPOLLIN and others of epoll) on the descriptor. If it waits there already,
+  // the events and the tag are replaced. Returns false and sets errno if the kernel refuses.
   bool add(int descriptor, std::uint32_t events, Tag tag) const;
   void remove(int descriptor) const;
 
@@ -41,7 +48,8 @@ class Poller {
     std::uint32_t events = 0;
   };
   // Waits at most `most` nanoseconds, or without limit if that is std::nullopt. Returns the
-  // descriptors that are ready, at most 64.
+  // descriptors that are ready, at most 64. The result is empty after the time or a signal. It is
+  // valid until the next call.
   std::span<const Ready> wait(std::optional<std::uint64_t> most);
 
  private:

@@ -40,9 +40,9 @@ class Pools {
     std::uint64_t address = 0;
   };
   // Maps a part of a file that the process has handed over. Returns the pool's address, or an
-  // errno.
+  // errno. A file that is no memory file, or can shrink, gives EINVAL; missing pages give EFAULT.
   Made map(const Fd& file, const Part& part);
-  // Gives the pool the number of its memory region.
+  // Gives the pool the number of its memory region. unmap_region() finds the pool by that number.
   void name(std::uint64_t address, std::uint32_t region);
   void unmap(std::uint64_t address);
   void unmap_region(std::uint32_t region);

@@ -39,6 +39,7 @@ class ProcessMemory {
   // complement after it.
   bool is_reached(std::uint64_t address, std::uint64_t number) const;
 
+  // Returns true if the process still lives. Returns false also if there is no pidfd.
   bool is_there() const;
   pid_t pid() const { return pid_; }
   // The pidfd, which is readable once the process has ended. If it is invalid, the kernel gave
@@ -50,10 +51,12 @@ class ProcessMemory {
   // process_vm_readv would return: -1 and errno if there is none.
   template <class Call>
   ssize_t by_a_thread(Call call) const;
+  // These work as read() and write() do, but do not check first that the process still lives.
   bool read_some(std::uint64_t address, std::span<std::byte> to) const;
   bool write_some(std::uint64_t address, std::span<const std::byte> from) const;
 
   pid_t pid_ = 0;
+  // The thread that is named to the kernel.
   mutable pid_t thread_ = pid_;
   Fd process_;
 };

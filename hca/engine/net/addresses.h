@@ -37,6 +37,7 @@ class Addresses {
 
   bool empty() const { return ways_.empty(); }
   std::size_t count() const { return ways_.size(); }
+  // The caller has checked that there is an address.
   const Endpoint& next() const { return ways_.front(); }
   // Report on the address that was tried: the node is there, or this address comes last from now
   // on.

@@ -24,8 +24,12 @@ class Connection {
  public:
   explicit Connection(Fd socket) : socket_(std::move(socket)) {}
 
+  // Returns the process that connected, or std::nullopt if the kernel does not say.
   std::optional<Peer> peer() const;
 
+  // `nothing`: no message is there now. `ask`: a question (hca/core/wire/messages.h). `status`,
+  // `status_json`: a StatusAsk. `join`: a description of the job. `nonsense`: no message of this
+  // protocol, or of another version. `end`: the process has closed its end.
   enum class Came : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
   // A descriptor that came with a question. Only reg_pool hands one over. With any other question a
   // descriptor is nonsense, and so are several.
@@ -33,7 +37,8 @@ class Connection {
     Fd file;
     bool lost = false;  // lost: this process may hold no more
   };
-  // `record` receives the description of the job if the process has sent one.
+  // Takes one message. `ask` and `handed` are set if it is a question. `record` receives the
+  // description of the job if the process has sent one.
   Came receive(Ask& ask, std::string& record, Handed& handed) const;
 
   // Returns false if the answer cannot be sent, now or ever.
@@ -44,7 +49,10 @@ class Connection {
   int descriptor() const { return socket_.get(); }
 
  private:
+  // Says what the first `got` bytes of `words` are, and copies them to `ask` or `record`. It wipes
+  // a description of the job from `words`.
   static Came understand(std::span<char> words, ssize_t got, Ask& ask, std::string& record);
+  // Returns false if the message was not sent whole.
   bool send(std::span<const std::byte> words, std::span<const int> descriptors) const;
 
   Fd socket_;

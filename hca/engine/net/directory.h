@@ -29,15 +29,18 @@ class Directory {
 
   bool is_there() const { return socket_.valid(); }
   int descriptor() const { return socket_.get(); }
+  // Neither reports a failure. The engine asks again if no answer comes.
   void tell_listening(const Endpoint& at) const;
   void ask(std::uint32_t node) const;
 
   struct Answer {
     std::uint32_t node = 0;
+    // This has no value if no engine runs there.
     std::optional<Endpoint> endpoint;
     std::string key = {};  // empty: none was told
     ~Answer() { wipe(key); }
   };
+  // `nothing`: no message is there now. `end`: the agent has closed its end.
   enum class Came : std::uint8_t { nothing, answer, end };
   // Returns the next message. Messages that make no sense are skipped.
   Came hear(Answer& answer) const;

@@ -19,12 +19,14 @@ struct Endpoint {
   // Parses "192.0.2.1:7000" or "[2001:db8::1]:7000". Names are not looked up. Returns std::nullopt
   // if the text is neither.
   static std::optional<Endpoint> parse(std::string_view text);
+  // `storage` holds an IPv4 or IPv6 address.
   static Endpoint of(const sockaddr_storage& storage);
   static std::optional<Endpoint> of_socket(int socket);  // the socket's own address
   std::string text() const;
   // Writes the socket address. Returns its length in bytes.
   socklen_t fill(sockaddr_storage& to) const;
   int family() const { return is_ipv6 ? AF_INET6 : AF_INET; }
+  // Returns true for 0.0.0.0 and [::].
   bool is_any() const { return address == std::array<std::uint8_t, 16>{}; }
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };

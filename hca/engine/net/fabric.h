@@ -46,7 +46,7 @@ class Fabric {
   bool join(Poller& poller, Engine& engine);
 
   // These are for the interpreter's machine. Its node numbers are one more than those of the
-  // fabric.
+  // fabric. Their contract is in hca/core/model/host.h.
   std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid);
   std::vector<std::uint32_t> known_nodes() const;
   bool ready(std::uint32_t node);
@@ -59,7 +59,10 @@ class Fabric {
   bool hear(Moment now);
   // Sends what waits, and does what is due. Returns true if the interpreter may have more to do.
   bool attend(Moment now);
+  // Returns the time of the next attend() if nothing comes before, or std::nullopt if nothing is
+  // due.
   std::optional<Moment> deadline() const;
+  // Returns true if there is a connection that is established, or that this node has begun.
   bool connected() const { return links_.size() > strangers_.size(); }
   // Sends what is left, for a short time, since this engine ends. It may block for up to a second.
   void finish();
@@ -68,12 +71,17 @@ class Fabric {
   std::vector<std::pair<std::string, std::string>> status() const;
 
  private:
+  // `greeting`: a connection that is not established by now fails. `retry`: this node connects to
+  // a node again. `listening`: it accepts connections again. The timer's number is the connection,
+  // the node, or 0.
   enum class Timer : std::uint8_t { greeting, retry, listening };
   struct Counts {
     std::uint64_t frames_out = 0;
     std::uint64_t bytes_out = 0;
     std::uint64_t frames_in = 0;
     std::uint64_t bytes_in = 0;
+    // These count lost nodes, refused connections of strangers, and encrypted connections that
+    // were changed on their way.
     std::uint64_t lost = 0;
     std::uint64_t refused = 0;
     std::uint64_t changed = 0;
@@ -81,35 +89,57 @@ class Fabric {
 
   Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
 
+  // Returns null if nothing is known about the node.
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
   bool knows_key_to(const OtherNode& peer) const;
   // Returns the key of connections that this node makes to the other, or an empty string if it must
   // be asked for.
   std::string key_to(std::uint32_t node, const OtherNode& peer) const;
+  // Accepts the connections that wait. If there is no room, it stops listening for 50 ms.
   void accept_all(Moment now);
+  // Returns true if another connection that has not proved itself may be accepted. For it, the
+  // oldest may be dropped.
   bool make_room(Moment now);
+  // Returns the number of the new connection, or 0 if the kernel refuses to watch it.
   std::uint32_t add(PeerLink link, std::uint32_t events);
+  // These three begin to reach a node. connect() begins a round of its addresses, or asks for one.
+  // try_next() tries the next address of the round, and ask() asks the directory. They return
+  // true if frames to the node may wait. They return false if it cannot be reached now: frames are
+  // then lost.
   bool connect(std::uint32_t node, OtherNode& peer, Moment now);
   bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
   bool ask(std::uint32_t node, OtherNode& peer, Moment now);
+  // Handles the directory's answer: connects to the node, or gives up its frames.
   void answered(const Directory::Answer& answer, Moment now);
+  // These handle a connection that is not established. greet() continues its greeting, asked()
+  // decides about one of another node, greeted() follows the decision about one of this node.
   void greet(std::uint32_t id, PeerLink& link, Moment now);
   void greeted(std::uint32_t id, PeerLink& link, Moment now);
+  // Returns true if the other end hung up for a reason that is not worth a report.
   bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
   void asked(std::uint32_t id, PeerLink& link, Moment now);
+  // Makes this the connection to the node, and sends what waits at the end of this turn.
   void stand(std::uint32_t id, PeerLink& link, std::uint32_t node);
+  // Drops a connection that is not established. If this node began it, the next address is tried,
+  // or the node is given up.
   void fail_greeting(std::uint32_t id, const std::string& why, Moment now);
+  // Reads once, and passes whole frames to the interpreter.
   void read(std::uint32_t id, PeerLink& link, Moment now);
+  // Sends what waits for the node, and tells the interpreter when there is room again.
   void flush(OtherNode& peer);
+  // Waits until the connection can be written to if something waits to be sent, and only then.
   void watch(std::uint32_t id, PeerLink& link, const OtherNode& peer);
+  // Closes the connection and removes its timer. It reports nothing, and changes no OtherNode.
   void drop(std::uint32_t id);
-  // Handles the end of an established connection.
+  // Handles the end of an established connection. `why` is empty if the other engine closed it as
+  // planned; nothing is reported then.
   void end(std::uint32_t id, const std::string& why, Moment now);
-  // Gives up the frames that wait for the node.
+  // Gives up the frames that wait for the node. The interpreter is told that the node was lost.
   void lose(std::uint32_t node, OtherNode& peer, Moment now);
   void run_timer(Timer timer, std::uint32_t id, Moment now);
+  // Connects to the node again if frames wait. After their time it gives them up.
   void retry(std::uint32_t node, Moment now);
-  // What is said of a cause: at most one line each second.
+  // This limits the lines about one cause to one each second.
   struct Said {
     Moment quiet_until = 0;
     std::uint64_t unsaid = 0;
@@ -120,12 +150,14 @@ class Fabric {
 
   FabricRecord record_;  // its key is the job's, or empty
   Identity identity_;
+  // The part of GIDs that names the job.
   std::uint32_t tag_ = 0;
   Directory directory_;
   Fd listening_;
   Poller* poller_ = nullptr;
   Engine* engine_ = nullptr;
   std::map<std::uint32_t, OtherNode> peers_;  // by node
+  // The keys of this and the next two are numbers of connections.
   std::map<std::uint32_t, PeerLink> links_;
   std::set<std::uint32_t> strangers_;  // accepted, and not proved yet
   std::map<std::uint32_t, Moment> born_;

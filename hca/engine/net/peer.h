@@ -49,6 +49,7 @@ struct OtherNode {
     if (trying != 0 && own_node < other.from) return Greeting::Verdict::crossing;
     return Greeting::Verdict::welcome;
   }
+  // Notes the attempt of the other engine's connection that was established.
   void saw(std::uint64_t other_instance, std::uint32_t attempt) {
     instance = other_instance;
     seen = attempt;

@@ -54,14 +54,17 @@ struct Hello {
 class Greeting {
  public:
   enum class Verdict : std::uint32_t {
+    // The connection is established.
     welcome = 1,
     crossing = 2,  // wait: the other connection comes
     stale = 3,     // a newer one is established
   };
   enum class State : std::uint8_t {
+    // Bytes are to be sent or must come.
     going_on,
     asked,  // accepting: waits for decide()
     over,   // there is a verdict
+    // why() says why.
     failed,
   };
 
@@ -76,7 +79,8 @@ class Greeting {
   // Returns bytes that are to be sent.
   std::span<const std::byte> output() const { return session_.output(); }
   void sent(std::size_t count) { session_.sent(count); }  // of output()
-  // `attempts` is the number of connections to the other node that this one has begun.
+  // Answers the other end if the state is asked; otherwise it does nothing. `attempts` is the
+  // number of connections to the other node that this one has begun.
   void decide(Verdict verdict, std::uint32_t attempts);
 
   State state() const { return state_; }
@@ -97,9 +101,13 @@ class Greeting {
   Greeting(const Identity& identity, std::shared_ptr<Hello> other, bool connects,
            TlsSession session);
   void fail(std::string why);
+  // Fails if the TLS session could not be made.
   void notice_failure();
+  // Continues as far as the bytes that have come allow.
   void step();
+  // Handles the other end's hello or answer, decrypted and whole.
   void heard(std::string_view record);
+  // Encrypts a hello or an answer; it is then part of output().
   void say(std::string_view record);
 
   const Identity* identity_;

@@ -48,7 +48,8 @@ struct FrameHead {
 };
 
 // Cuts incoming bytes into frames. `take(frame)` returns false if the frame is invalid. This
-// function returns false then, and if a length is out of range.
+// function returns false then, and if a length is out of range. If it returns true, `bytes` is the
+// incomplete frame at the end.
 template <class Take>
 bool cut_frames(std::span<const std::byte>& bytes, Take&& take) {
   while (bytes.size() >= kLengthBytes) {
@@ -98,11 +99,13 @@ class PeerLink {
   // Keeps the bytes that are no whole frame yet.
   void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
 
+  // Returns true as long as TCP has not connected.
   bool connecting() const { return connecting_; }
   // Returns an errno; 0 if the other end closed the connection, ECONNABORTED if an encrypted
   // connection has ended and the other end has not said so.
   int failure() const { return failure_; }
   const std::string& name() const { return name_; }
+  // Returns true if its owner waits until the socket can be written to (Fabric::watch).
   bool waits_to_write() const { return waits_to_write_; }
   void waits_to_write(bool waits) { waits_to_write_ = waits; }
   // Tells the other end that nothing more is sent. If the connection is encrypted, another call may
@@ -111,13 +114,21 @@ class PeerLink {
 
  private:
   PeerLink(Fd socket, Greeting greeting);
+  // Checks whether TCP has connected, and then clears `connecting_`. Returns false if it has
+  // failed.
   bool connected();
-  // Returns how many bytes of the pieces were sent.
+  // Returns how many bytes of the pieces were sent. Returns 0 if the socket takes nothing now, and
+  // std::nullopt if the connection has ended. encrypt() also counts bytes that are encrypted and
+  // wait in the session.
   std::optional<std::size_t> write(std::span<const std::span<const std::byte>> pieces);
   std::optional<std::size_t> encrypt(std::span<const std::span<const std::byte>> pieces);
+  // Sends what is encrypted, as far as the socket takes it. Returns false if the connection has
+  // ended.
   bool send_encrypted();
   // Reads into `room`; returns 0 if nothing came.
   std::optional<std::size_t> take(std::span<std::byte> room);
+  // take() and decrypt() return std::nullopt if the connection has ended. decrypt() reads the
+  // socket only if `looks` is true, and returns the number of decrypted bytes.
   std::optional<std::size_t> decrypt(std::span<std::byte> room, bool looks);
 
   Fd socket_;

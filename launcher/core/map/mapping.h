@@ -50,6 +50,8 @@ struct MapRequest {
   bool oversubscribe = false;
   bool by_node = false;
   bool counted = false;  // slots come from reported processors
+  // Says how the ranks of each program are numbered. as_placed: by placement. node_after_node: all
+  // ranks of a node follow each other. in_turn: one rank per node in turn.
   enum class Numbered : std::uint8_t { as_placed, node_after_node, in_turn };
   Numbered numbered = Numbered::as_placed;
 };

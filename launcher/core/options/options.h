@@ -35,13 +35,24 @@ inline constexpr std::uint32_t kDefaultFanout = 128;  // length of sshd's listen
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 
+// Says how agents are started. automatic and ssh: over ssh, except on this machine itself. local:
+// all of them on this machine. program: by a command such as rsh.
 enum class LaunchMethod { automatic, local, ssh, program };
+// Says how agents are connected. ssh: through the ssh session that started the agent. tcp: TCP with
+// TLS. automatic: tcp where it is possible, else ssh.
 enum class LinkKind { automatic, ssh, tcp };
+// strict: a host must show a known key. accept_new: the first key of an unknown host is recorded.
 enum class HostKeys { strict, accept_new };
+// Says what happens if a rank fails. kill: the job ends. wait: the other ranks go on.
 enum class OnFailure { kill, wait };
+// Says which PMI pairs agents keep. The table in docs/caches.md explains the policies.
 enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
+// Says how ranks reach PMI. fd: PMI-1 and PMI-2 on a descriptor that ranks inherit (PMI_FD). port:
+// PMI-1 or PMI-2 over TCP (PMI_PORT). pmgr: PMGR, protocol 8. pmgr_mvapich1: the older PMGR of
+// MVAPICH 1. none: no PMI. automatic: launcher/plan/pmi_choice.h chooses from the programs.
 enum class PmiKind { fd, port, pmgr, pmgr_mvapich1, pmix, none, automatic };
 enum class StatsFormat { none, text, json };
+// fold: names to a node set. expand: a node set to names. count: the number of names.
 enum class NodesetOperation { fold, expand, count };
 
 // Says which ranks read scela-run's standard input. The others read /dev/null.
@@ -185,6 +196,7 @@ struct OptionSources {
   std::optional<std::string> config_text;  // absent: no configuration file
 };
 
+// Reads neither the host file nor the rank file: the options only have their paths.
 Result<Options> parse_options(const OptionSources& sources);
 
 // The configuration file that the caller must read before parse_options(). If --config or

@@ -13,6 +13,9 @@
 
 namespace scela {
 
+// Says how ranks are numbered. node: one rank per node in turn. All others go node by node. slot:
+// in the order of the places. fill: one object of map_by after the other. The rest: in turn over
+// the objects of the node.
 enum class RankBy : std::uint8_t { slot, node, fill, core, l3, numa, socket };
 
 std::string_view name_of(RankBy rank_by);

@@ -8,6 +8,7 @@
 
 namespace scela {
 
+// pmi stands for PMI-1 and PMI-2. unknown: no library of the program shows a need.
 enum class PmiNeed { unknown, pmi, pmix };
 
 struct PmiGuess {

@@ -98,6 +98,7 @@ class Presentation {
   std::uint64_t bytes_accepted() const { return accepted_; }
   std::uint64_t bytes_written() const { return written_; }  // bytes returned in writes
 
+  // Returns the name of a rank's file, such as "rank.03.out", for a job of `ranks` ranks.
   static std::string file_name(Rank rank, OutputStream stream, Rank ranks);
 
  private:
@@ -107,14 +108,24 @@ class Presentation {
     std::uint32_t moments = 0;  // since its last byte
   };
 
+  // Makes the write of these bytes, with marks where they are missing. It may end the unfinished
+  // line of another rank.
   PresentedWrite present(const Key& key, std::string_view bytes, std::size_t credit);
+  // Returns the bytes so that no two ranks share a line. It is used only if lines have marks.
   std::string on_one_line(const Key& key, std::string_view bytes);
+  // Returns the text with which each line of the rank begins, or an empty string without labels.
   std::string label_of(Rank rank) const;
+  // Appends the bytes to `text`, and the label before each line that lacks it. `begun` is the mark
+  // of the first line, as far as it was shown before.
   void append_labelled(Rank rank, std::string_view begun, std::string_view bytes,
                        std::string& text) const;
+  // Returns true if lines begin with a label or a time.
   bool marked() const { return (settings_.label || settings_.timestamp) && !settings_.files; }
+  // These two do the work of accept() for the rank with a terminal and for output to files. They
+  // hold no bytes.
   std::vector<PresentedWrite> accept_terminal(const Key& key, std::string_view bytes);
   std::vector<PresentedWrite> accept_file(const Key& key, std::string_view bytes, bool eof);
+  // Ends the stream's last line if lines have marks, and sets `last` in the last write.
   void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 
   PresentationSettings settings_;

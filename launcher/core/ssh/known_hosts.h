@@ -59,6 +59,7 @@ class KnownHosts {
   const std::string& first_broken() const { return first_broken_; }  // "file:line"
 
  private:
+  // Says which marker a line has: none, @revoked or @cert-authority.
   enum class Mark : std::uint8_t { accepted, revoked, authority };
   struct Entry {
     KnownKey key;
@@ -75,11 +76,15 @@ class KnownHosts {
     Index entry;
   };
 
+  // Returns false if the line cannot be parsed; it is then counted as broken.
   bool add_line(std::string_view line);
+  // Adds a name of the form |1|SALT|HASH. Returns false if it is malformed.
   bool add_hidden(std::string_view name, Index entry);
+  // Both append the entries of lines that have the name, the first from plain names and patterns.
   void collect_visible(const std::string& name, std::vector<Index>& out) const;
   static void collect_hidden(const std::vector<Hidden>& lines, const std::string& name,
                              HmacSha1 hmac, std::vector<Index>& out);
+  // Returns true if one of these entries is an accepted key.
   bool has_accepted(const std::vector<Index>& lines) const;
 
   std::vector<Entry> keys_;

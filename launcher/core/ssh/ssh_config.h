@@ -69,6 +69,7 @@ class SshConfig {
   // Returns the files that a word of an Include names. There may be none.
   using IncludeReader = std::function<Result<std::vector<File>>(const std::string& pattern)>;
 
+  // Parses a file and all files that it includes. `include` is called only during this call.
   static Result<SshConfig> parse(const File& file, const IncludeReader& include);
 
  private:
@@ -83,6 +84,7 @@ class SshConfig {
     bool negated = false;
     std::vector<std::string> values;  // patterns, or the one command
   };
+  // `criteria` is for Match only, and `included` for Include only.
   struct Line {
     Keyword keyword;
     std::vector<std::string> words;  // without the keyword

@@ -15,6 +15,7 @@
 
 namespace scela {
 
+// The head of ssh_config.h lists the keywords. `other` is any other keyword; its lines are skipped.
 enum class SshConfig::Keyword : std::uint8_t {
   host,
   match,
@@ -35,6 +36,8 @@ enum class SshConfig::Keyword : std::uint8_t {
   other,
 };
 
+// Names the criteria of Match. final_reading is its word "final". Criteria from `host` on take a
+// value.
 enum class SshConfig::Attribute : std::uint8_t {
   all,
   canonical,
@@ -48,18 +51,23 @@ enum class SshConfig::Attribute : std::uint8_t {
 
 class SshConfigParser {
  public:
+  // Both references must outlive the parser. The parser sets has_final_ in `config`.
   SshConfigParser(SshConfig& config, const SshConfig::IncludeReader& include)
       : config_(config), include_(include) {}
 
+  // Appends the lines of a file to `out`. `depth` is the number of Includes that lead to the file:
+  // 0 for the user's own. Returns an error if files include one another without end.
   Result<void> parse(const SshConfig::File& file, std::vector<SshConfig::Line>& out, int depth);
 
   // Returns the error of a line with the `why` and `hint` of `inner`.
   static Error at(std::string_view where, Error inner);
+  // Parses a value of AddressFamily. Returns std::nullopt for another word.
   static std::optional<SshFamily> family_of(std::string_view word);
 
  private:
   using Line = SshConfig::Line;
 
+  // These fill `line`. An error has no place yet: parse() adds it.
   Result<void> parse_line(std::string_view text, Line& line, int depth);
   Result<void> parse_match(Line& line);
   Result<void> parse_include(Line& line, int depth);

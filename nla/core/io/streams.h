@@ -30,11 +30,14 @@ class OutputFlow {
   // Ranks of this node are about to run. Asks the shell to read them.
   void start_reading();
 
+  // A rank of this node has written something, or one of its streams has ended.
   void local(const event::RankOutput& output);
   void local_end(Rank rank, Stream stream);
-  // Returns false if the child sent more than its credit allows, or something after the end of a
-  // stream.
+  // `window` is the child's whole credit in bytes. Returns false if the child sent more than its
+  // credit allows, or something after the end of a stream.
   bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
+  // The parent gives this many more bytes of credit. Both numbers are those of msg::Credit. At the
+  // root, the presenter gives credit.
   void credit(std::uint64_t bytes, std::uint64_t past);
   // The child will send no more. What it sent is passed on, and it gets no credit for that.
   void child_ended(LinkId child) { from_children_[child].ended = true; }
@@ -43,12 +46,16 @@ class OutputFlow {
   // The parent is lost. Nothing is sent until another parent has said what it has seen.
   void hold() { credit_ = 0; }
   void forget();  // drops what is kept: no parent follows
+  // Another parent replaces the lost one. It gives `window` bytes of credit, and has `seen` so much
+  // of each stream. Sends the rest again.
   void go_on(std::uint64_t window, const std::vector<msg::Seen>& seen);
   // Returns what came from these ranks' streams.
   std::vector<msg::Seen> seen(const RankSet& ranks) const;
 
+  // Returns true if nothing waits for credit.
   bool empty() const { return queue_.empty(); }
   std::uint64_t held_bytes() const { return held_ + kept_bytes_; }
+  // Returns how many bytes were read from ranks of this node in all.
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  private:
@@ -57,11 +64,17 @@ class OutputFlow {
     msg::Output output;
     std::uint64_t offset = 0;  // offset in its stream
   };
+  // Sends what waits, as far as there is credit.
   void pump();
+  // Bytes from that link have left here. Gives credit for them, when enough have.
   void forwarded(LinkId from, std::uint64_t bytes);
+  // Returns true if what was sent is kept for another parent.
   bool keeps() const { return context_.adopts() && context_.parent != kRootNode; }
+  // Adds to the bytes that have come of a stream. Returns how many had come before.
   std::uint64_t count(Rank rank, Stream stream, std::uint64_t bytes);
+  // Notes output that is sent now, for another parent and for Credit::past.
   void sent(const Waiting& waiting, const msg::Output& output);
+  // Appends to `again` what the new parent has not seen.
   void send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& seen,
                   std::deque<Waiting>& again);
 
@@ -113,8 +126,10 @@ class InputFlow {
 
   void start();                              // at the root: the ranks run
   void read(const event::StdinRead& input);  // at the root
+  // Input from the parent, and progress of a child.
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
+  // Ranks of this node have taken this many bytes in all (event::StdinTaken).
   void local_taken(std::uint64_t bytes);
   void ranks_closed(const RankSet& ranks);  // ended, or want no more input
   void child_ended();                       // a child does not serve any more
@@ -123,24 +138,32 @@ class InputFlow {
   void adopt(const Child& lost, const Child& orphan);
   // The orphan is adopted. Sends it the input that it lacks.
   void resume(const Child& orphan, const msg::Orphan& state);
+  // Fills in the members of Orphan that are about input.
   void describe(msg::Orphan& self) const;
 
  private:
+  // Sends input to the children and local ranks that still take some.
   void pass_on(const Chunk& bytes, bool end);
+  // Tells the parent the progress of the slowest target, if it is worth a message. The root reads
+  // on.
   void report();
+  // Return true if a target that takes input is below the child, or on this node.
   bool takes(const Child& child) const;
   bool local_takes() const;
+  // Returns true if an orphan may lack input that came here.
   bool keeps() const;
+  // Drops kept input before this position.
   void forget(std::uint64_t before);
 
   Context& context_;
   Children& children_;
+  // The ranks of this node that take no more input.
   RankSet closed_;
-  std::uint64_t received_ = 0;
-  std::uint64_t reported_ = 0;
-  std::uint64_t local_ = 0;
-  bool last_told_ = false;
-  bool ended_ = false;
+  std::uint64_t received_ = 0;  // bytes of input that came here
+  std::uint64_t reported_ = 0;  // bytes that all targets have taken
+  std::uint64_t local_ = 0;     // bytes that local targets have taken
+  bool last_told_ = false;      // StdinTaken::last was sent
+  bool ended_ = false;          // the end of the input came
   // For orphans: the input that the slowest target has not taken, up to received_.
   std::deque<Chunk> kept_;
   std::uint64_t kept_from_ = 0;

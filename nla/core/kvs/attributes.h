@@ -21,8 +21,11 @@ class Attributes {
  public:
   explicit Attributes(Context& context) : context_(context) {}
 
+  // Carry out a request of a rank of this node. An action::Reply with `id` answers it, at once or
+  // when the pair comes.
   void ask(Rank rank, RequestId id, const ask::PutNode& put);
   void ask(Rank rank, RequestId id, const ask::GetNode& wanted);
+  // These ranks of this node ended. Their gets that wait are dropped without an answer.
   void ranks_ended(const RankSet& ranks);
   // The job goes on without these ranks. If one of them is of this node, every get that waits
   // fails, because its pair may never come.

@@ -54,7 +54,10 @@ class Collectives {
     bulletin_ = bulletin;
   }
 
+  // A rank of this node enters its next operation of the set and tag. An action::Reply with `id`
+  // answers it when the operation is complete, or at once if it is refused.
   void ask(Rank rank, RequestId id, const ask::Collective& call);
+  // These ranks of this node ended. They are missing in every operation that they have not entered.
   void ranks_ended(const RankSet& ranks);
   // No rank of the child's subtree will enter anything any more. Contributions that it sent before
   // count.
@@ -87,16 +90,20 @@ class Collectives {
     CollectiveKind kind = CollectiveKind::barrier;
     Rank root = 0;
     bool known = false;  // some member has said kind and root
+    // The members on this node that have neither entered nor ended.
     RankSet waiting_for;
     // The children with members that have not sent their last piece.
     std::vector<LinkId> open_children;
+    // All children with members that serve: results go down to these.
     std::vector<LinkId> member_children;
     RankSet missing;
+    // The text of the error that all members get, most often how they disagree. Empty: no error.
     std::string mismatch;
-    std::string pending;
+    std::string pending;  // bytes for the next piece up
+    // All members below have entered or are missing. The last piece went up, or down from here.
     bool sent_last = false;
-    bool went_up = false;  // some piece was sent up
-    std::vector<LinkId> probed;
+    bool went_up = false;        // some piece was sent up
+    std::vector<LinkId> probed;  // children that were sent a probe
     // The operation counts against this child's bound; kParentLink: against none.
     LinkId begun_by = kParentLink;
     std::map<LinkId, std::uint64_t> contributed;  // bytes by child
@@ -104,6 +111,7 @@ class Collectives {
     std::uint64_t carried = 0;
     // If a fence: the latest clock of the members that have contributed.
     cache::Stamp clock = 0;
+    // The ranks of this node that wait for the answer.
     std::vector<std::pair<Rank, RequestId>> callers;
     std::vector<Piece> pieces;  // parts of the result for this node
   };
@@ -115,33 +123,65 @@ class Collectives {
   static std::uint64_t bytes_of(const CollectiveId& id) {
     return 256 + id.set.ranges().size() * sizeof(RankSet::Range);
   }
+  // Counts the bytes of a set and tag that is new here. Returns false if all of them would take too
+  // much; the call is refused then.
   bool may_number(const ask::Collective& call);
+  // Opens an operation that a child begins, and counts its bytes. Returns false if the child has
+  // begun too many that are not over.
   bool may_begin(Child& child, const CollectiveId& id);
+  // Counts a contribution of a child. Returns false if its contributions to operations that are not
+  // over would take too many bytes.
   bool may_contribute(Operation& op, Child& child, std::size_t bytes) const;
+  // Returns the operation, which begins here if it is not known yet.
   Operations::iterator open(const CollectiveId& id);
+  // Returns true if operations turn round at this agent.
   bool turns_here() const { return context_.is_root() || cut_off_; }
+  // A member says kind and root. The first one sets those of `op`. A later one that differs sets
+  // op.mismatch, with a text that names the member.
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
+  // The parent was lost. The members outside the subtree are missing in `op` from now on.
   void leave_outside(const CollectiveId& id, Operation& op);
+  // These ranks of this node have entered or ended. Calls advance(), so `at` may be invalid after
+  // the call.
   void enter(Operations::iterator at, const RankSet& ranks);
+  // Sends a probe to each open child with ended ranks that has not been sent one.
   void probe(const CollectiveId& id, Operation& op);
+  // Adds the records of a rank's call to op.pending. What has no room there goes up first.
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
                   const Chunk& payload);
+  // Adds the pairs that this node's ranks have put to a fence.
   void take_stage(Operation& op, const CollectiveId& id);
   void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
+  // Sends op.pending up as a piece, if it is not empty.
   void flush(Operation& op, const CollectiveId& id);
+  // If all members below have entered or are missing, sends the last piece up or turns the
+  // operation round. `at` may be invalid after the call.
   void advance(Operations::iterator at);
+  // At the agent where operations turn round: returns true if contributions go down to the others.
   bool goes_down(const Operation& op) const;
   static cache::Stamp clock_of(const Operation& op) {
     return op.kind == CollectiveKind::fence ? op.clock : 0;
   }
+  // Returns the records as a piece. It is packed if it is a fence's and that saves bytes.
   static Piece packed(const Operation& op, Chunk records);
+  // Sends a piece to the parent. If operations turn round here, sends it down, or drops it unless
+  // goes_down().
   void piece_up(Operation& op, const CollectiveId& id, Piece piece, bool last);
+  // Passes a piece on to children and keeps what is for this node. If `last` is true, completes the
+  // operation, and `at` is invalid then. Returns false if records are malformed.
   bool piece_down(Operations::iterator at, const Piece& piece, bool last);
+  // Sends each child the records for its ranks, and keeps those for this node. Returns false if the
+  // records are malformed.
   bool split_down(Operation& op, const CollectiveId& id, const Chunk& records);
+  // Sends the same piece to all children with members. A gather's records go only towards its root.
   void forward_down(Operation& op, const CollectiveId& id, const Piece& piece, bool last);
+  // Gives the pairs of a fence to the policy. If a piece is damaged, sets op.mismatch and stops.
   void commit(Operation& op, const CollectiveId& id);
+  // The last piece is here. Commits a fence that succeeded, answers the callers, and erases the
+  // operation.
   void complete(Operations::iterator at);
+  // Replies to the callers, with results or with the error of the operation.
   void answer(const CollectiveId& id, Operation& op);
 
   Context& context_;

@@ -54,18 +54,24 @@ class Mailbox {
   Mailbox(Context& context, Children& children, const Bounds& bounds)
       : context_(context), children_(children), max_(bounds) {}
 
+  // Carry out a request of a rank of this node. A send is answered at once. A receive is answered
+  // when a message comes, or with an error if none can come.
   void ask(Rank rank, RequestId id, const ask::Send& send);
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
   // Returns false if the message breaks the protocol; the link must end then.
   bool receive(const msg::RoutedMessage& routed);
 
+  // These ranks of this node ended. What waits for them is dropped, except messages with service
+  // tags.
   void ranks_ended(const RankSet& ranks);
   // Ranks failed and the job goes on. Receives that wait for a message of them fail.
   void peers_failed(const RankSet& ranks);
+  // Returns all ranks that peers_failed() named.
   const RankSet& failed() const { return failed_; }
   // Messages between these ranks and all others were lost with an agent on their way. Later ones do
   // not pass either, except those with a service tag. Receives that wait for such a message fail.
   void cut_off(const RankSet& ranks);
+  // Returns the sets that cut_off() named.
   const std::vector<RankSet>& islands() const { return islands_; }
   std::uint64_t held_bytes() const;
   std::size_t boxes() const { return boxes_.size(); }
@@ -75,32 +81,52 @@ class Mailbox {
     std::string partial;
     std::uint64_t total = 0;  // length of the message in `partial`
     std::uint64_t turn = 0;   // key in partials_; 0: none has begun
+    // The bytes that `partial` counts for in partial_bytes_.
     std::uint64_t counted = 0;
     std::deque<Chunk> messages;
     std::deque<RequestId> waiting;
   };
+  // The destination, the source and the tag.
   using Key = std::tuple<Rank, Rank, std::uint32_t>;
 
+  // Delivers a piece here, or sends it towards its destination. It is dropped if the way was lost.
   void route(const msg::RoutedMessage& routed);
+  // A piece has come for a rank of this node.
   void deliver(const msg::RoutedMessage& routed);
   struct Begun {  // messages that a node began to send
     std::set<std::uint64_t> turns;
     std::uint64_t bytes = 0;
   };
+  // Adds a piece to a message that is not whole. If that takes too many bytes, older messages that
+  // are not whole are dropped.
   void add_partial(const Key& key, Box& box, const msg::RoutedMessage& routed);
+  // Drops the message that has this key in partials_.
   void give_way(std::uint64_t turn);
+  // Drops the message that has begun to come, if there is one.
   void drop_partial(const Key& key, Box& box);
   void drop(const Key& key, Box& box);  // drops all that the box holds
+  // Returns the bytes that a whole message counts for while it waits.
   static std::uint64_t cost_of(const Chunk& message);
+  // Returns true if a message from `source` to `destination` was dropped, so that no later one is
+  // kept.
   bool was_dropped(Rank destination, Rank source) const;
+  // Returns false if there is no room for one more message that no rank has asked for. Counts
+  // nothing.
   bool may_wait(Rank source, const Chunk& message);
+  // Count a message that begins or ends to wait.
   void waits(Rank source, const Chunk& message);
   void waits_no_more(Rank source, const Chunk& message);
+  // Returns 0 if the rank is not in the job.
   std::uint32_t node_of(Rank rank) const { return context_.job->map.node_of(rank).value_or(0); }
+  // Erases the box if it holds no message and no receive waits there.
   void forget_idle(const Key& key);
+  // Answers the receives that wait, as far as there are messages.
   void match(const Key& key, Box& box);
+  // Hands a message with a service tag to the server of its destination.
   void serve(const Key& key, const Chunk& message);
+  // Returns true if an agent on the way between these ranks was lost.
   bool apart(Rank one, Rank other) const;
+  // Fails all receives that wait in the box, with the error `why`.
   void refuse(const Key& key, Box& box, const std::string& why);
 
   Context& context_;

@@ -39,10 +39,13 @@ class Names {
  public:
   Names(Context& context, Children& children) : context_(context), children_(children) {}
 
+  // A rank of this node asks. An action::Reply with `id` answers it later, or at once if the way to
+  // the root is lost. give_up and withdraw have no answer of their own.
   void ask(Rank rank, RequestId id, const ask::Name& question);
   // Return false if the message breaks the protocol; the link must end then.
   bool receive(const Child& from, const msg::NameAsked& message);
   bool receive(const msg::NameAnswer& message);
+  // These ranks of this node ended. They are not answered any more.
   void ranks_ended(const RankSet& ranks);
   // At the root: these ranks failed. Their waiting look-ups are dropped, so that no name of
   // publish_once goes to them, and their names of publish_own are gone.
@@ -72,19 +75,32 @@ class Names {
   };
 
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  // Returns the world, node or rank that `rank` belongs to in a range, and 0 for the whole job.
   std::uint64_t where(NameRange range, Rank rank) const;
+  // Finds the name that a look-up of `rank` gets, the narrowest range first. The publisher must be
+  // among the ranks of `range` around `rank`. Returns table_.end() if there is none.
   Table::iterator find(const std::string& name, Rank rank, NameRange range);
+  // At the root: carries out a question.
   void serve(const msg::NameAsked& message);
+  // Adds the name, or makes `answer` a refusal with the reason.
   void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
+  // Lets a look-up wait. Refuses it if the rank or its node has too many.
   void park(const msg::NameAsked& message);
+  // Answers the waiting look-ups that find this name now, in the order in which they came.
   void answer_parked(const std::string& name);
+  // Ends a look-up that still waits, with an error as its answer. Otherwise does nothing.
   void give_up(const msg::NameAsked& message);
+  // Removes the names of publish_own of these ranks.
   void withdraw(const RankSet& owners);
-  // Returns false if the rank's node holds too much already.
+  // Counts the bytes for the rank's node. Returns false if that node would hold too much; nothing
+  // is counted then. release() takes the bytes off again.
   bool may_hold(Rank rank, std::uint64_t bytes);
   void release(Rank rank, std::uint64_t bytes);
+  // Removes a name, and takes it off the counts of its owner and node.
   void erase(Table::iterator at);
+  // Sends the answer to the child that leads to the asker. It is dropped if there is none.
   void reply(const msg::NameAnswer& answer);
+  // Returns the port of a name. A name of publish_once is removed.
   std::string take(Table::iterator at);
 
   Context& context_;

@@ -10,6 +10,7 @@
 
 namespace scela::nla {
 
+// The destination of a record for all members.
 inline constexpr std::uint32_t kEverybody = UINT32_MAX;
 // The most payload bytes of one record: with its header it stays within a piece.
 inline constexpr std::size_t kRecordPayload = std::size_t{60} * 1024;
@@ -22,6 +23,8 @@ struct Record {
   Chunk bytes;
 };
 
+// Appends a record with `bytes`, which begin at `offset` of a payload of `total` bytes. The caller
+// cuts payloads, so that `bytes` has at most kRecordPayload bytes.
 void append_record(std::string& out, Rank source, std::uint32_t destination, std::uint64_t total,
                    std::uint64_t offset, std::string_view bytes);
 

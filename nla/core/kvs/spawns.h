@@ -26,11 +26,14 @@ class Spawns {
  public:
   Spawns(Context& context, Children& children) : context_(context), children_(children) {}
 
+  // A rank of this node asks. An action::Reply with `id` answers it later, or at once if it is
+  // refused.
   void ask(Rank rank, RequestId id, const ask::Spawn& wanted);
   // Return false if the message breaks the protocol; the link must end then.
   bool receive(const Child& from, const msg::SpawnAsked& message);
   bool receive(const Child& from, const msg::WorldLaunched& message);
   bool receive(const msg::SpawnAnswer& message);
+  // These ranks of this node ended. They are not answered any more.
   void ranks_ended(const RankSet& ranks);
   // The way to the root was lost, here or above. Requests that are in flight fail.
   void cut_off();
@@ -46,7 +49,8 @@ class Spawns {
   void advance(const RankSet& started, const Verdicts& verdicts, bool ended);
   // Repeats the reports to a new parent, which may not have heard them.
   void tell_again();
-  // Sends the worlds after the first `has` ones to a child, and the ranks of it that are to end.
+  // send_worlds() sends a child the worlds after the first `has` ones, and the ranks of it that are
+  // to end. send_world() sends it world number `world`, from 1 on.
   void send_worlds(const Child& child, std::size_t has);
   void send_world(const Child& child, std::size_t world);
 
@@ -64,8 +68,13 @@ class Spawns {
   };
 
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  // Replies to the asker if it is on this node. Otherwise sends the answer to the child that leads
+  // to it.
   void answer(const msg::SpawnAnswer& message);
+  // Tells the parent what was started of a world, or why not.
   void tell(std::size_t world);
+  // At the root: tells the asker and the agent's shell (its system calls) what became of a world.
+  // If a rank was not started, ends the others, unless `ended` says that all ranks are being ended.
   void conclude(std::size_t world, bool ended);
 
   Context& context_;

@@ -55,10 +55,13 @@ class EngineDirectory {
   bool said(std::string_view text);
   // Returns false if the message is not about engines.
   bool heard(const action::Reply& reply);
+  // The engine has ended, so none listens any more.
   void ended() { listens_.clear(); }
   bool listens() const { return !listens_.empty(); }
 
  private:
+  // Finds the engine of that node and tells this node's engine. Returns false if the text is no
+  // number.
   bool ask(std::string_view number);
 
   const Job& job_;

@@ -35,6 +35,7 @@ class PmixCopies {
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
+  // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixCopies(const Job& job, const RankSet& own, Sides sides);
 
   // Return false if no server of this kind says that here.
@@ -44,8 +45,9 @@ class PmixCopies {
   // Takes a message of another node's agent. Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has written these bytes.
+  // A rank of this node has written these bytes, to standard error if `error` is true.
   void output(Rank rank, bool error, std::string_view bytes);
+  // Returns true if any node reads from ranks of this node.
   bool wanted() const { return !readers_.empty(); }
   // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
@@ -66,7 +68,7 @@ class PmixCopies {
     Rank to = 0;
     Wanted wanted;
     std::uint64_t generation = 0;  // generation of its question
-    std::uint64_t room = 0;
+    std::uint64_t room = 0;        // bytes that it may be sent now
     LeftOut left_out;
   };
   struct Asked {  // a node that was asked
@@ -80,16 +82,26 @@ class PmixCopies {
     LeftOut left_out;  // left out here, beyond the window
   };
 
+  // Returns the bytes that one node may send another before they were passed on.
   std::uint64_t window() const;
   std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
+  // A node wants output of ranks of this node; rank `to` is where copies go. Returns nullptr if it
+  // wants nothing. want_again() is for other nodes, which ask again after a loss.
   Reader* want(std::uint32_t node, Rank to, Wanted wanted);
   void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
                   std::uint64_t room);
+  // Sends the node the present question.
   void ask(Asked& asked);
+  // A copy came from a node. If `counts` is false, it answers an older question, and its bytes are
+  // left out.
   void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
+  // This node's server has passed on bytes of that node, which may send as many more.
   void passed(Asked& asked, std::uint64_t bytes);
+  // Sends a copy to the reader. The caller has checked that there is room.
   void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
+  // A reader has passed on this many bytes.
   void taken(std::uint32_t node, std::uint64_t bytes);
+  // Sends the question to all nodes that it concerns.
   void tell_others();
 
   const Job& job_;

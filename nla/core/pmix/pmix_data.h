@@ -25,6 +25,7 @@ class PmixData {
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
+  // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
   // A server wants the data of a rank elsewhere, or has the data that this node was asked for. Both
@@ -57,15 +58,25 @@ class PmixData {
     std::string key;
   };
 
+  // Answers a question of this node's server.
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
+  // Asks the node of the wanted rank. If `no_more` is true, withdraws the question instead.
   void want(pmix::Id id, const Wanted& one, bool no_more = false);
+  // Returns true if that node asked this question under this id.
   bool is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const;
+  // That node waits for this answer no more.
   void withdrawn(std::uint32_t node, pmix::Id id);
+  // Drops the visitors for which which(visitor) returns true, without an answer.
   template <class Which>
   void forget_visitors(Which which);
+  // Another node asks. Its question goes to the server, waits for its world in early_, or is
+  // refused.
   void wanted(const Visitor& visitor);
+  // Takes the visitor off waiting_of_.
   void waits_no_more(const Visitor& visitor);
+  // Sends a visitor its answer. Any status but ok counts as not found there.
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);
+  // Answers the questions about these ranks with not found.
   void forget_wanted(const RankSet& ranks);
 
   const Job& job_;
@@ -77,7 +88,7 @@ class PmixData {
   RankSet lost_;    // node numbers
   std::map<pmix::Id, Wanted> wanted_;
   std::map<pmix::Id, Visitor> visitors_;
-  pmix::Id next_visitor_ = 1;
+  pmix::Id next_visitor_ = 1;                        // ids for this node's server
   std::vector<Visitor> early_;                       // about worlds that are not ready
   std::map<std::uint32_t, std::size_t> waiting_of_;  // by node: visitors, early ones included
 };

@@ -64,7 +64,8 @@ class PmixService {
     // there is none.
     std::function<void(Rank)> stand_in = nullptr;
   };
-  // `own` are the ranks of this node, which is `node`. `job` and `own` are borrowed and grow.
+  // `own` are the ranks of this node, which is `node`. `job` and `own` are borrowed: they must
+  // outlive the service, and may grow.
   PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
   // Tells the server of the worlds of the job that it does not know yet. The caller calls this
@@ -74,7 +75,9 @@ class PmixService {
   // Returns false if no server of this kind says that here; the shell must not speak to it any
   // more.
   bool receive(pmix::Message message);
+  // The agent has answered a request of Sides::ask, or a message of another node has come.
   void reply(const action::Reply& reply);
+  // A rank of this node has ended. The agent must still accept requests of that rank.
   void rank_ended(Rank rank);
   // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
   // a rank that was not started.
@@ -91,11 +94,14 @@ class PmixService {
   // Returns the number of worlds, from the first on, that may start their ranks.
   std::size_t ready_worlds() const { return ready_worlds_; }
   const std::string& fault() const { return fault_; }  // the failure that the server reported
+  // Returns the variables (K=V) that the server wants the rank to have. All are there once the
+  // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const;
   // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
   bool unfinished(Rank rank) const { return connected_.contains(rank); }
 
  private:
+  // One fence of this node's server, with what the server has collected.
   struct Fence {
     pmix::Id id = 0;
     std::string blob;
@@ -109,7 +115,7 @@ class PmixService {
   struct Fences {  // the fences of one gathering
     RankSet leaders;
     std::uint32_t tag = 0;
-    bool under_way = false;
+    bool under_way = false;  // the agent was asked for one
     std::deque<Fence> waiting;
   };
   struct Question {
@@ -120,6 +126,7 @@ class PmixService {
     std::string name = {};                        // the name that it waits for
   };
 
+  // Handle the messages of the server. They return false if no server of this kind says that here.
   bool take(pmix::msg::Environment& message);
   bool take(pmix::msg::Ready& message);
   bool take(pmix::msg::Failed& message);
@@ -146,21 +153,36 @@ class PmixService {
     return false;
   }
 
+  // Return the callbacks of the parts, which go to sides_.
   PmixWatch::Sides watch_sides();
   PmixCopies::Sides copies_sides();
   PmixData::Sides data_sides();
+  // Returns the present state of a rank of this node that has not ended.
   pmix::Process look(Rank rank) const;
+  // Returns the fences of a gathering. If there are none yet, sets leaders and tag.
   Fences& fences_of(const Gathering& gathering);
+  // Begins the next waiting fence. under_way stays false if none is left to begin.
   void enter(const Gathering& gathering, Fences& fences);
+  // A fence is over. Begins the next one, or forgets the gathering.
   void go_on(const Gathering& gathering);
+  // Returns the answer to the server, made of what all nodes have contributed.
   pmix::msg::Answer fenced(const Question& question, const Response& response) const;
+  // Answers a question of the server.
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
+  // Asks the table of names. A request that cannot be is answered with an error. Returns false if
+  // the rank is not of this node.
   bool ask_name(Question question, ask::Name name);
+  // Asks the agent in the name of Question::rank, and notes the question for reply().
   void ask(Question question, Request request);
+  // A message of another node's agent has come.
   void heard(const action::Reply& message);
+  // Returns what the server is told of a world.
   pmix::msg::World world(std::size_t number) const;
+  // Returns true if one of `ranks` has ended here or is about to: the fence must fail.
   bool is_incomplete(const RankSet& ranks) const;
+  // Sends a stand-in for each rank in absent_, once a rank is connected.
   void send_stand_ins();
+  // Returns true if the rank is of this node and has not ended.
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
 
   const Job& job_;
@@ -172,8 +194,8 @@ class PmixService {
   std::size_t ready_worlds_ = 0;
   std::string fault_;
   std::map<Rank, std::vector<std::string>> environments_;
-  RankSet connected_;
-  RankSet known_;  // ranks that have ever connected
+  RankSet connected_;  // see unfinished()
+  RankSet known_;      // ranks that have ever connected
   // Ranks that ended before they connected, and for which no stand-in was sent.
   RankSet absent_;
   RankSet ended_;  // on this node

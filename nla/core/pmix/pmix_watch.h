@@ -41,6 +41,7 @@ class PmixWatch {
     // Returns false if that stream takes no more.
     std::function<bool(Rank, bool error, std::string)> write;
   };
+  // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixWatch(const Job& job, const RankSet& own, Sides sides);
 
   // Return false if no server of this kind says that here.
@@ -67,13 +68,22 @@ class PmixWatch {
   };
   using Nodes = std::map<std::uint32_t, Rank>;  // a rank to send to, by node
 
+  // Returns the other nodes with some of `ranks` that are not lost. The rank of each is its lowest
+  // one that has not failed.
   Nodes others(const RankSet& ranks) const;
+  // Asks the agent of this rank's node for its part of the table.
   void ask(std::uint64_t number, Rank rank);
+  // Answers the tables that wait for no node any more.
   void finish_complete();
+  // Returns the processes of this node, also those that have ended.
   std::vector<pmix::Process> here() const;
+  // Signals those of `ranks` that run on this node.
   void signal(const RankSet& ranks, std::int32_t signo);
+  // Another node has sent its part of a table.
   void table_heard(Rank from, std::string_view bytes);
+  // Adds what is known of lost ranks, and answers the server. The caller has removed the table.
   void finish(Table& table);
+  // Answers a question of this node's server.
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
 
   const Job& job_;

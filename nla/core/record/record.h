@@ -2,7 +2,8 @@
 //
 //   log    := "ScELA-rec" version:u16 role:u8 entry*
 //   entry  := event:(varint length, bytes) digest:u64
-//   event  := kind:u8 (position in Event plus one), its members in the order of nla/core/tree/events.h
+//   event  := kind:u8 (position in Event plus one), its members in the order of
+//             nla/core/tree/events.h
 //
 // A core is deterministic, so its events alone reproduce a run: replay() gives them to a fresh
 // agent and compares digests. `scela-run --record FILE` writes a record, and the simulator reads
@@ -34,6 +35,7 @@ inline constexpr std::uint16_t kRecordVersion = 1;
 std::string_view name_of(const Event& event);
 std::string_view name_of(const Action& action);
 
+// Returns an event in the form above, without its length.
 std::string encode(const Event& event);
 // Reads one event and leaves what follows it. Returns a protocol error if the bytes are no event.
 Result<Event> decode_event(ByteReader& in);

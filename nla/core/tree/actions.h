@@ -19,6 +19,7 @@ namespace scela::nla {
 
 namespace action {
 
+// Send the message on the link. Messages of one link keep their order.
 struct Send {
   LinkId link = kParentLink;
   Message message;
@@ -62,6 +63,8 @@ struct SignalRanks {
 struct EndLeftovers {
   bool force = false;
 };
+// Start the timer, again if it runs. event::TimerFired follows once, unless CancelTimer comes
+// before.
 struct SetTimer {
   Timer timer = Timer::grace;
   std::uint32_t delay_ms = 0;
@@ -69,6 +72,7 @@ struct SetTimer {
 struct CancelTimer {
   Timer timer = Timer::grace;
 };
+// Answer a request of a rank (event::Asked).
 struct Reply {
   Rank rank = 0;
   RequestId id =
@@ -144,13 +148,14 @@ struct WorldLaunched {
 struct HostsAdded {
   Slice nodes;
 };
+// Show output of a rank. event::OutputWritten says when its bytes were passed on.
 struct ShowOutput {
   Rank rank = 0;
   Stream stream = Stream::out;
   bool end = false;
   Chunk bytes;
 };
-struct ShowLog {
+struct ShowLog {  // show it to the user
   LogRecord record;
 };
 // This failure decides the job's exit status.
@@ -162,6 +167,7 @@ struct FirstFailure {
 struct ReadStdin {
   std::uint64_t bytes = 0;
 };
+// A piece of the trace of a node's agent. For the root's own trace, `node` is kRootNode.
 struct TracePiece {
   std::uint32_t node = 0;
   bool last = false;

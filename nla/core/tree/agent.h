@@ -20,6 +20,7 @@
 
 namespace scela::nla {
 
+// The root is inside scela-run and has no ranks. An agent runs on each node.
 enum class Role : std::uint8_t { root, agent };
 
 class Agent {
@@ -30,7 +31,8 @@ class Agent {
   Agent(Agent&&) noexcept;
   Agent& operator=(Agent&&) noexcept;
 
-  // Takes one event and appends the actions that answer it to `out`. Does not block.
+  // Takes one event and appends the actions that answer it to `out`. Does not block. Does nothing
+  // once finished() is true.
   void handle(const Event& event, Actions& out);
 
   bool finished() const;  // true once action::Finish was given
@@ -39,6 +41,8 @@ class Agent {
   // Tells `mirror` of every change of the node's cache from now on. If it is nullptr, no mirror is
   // told any more. Has an effect only once the job is known.
   void reflect_cache_in(cache::Mirror* mirror);
+  // Calls each(key, value) for every pair of the node's cache. There is none before the job is
+  // known.
   void for_each_cached(
       const std::function<void(std::string_view key, std::string_view value)>& each) const;
   // The ranks that are known to have failed, on any node.

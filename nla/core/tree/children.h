@@ -79,6 +79,7 @@ class Children {
   // job that is being ended. Reports no failure, because these agents have not failed.
   void cancel_starts();
 
+  // Returns nullptr if no child has had this link. The pointer is valid until a child is added.
   Child* find(LinkId link);
   std::vector<Child>& all() { return children_; }
   const std::vector<Child>& all() const { return children_; }
@@ -106,7 +107,8 @@ class Children {
 
   bool all_ready() const;  // true if no child is starting or up
   bool all_ended() const;  // true if no child is serving
-  bool all_gone() const;
+  bool all_gone() const;   // true if Child::gone is set for all
+  // Returns the number of agents in the subtrees that are ready.
   std::uint32_t ready_agents() const;
   // The nodes that this agent failed to start, with phase and reason.
   const std::vector<msg::NodeFailed>& failures() const { return failures_; }
@@ -129,23 +131,28 @@ class Children {
   // Tells the parent which agents are to be adopted if this agent is lost.
   void tell_below(const std::vector<Child>& orphans = {});
 
+  // The job is known. Sets the ranks of each child.
   void know_job(const RankMap& map);
   // `ranks` are new to the job. Adds those of the child's subtree to the child and returns them.
   RankSet add_ranks(Child& child, const RankSet& ranks) const;
 
  private:
+  // Starts the child of this slice, on the slice's first host. Children may move in memory.
   void start_one(Slice slice);
+  // Sends the child the hosts of its slice. Nodes cannot be taken from it after that.
   void tell_hosts(Child& child);
-  // If `guessed` is true, some child of the lost one has the first node that lives, and other
-  // children may have the rest.
+  // Appends the agents that lead to the nodes of `slice`, which was a child's of the lost one. If
+  // `guessed` is true, some child of the lost one has the first node that lives, and other children
+  // may have the rest.
   void add_orphans(const Child& lost, Slice slice, bool guessed, std::vector<Child>& orphans) const;
+  // Makes `slice` the child's slice, and sets its ranks and handed-back nodes to match.
   void cover(Child& child, Slice slice) const;
 
   Context& context_;
   std::vector<Child> children_;  // the index is the link - 1
   std::vector<msg::NodeFailed> failures_;
   bool stopping_ = false;
-  bool took_ = false;
+  bool took_ = false;  // take_from_slow() was called
 };
 
 // Reports a node's failure, once for each node: to the parent, or at the root to the user.

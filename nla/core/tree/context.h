@@ -28,7 +28,9 @@ struct Context {
   RankSet handed_back;             // of these, those handed to the root
   std::vector<std::string> hosts;  // their contacts, one line for each
   std::uint32_t nodes = 0;         // number of nodes in the whole host list
+  // The most children that an agent starts, if none is slow or fails.
   std::uint32_t degree = 1;
+  // The time from the first signal to SIGKILL, if ranks are to end.
   std::uint32_t grace_ms = 0;
   std::string job_id;
   std::string settings;
@@ -55,6 +57,7 @@ struct Context {
   bool is_root() const { return role == Role::root; }
   // Returns true if an agent that loses its parent is adopted by the parent of that parent.
   bool adopts() const { return adopt_ms > 0 && job && job->on_failure == OnFailure::wait; }
+  // Returns the contact of node `index`, which must be in `slice`.
   const std::string& host(std::uint32_t index) const { return hosts[index - slice.first]; }
 
   // Returns how many of `ranks` count if a bound is so much for each rank. These are the ranks that
@@ -68,6 +71,7 @@ struct Context {
   void act(A&& action) {
     out->emplace_back(std::forward<A>(action));
   }
+  // Does nothing if the link leads to the parent and the parent is lost, or Done was sent.
   void send(LinkId link, Message message) {
     if (link == kParentLink && (parent_lost || orphaned || done)) return;
     ++messages;

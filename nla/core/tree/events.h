@@ -29,6 +29,7 @@ enum class Timer : std::uint8_t {
   leftover,
   // The node is empty but a pipe does not end: a process outside the node's job holds it.
   drain,
+  // Children that must end have had their time. The agent closes the links of those that have not.
   give_up,
   // This node's ranks have run for Job::host_timeout_ms, and then for the grace.
   limit,
@@ -38,7 +39,9 @@ enum class Timer : std::uint8_t {
 };
 inline constexpr int kTimers = 7;
 
-// The reason why the root ends a job that has not failed by itself.
+// The reason why the root ends a job that has not failed by itself: the time limit of the job, a
+// signal of the user, output that could not be written, or too few agents. `protocol` is not used.
+// The core does not read the cause.
 enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_missing, protocol };
 
 namespace event {
@@ -85,6 +88,7 @@ struct ChildBegun {
 struct ChildGone {
   LinkId link = 0;
 };
+// The rank's process was started.
 struct RankStarted {
   Rank rank = 0;
 };
@@ -112,6 +116,7 @@ struct RankOutput {
   Stream stream = Stream::out;
   Chunk bytes;
 };
+// The rank's pipe of this stream has ended. No RankOutput of it follows.
 struct RankStreamEnded {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -121,6 +126,8 @@ struct NodeEmpty {};
 struct TimerFired {
   Timer timer = Timer::grace;
 };
+// A rank of this node asks for something, or its server does so in its name. action::Reply with the
+// same id answers it.
 struct Asked {
   Rank rank = 0;
   RequestId id = 0;
@@ -145,6 +152,7 @@ struct SendTrace {
   bool last = false;
   Chunk bytes;
 };
+// The agent's shell (its system calls) has a log record for the user.
 struct Say {
   LogRecord record;
 };
@@ -157,6 +165,7 @@ struct Measured {
 };
 
 // Root only: the events from here on.
+// Answers action::Spawn of the same rank and id.
 struct Planned {
   Rank rank = 0;
   RequestId id = 0;
@@ -171,6 +180,7 @@ struct AddHosts {
 struct UserSignal {  // forward the signal to all ranks
   std::int32_t signo = 0;
 };
+// End the job. If `grace_ms` is 0, SIGKILL comes at once and no other signal.
 struct Stop {
   StopCause cause = StopCause::signal;
   std::int32_t signo = 15;  // the first signal to the ranks

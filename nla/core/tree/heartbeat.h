@@ -27,8 +27,10 @@ class Heartbeat {
     // This end read nothing for some of the time since the last tick.
     bool deaf = false;
   };
+  // The answers of tick(): there is nothing to do; this end must send a beat; the peer is lost.
   enum class Verdict : std::uint8_t { nothing, beat, lost };
 
+  // The caller calls this once for each tick of its timer.
   Verdict tick(const Seen& seen);
   // The peer gave a sign of life that did not come over the link.
   void alive() { quiet_ = 0; }
@@ -38,8 +40,8 @@ class Heartbeat {
  private:
   std::uint64_t heard_ = 0;
   std::uint64_t sent_ = 0;
-  std::uint32_t quiet_ = 0;
-  std::uint32_t idle_ = 0;
+  std::uint32_t quiet_ = 0;  // ticks since the peer was heard
+  std::uint32_t idle_ = 0;   // ticks since a byte was sent
 };
 
 // Detects a peer that takes nothing of what waits for it, though it may say that it is alive. Bytes

@@ -44,15 +44,18 @@ struct RemoteAgent {
   std::vector<std::string> words = {};  // further arguments
 };
 
-// Returns a usage error if a path, a name or an argument cannot stand in the command.
+// Returns the command that starts the agent on `node`, the host's name. Returns a usage error if a
+// path, a name or an argument cannot stand in the command.
 Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node);
 
+// Return what an agent prints to answer `ready`, `other` or `refused`, with the newlines around the
+// line.
 std::string ready_line(std::string_view build);
 std::string other_line(std::string_view version, std::string_view build);
 std::string refused_line(std::string_view why);
 
 struct RemoteAnswer {
-  enum class Kind { ready, other, ship, refused };
+  enum class Kind { ready, other, ship, refused };  // the first words of answers, see above
   Kind kind = Kind::ready;
   std::string text;  // BUILD, VERSION, MACHINE or WHY
   friend bool operator==(const RemoteAnswer&, const RemoteAnswer&) = default;
@@ -72,6 +75,8 @@ class AnswerScanner {
   const std::string& noise() const { return noise_; }
 
  private:
+  // A line is complete. Returns the answer that it holds. Otherwise keeps it as noise and returns
+  // std::nullopt.
   std::optional<RemoteAnswer> end_line();
 
   std::string line_;

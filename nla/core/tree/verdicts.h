@@ -28,6 +28,7 @@ class Verdicts {
     given_.add(fresh);
     groups_[outcome].add(fresh);
   }
+  // Return the expected ranks that have no verdict yet, or those among `among`.
   RankSet open() const { return expected_.minus(given_); }
   RankSet open(const RankSet& among) const { return among.intersection(expected_).minus(given_); }
   bool has(Rank rank) const { return given_.contains(rank); }

@@ -36,6 +36,8 @@ class Binding {
   const Topology& topology() const { return topology_; }
 
  private:
+  // Adds to `places` those of ranks without chosen cores. The errors and `later` are those of
+  // place().
   Result<void> place_by_policy(const PlacementPolicy& policy, const RankSet& ranks, bool later,
                                Places& places);
 

@@ -6,16 +6,20 @@
 
 namespace scela::nla {
 
+// The mismatch of an operation with members that cannot be reached any more.
 inline constexpr char kCutOff[] = "the agent that led to some of its ranks was lost";
 
+// Returns true if members contribute records (nla/core/kvs/records.h).
 inline bool carries_records(CollectiveKind kind) {
   return kind != CollectiveKind::barrier && kind != CollectiveKind::fence;
 }
 
+// Returns true if each record is for one member only.
 inline bool is_personal(CollectiveKind kind) {
   return kind == CollectiveKind::scatter || kind == CollectiveKind::alltoall;
 }
 
+// Returns true if CollectiveUp::root and CollectiveDown::root mean something.
 inline bool has_root(CollectiveKind kind) {
   return kind == CollectiveKind::gather || kind == CollectiveKind::broadcast ||
          kind == CollectiveKind::scatter;

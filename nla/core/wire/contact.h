@@ -44,6 +44,7 @@ struct Contact {
   friend bool operator==(const Contact&, const Contact&) = default;
 };
 
+// Returns the line of a contact. parse_contact() reads it.
 std::string format(const Contact& contact);
 // Returns a protocol error if fields are missing or malformed.
 Result<Contact> parse_contact(std::string_view line);

@@ -20,7 +20,9 @@
 
 namespace scela::nla {
 
+// If a rank fails, either all others are ended too, or the job goes on without that rank.
 enum class OnFailure : std::uint8_t { kill, wait };
+// The text before each line that a rank writes: none, its number, or the name of its node.
 enum class Label : std::uint8_t { none, rank, host };
 // How ranks reach their node's agent, and the protocol that they speak:
 //   fd             PMI over a descriptor that they inherit
@@ -115,6 +117,7 @@ struct Job {
   std::size_t world_of(Rank rank) const;
   RankSet ranks_of_world(std::size_t world) const;
   const RankMap& map_of_world(std::size_t world) const;
+  // Returns the position in `apps` of the first one of that world.
   std::size_t first_app_of_world(std::size_t world) const;
   std::string name_of_world(std::size_t world) const;  // also names its key-value space
   // Returns the prefix of every key of a world. No protocol has keys that begin so. It is empty for
@@ -138,9 +141,11 @@ struct Job {
 };
 
 std::string encode(const Job& job);
+// Returns a protocol error if the bytes are malformed or a value is impossible.
 Result<Job> decode_job(std::string_view bytes);
 
 std::string encode(const World& world);
+// Returns a protocol error if the bytes or the map are malformed. Job::add() checks the rest.
 Result<World> decode_world(std::string_view bytes);
 
 }  // namespace scela::nla

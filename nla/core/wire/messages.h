@@ -38,13 +38,13 @@ enum class Stream : std::uint8_t { out, err };
 
 // The phase in which a node's agent failed. It decides the advice and the exit status.
 enum class StartPhase : std::uint8_t {
-  resolve,
-  connect,
-  host_key,
-  authenticate,
-  start_agent,
-  hello,
-  running
+  resolve,       // the host's name has no address
+  connect,       // ssh did not reach the host
+  host_key,      // the host's key is not accepted
+  authenticate,  // the login was refused
+  start_agent,   // the agent did not start there
+  hello,         // it started, but never became ready
+  running        // it was ready and was lost later
 };
 std::string_view name_of(StartPhase phase);
 
@@ -60,6 +60,9 @@ enum class CollectiveKind : std::uint8_t {
 std::string_view name_of(CollectiveKind kind);
 
 // The questions of a rank about a name:
+//   publish       the name is there until it is unpublished
+//   lookup        answered at once, with the port or an error
+//   unpublish     the name is gone
 //   await         a look-up that is answered once the name is published
 //   publish_once  the name is gone with its first look-up
 //   publish_own   the name is gone with its rank
@@ -150,6 +153,8 @@ struct Terminate {
 struct Shutdown {
   friend bool operator==(const Shutdown&, const Shutdown&) = default;
 };
+// d: a piece of the result. A piece without records that is not the last one is a probe: the
+// receiver opens the operation.
 struct CollectiveDown {
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
@@ -169,9 +174,9 @@ struct CollectiveDown {
 };
 struct Answer {  // d: answers a Get; u: one that came down
   std::string key;
-  bool wait = false;
-  bool found = false;
-  bool lost = false;  // the key's owner was lost (policy dht)
+  bool wait = false;   // that of the Get
+  bool found = false;  // if not, `value` is empty
+  bool lost = false;   // the key's owner was lost (policy dht)
   Chunk value;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
@@ -189,6 +194,7 @@ struct Credit {  // d: this many more bytes may be sent
   friend bool operator==(const Credit&, const Credit&) = default;
 };
 
+// u: the first message of an agent, after Start.
 struct Hello {
   std::uint16_t version = kProtocolVersion;
   std::uint32_t node = 0;
@@ -250,7 +256,7 @@ struct CollectiveUp {
 // u: asks for the value of this key. d: asks an owner in the receiver's subtree (policy dht).
 struct Get {
   std::string key;
-  bool wait = false;
+  bool wait = false;  // answer once the pair is there
   friend bool operator==(const Get&, const Get&) = default;
 };
 // u: a pair that travels at once (policy hcs)
@@ -274,6 +280,7 @@ struct StdinTaken {  // u: progress of standard input
   bool last = false;
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
+// u: a log record for the user.
 struct Log {
   LogRecord record;
   std::uint32_t node = 0;  // the node that says it
@@ -292,7 +299,7 @@ struct RoutedMessage {
   Rank source = 0;
   Rank destination = 0;
   std::uint32_t tag = 0;
-  std::uint64_t total = 0;
+  std::uint64_t total = 0;   // bytes of the whole message
   std::uint64_t offset = 0;  // offset of this piece
   Chunk bytes;
   friend bool operator==(const RoutedMessage&, const RoutedMessage&) = default;

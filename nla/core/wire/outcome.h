@@ -17,6 +17,7 @@ enum class Ending : std::uint8_t {
   // It asked for the end of the job (PMI abort). code is its exit code, why its message.
   aborted,
   lost,  // its agent is gone; why says how it shows
+  // It was not started: the job or its world was ended before its turn.
   cancelled,
   // It broke the protocol that it speaks to its agent; why says how.
   violated,

@@ -36,10 +36,10 @@ bool are_topologies(const TopologyList& list, std::string_view settings);
 
 class Topologies {
  public:
-  // `child` is the link of the next agent on the way to the node. `told` is as Hello has it; empty
-  // says nothing.
+  // A node has said Hello. `child` is the link of the next agent on the way to the node. `told` is
+  // as Hello has it; empty says nothing. It replaces what others have said of the node.
   void hello(std::uint32_t child, std::uint32_t node, const std::string& told);
-  // Adds topologies of nodes below that child.
+  // Adds topologies of nodes below that child. Nodes that are known already keep theirs.
   void add(std::uint32_t child, const TopologyList& list);
   // Returns at most kMaxTopologyBytes. Each child has an equal share, and what one leaves is for
   // the others.

@@ -49,11 +49,13 @@ int PMI_Initialized(PMI_BOOL* initialized);
 int PMI_Finalize(void);
 int PMI_Abort(int exit_code, const char error_msg[]); /* does not return */
 
-/* The rank of this process, and its job. */
+/* The rank of this process, and its job. The universe size is the number of ranks that could run at
+   once; -1 means without limit. The appnum is the program's position in the command, from 0. */
 int PMI_Get_size(int* size);
 int PMI_Get_rank(int* rank);
 int PMI_Get_universe_size(int* size);
 int PMI_Get_appnum(int* appnum);
+/* Both ids are the name of the job's space of pairs. The third call returns the room for a name. */
 int PMI_Get_id(char id_str[], int length);
 int PMI_Get_kvs_domain_id(char id_str[], int length);
 int PMI_Get_id_length_max(int* length);
@@ -61,6 +63,7 @@ int PMI_Get_id_length_max(int* length);
 int PMI_Get_clique_size(int* size);
 int PMI_Get_clique_ranks(int ranks[], int length); /* length: in ranks, not bytes */
 
+/* Blocks until all ranks of the job are in it. It makes every pair that was put before visible. */
 int PMI_Barrier(void);
 
 /* Pairs. Other ranks are sure to see a pair only after the next PMI_Barrier. */
@@ -68,23 +71,35 @@ int PMI_KVS_Get_my_name(char kvsname[], int length);
 int PMI_KVS_Get_name_length_max(int* length);
 int PMI_KVS_Get_key_length_max(int* length);
 int PMI_KVS_Get_value_length_max(int* length);
+/* Makes a further space of pairs. The servers of scela-run refuse it with PMI_FAIL. */
 int PMI_KVS_Create(char kvsname[], int length);
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]);
+/* Sends nothing, because each PMI_KVS_Put has sent its pair already. */
 int PMI_KVS_Commit(const char kvsname[]);
+/* Does not wait for a pair. Returns PMI_FAIL if there is no such pair. */
 int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length);
+/* Both are obsolete and always return PMI_FAIL. */
 int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[], int val_len);
 int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[], int val_len);
 
 /* Names that programs publish, for connect and accept. */
 int PMI_Publish_name(const char service_name[], const char port[]);
 int PMI_Unpublish_name(const char service_name[]);
+/* `port` must have room for as many bytes as PMI_KVS_Get_value_length_max() returns. */
 int PMI_Lookup_name(const char service_name[], char port[]);
 
+/* Starts maxprocs[i] ranks of each cmds[i] and blocks until all run or one could not be started.
+   The pairs of `preputs` are in the space of the new ranks from the start. `errors` has one entry
+   per rank and may be null. A process without a launcher starts scela-run first. */
 int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], const int maxprocs[],
                        const int info_sizes[], const PMI_keyval_t* infos[], int preput_size,
                        const PMI_keyval_t preputs[], int errors[]);
 
-/* Command-line options of a launcher: "-key value" pairs. */
+/* Command-line options of a launcher: "-key value" pairs at the front of `args`.
+   PMI_Parse_option takes one pair, and *num_parsed becomes the number of words taken.
+   PMI_Args_to_keyval takes all pairs, and *argcp and *argvp become what follows them. The caller
+   frees the pairs with PMI_Free_keyvals. For PMI_Get_options, *length is the room of `str`, and
+   becomes the room that its text needs. */
 int PMI_Parse_option(int num_args, char* args[], int* num_parsed, PMI_keyval_t** keyvalp,
                      int* size);
 int PMI_Args_to_keyval(int* argcp, char*** argvp, PMI_keyval_t** keyvalp, int* size);

@@ -57,16 +57,23 @@ typedef struct PMI2_Connect_comm {
   int isMaster;
 } PMI2_Connect_comm_t;
 
+/* `*spawned` becomes 1 if a spawn call started this program. A second call returns PMI2_FAIL. */
 int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
 int PMI2_Finalize(void);
+/* Returns 1 between PMI2_Init and PMI2_Finalize, else 0. */
 int PMI2_Initialized(void);
+/* If `flag` is 0, only this process ends. Otherwise the whole job ends. */
 int PMI2_Abort(int flag, const char msg[]); /* does not return */
 
 int PMI2_Job_GetId(char jobid[], int jobid_size);
 int PMI2_Job_GetRank(int* rank);
 int PMI2_Info_GetSize(int* size); /* number of ranks of this node */
+/* The servers of scela-run refuse both of these with PMI2_ERR_OTHER. */
 int PMI2_Job_Connect(const char jobid[], PMI2_Connect_comm_t* conn);
 int PMI2_Job_Disconnect(const char jobid[]);
+/* Starts maxprocs[i] ranks of each cmds[i] and blocks until all run or one could not be started.
+   The preput pairs are in the space of the new ranks from the start. `errors` has one entry per
+   rank; it and `job_id` may be null. */
 int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argvs[],
                    const int maxprocs[], const int info_keyval_sizes[],
                    const struct MPID_Info* info_keyval_vectors[], int preput_keyval_size,
@@ -82,7 +89,9 @@ int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value
                  int* vallen);
 
 /* Attributes of the node, which its ranks put, and of the job. If `waitfor` is not 0, the call
-   blocks until a rank of the node has put the attribute. */
+   blocks until a rank of the node has put the attribute. `*found` becomes 1 if there is such an
+   attribute, else 0. The IntArray calls parse a value such as "1,2,3", never wait, and give the
+   number of integers in `*outlen`. */
 int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int* found, int waitfor);
 int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, int* outlen,
                                   int* found);
@@ -91,6 +100,8 @@ int PMI2_Info_GetJobAttr(const char name[], char value[], int valuelen, int* fou
 int PMI2_Info_GetJobAttrIntArray(const char name[], int array[], int arraylen, int* outlen,
                                  int* found);
 
+/* Names that programs publish, for connect and accept. `info_ptr` has hints, which the servers of
+   scela-run ignore, and may be null. */
 int PMI2_Nameserv_publish(const char service_name[], const struct MPID_Info* info_ptr,
                           const char port[]);
 int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info* info_ptr, char port[],
