@@ -3,7 +3,8 @@
 //
 //   ports_probe both          both ports carry as much
 //   ports_probe one WHY       the first is used alone, and describe() says why
-//   ports_probe broken        connections of the second port break again and again (tests/interop/programs/verbs/ports_verbs.c)
+//   ports_probe broken        connections of the second port break again and again
+//                             (tests/interop/programs/verbs/ports_verbs.c)
 //   ports_probe deaf          the second port does not answer, and no rank waits for it
 //
 // The k-th message of a source and tag meets the k-th receive of it, whatever ports they came by.
