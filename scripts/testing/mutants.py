@@ -2,7 +2,7 @@
 
 Each tests/mutants/FOLDER/NAME.patch, where FOLDER is that of the first file that it changes, begins with lines that say what it is for:
 
-    # row: 8.1                    the row of docs/coverage.md whose proof is put to the test
+    # row: 8.1                    the row of tests/coverage whose proof is put to the test
     # target: nla_core_test       what to build (one or more targets)
     # test: nla_core_test: .*     the tests that must fail (a regular expression, as ctest -R takes it)
     # why: a sentence

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Every promise of docs/coverage.md names what proves it, and the proof ran, passed and was not skipped.
+"""Every promise of tests/coverage names what proves it, and the proof ran, passed and was not skipped; docs/coverage.md shows them.
 
-A row is `| row | promise | proof |`. A proof is a list of names in backquotes: tests as ctest calls them
-(all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of a page of docs/results
-that states its command, date and commit, or `all:COMMIT`, where only `scripts/test --all` proves the row: the commit that it ran
-on, which must not be more than 200 commits of the product old. The proof `open` (not yet written) is an error with --strict.
-A row about a requirement that tests/style/requirements.txt has keeps its words (requirements.py).
-No proof, `–`, is for a promise that says itself what there is instead: "(not done: ...)", or "(by reading...)" of a text.
+The rows: coverage_data.py. A proof is a test as ctest calls it (it must have passed, in every build tree that ran it),
+`bench:ANCHOR`, a section of a page of docs/results that states its command, date and commit, or `all:COMMIT`, where only
+`scripts/test --all` proves the row: the commit that it ran on, which must not be more than 200 commits of the product old.
+The proof `open` (not yet written) is an error with --strict. A row about a requirement that tests/style/requirements.txt has
+keeps its words (requirements.py). A row without proofs says what there is instead: `not_done`, or `by_reading` of a text.
 
 usage: check_coverage.py ROOT [--strict] --results FOLDER   after the tests: FOLDER holds JUnit files
        check_coverage.py ROOT [--strict] --tests BUILD      before: are there such tests?
+       check_coverage.py ROOT --write                       writes the page
        check_coverage.py --self-test
 """
 import argparse
@@ -22,20 +22,12 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import coverage_data
 import requirements
 import tree
 
-ROW = re.compile(r"^\| *([^|]+?) *\| *(.+?) *\| *([^|]*?) *\|$")
 STATED = {"command": r"(?im)\bcommand\b.*`", "date": r"(?im)\bdate\b.*\b20\d\d-\d\d-\d\d\b",
           "commit": r"(?im)\bcommit\b.*\b[0-9a-f]{7,40}\b"}
-
-
-def rows_of(text):
-    """(row, promise, [proof...]) of each table row that is not a heading."""
-    for line in text.splitlines():
-        match = ROW.match(line)
-        if match and match.group(1) != "row" and not set(match.group(1)) <= set("-: "):
-            yield match.group(1), match.group(2), re.findall(r"`([^`]+)`", match.group(3)) or [match.group(3)]
 
 
 def sections_of(text):
@@ -117,15 +109,10 @@ def check_bench(anchor, sections):
     return f"section {anchor} of docs/results states no {', '.join(missing)}" if missing else None
 
 
-NOT_PROVED = ("(not done: ", "(by reading")
-
-
-def check_proof(proof, promise, status_of, sections, commits_since, strict):
+def check_proof(proof, status_of, sections, commits_since, strict):
     """What is wrong with one proof of a promise, or None."""
-    if proof == "–":
-        return None if any(words in promise for words in NOT_PROVED) else "no proof, and the promise does not say why"
-    if proof in ("open", ""):
-        return "no proof yet" if strict or not proof else None
+    if proof == "open":
+        return "no proof yet" if strict else None
     if proof.startswith("bench:"):
         return check_bench(proof[len("bench:"):], sections)
     if proof.startswith("all:"):
@@ -134,51 +121,58 @@ def check_proof(proof, promise, status_of, sections, commits_since, strict):
     return None if status == "passed" else f'test "{proof}" {status}'
 
 
-def check(coverage, sections, asked, status_of, commits_since, strict):
+def check(rows, sections, asked, status_of, commits_since, strict):
     errors, seen = [], set()
-    rows = list(rows_of(coverage))
-    for row, promise, proofs in rows:
-        if row in seen:
-            errors.append(f"row {row}: stands twice")
-        seen.add(row)
-        other = requirements.reworded(row, promise, asked)
+    for row in rows:
+        name = row["id"]
+        if name in seen:
+            errors.append(f"row {name}: stands twice")
+        seen.add(name)
+        other = requirements.reworded(row, asked)
         if other:
-            errors.append(f"row {row}: '{other}' is not said by its requirement (tests/style/requirements.txt); say it in the "
-                          "requirement's words, or behind them in '(partly: ...)' or '(also: ...)', or say '(reworded: why)'")
-        for proof in proofs:
-            wrong = check_proof(proof, promise, status_of, sections, commits_since, strict)
+            errors.append(f"row {name}: '{other}' is not said by its requirement (tests/style/requirements.txt); say it in the "
+                          "requirement's words, or in the row's `partly` or `also`, or say `reworded`: why")
+        if not row["proofs"] and not {"not_done", "by_reading"} & set(row):
+            errors.append(f"row {name}: no proof, and the row does not say why")
+        for proof in row["proofs"]:
+            wrong = check_proof(proof, status_of, sections, commits_since, strict)
             if wrong:
-                errors.append(f"row {row}: {wrong}")
-    unproved = [row for row, _, proofs in rows if "open" in proofs]
+                errors.append(f"row {name}: {wrong}")
+    unproved = [row["id"] for row in rows if "open" in row["proofs"]]
     print(f"{len(rows)} rows, {len(unproved)} open{': ' + ' '.join(unproved) if unproved else ''}")
     if not rows:
-        errors.append("docs/coverage.md has no rows")
+        errors.append("tests/coverage has no rows")
     return errors
 
 
+# Row, promise, note, proofs.
+PLANTED = (
+    ("1", "good", "", ["a: one", "b: two"]),
+    ("2", "fails", "", ["a: three"]),
+    ("3", "skipped", "", ["a: four"]),
+    ("4", "is not there", "", ["a: five"]),
+    ("5", "measured", "", ["bench:the-barrier-in-s"]),
+    ("6", "measured without a date", "", ["bench:start"]),
+    ("7", "not measured", "", ["bench:end"]),
+    ("8", "later", "", ["open"]),
+    ("8", "twice", "", ["a: one"]),
+    ("9", "nothing", "", []),
+    ("10", "all, not long ago", "", ["all:aaaaaaa"]),
+    ("11", "all, long ago", "", ["all:bbbbbbb"]),
+    ("12", "all, on a commit that is not there", "", ["all:ccccccc"]),
+    ("13", "keys", 'not_done = "there are none"', []),
+    ("14", "keys", 'partly = "some"', []),
+    ("15.1", "a bad one is an error; `keys` are long", 'partly = "of two kinds"', ["a: one"]),
+    ("15.2", "keys are short", 'reworded = "longer ones are not needed"', ["a: one"]),
+    ("15.3", "keys are short", 'partly = "some"', ["a: one"]),
+    ("15.4", "keys are long and a bad one is told", "", ["a: one"]))
+
+
 def self_test():
-    coverage = """| row | promise | proof |
-|---|---|---|
-| 1 | good | `a: one`, `b: two` |
-| 2 | fails | `a: three` |
-| 3 | skipped | `a: four` |
-| 4 | is not there | `a: five` |
-| 5 | measured | `bench:the-barrier-in-s` |
-| 6 | measured without a date | `bench:start` |
-| 7 | not measured | `bench:end` |
-| 8 | later | open |
-| 8 | twice | `a: one` |
-| 9 | nothing | |
-| 10 | all, not long ago | `all:aaaaaaa` |
-| 11 | all, long ago | `all:bbbbbbb` |
-| 12 | all, on a commit that is not there | `all:ccccccc` |
-| 13 | keys (not done: there are none) | – |
-| 14 | keys | – |
-| 15.1 | a bad one is an error; `keys` are long (partly: of two kinds) | `a: one` |
-| 15.2 | keys are short (reworded: longer ones are not needed) | `a: one` |
-| 15.3 | keys are short (partly: some) | `a: one` |
-| 15.4 | keys are long and a bad one is told | `a: one` |
-"""
+    text = 'title = "t"\nabout = "a"\n' + "".join(
+        f'[[row]]\nid = "{name}"\npromise = "{promise}"\n{note}\nproofs = {json.dumps(proofs)}\n'
+        for name, promise, note, proofs in PLANTED)
+    area = coverage_data.area_of("t.toml", text)
     asked = requirements.read("# Comment.\n15 Of keys: keys are long; a bad one is an error.\n")
     pages = {"a.md": "# The barrier, in s\nCommand: `x`, date: 2024-01-02, commit 0123abc\n",
              "b.md": "## Start\nCommand: `y`, commit 0123abc\n## The barrier, in s\nCommand: `x`, date: 2024-01-02, commit 0123abc\n"}
@@ -199,7 +193,7 @@ def self_test():
         sections, twice = results_of(root)
 
     def rows_in_error(strict):
-        found = check(coverage, sections, asked, lambda t: known.get(t, "did not run"),
+        found = check(area["row"], sections, asked, lambda t: known.get(t, "did not run"),
                       {"aaaaaaa": 200, "bbbbbbb": 201}.get, strict)
         return [f.split(":")[0][len("row "):] for f in found]
 
@@ -208,6 +202,21 @@ def self_test():
                              (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12", "14", "15.3", "15.4"])):
         if rows_in_error(strict) != expected:
             errors.append(f"strict={strict}: expected rows {expected}, found {rows_in_error(strict)}")
+    statuses = {row["id"]: coverage_data.status(row) for row in area["row"]}
+    if [statuses[name] for name in ("1", "13", "14", "15.2")] != ["done", "not done", "partly", "done"]:
+        errors.append(f"found the statuses {statuses}")
+    shown = coverage_data.page([area])
+    for line in ("| t | 19 | 15 | 3 | 1 |", "| 13 | keys (not done: there are none) | not done | – |",
+                 "| 1 | good | done | `a: one`, `b: two` |"):
+        if line not in shown.splitlines():
+            errors.append(f"the page has no line '{line}'")
+    for wrong in ('[[row]]\nid = "1"\npromise = "p"', '[[row]]\nid = "1"\npromise = ""\nproofs = []', "[[row]]\nid = 1\npromise = 'p'\nproofs = []",
+                  '[[row]]\nid = "1"\npromise = "a\\nb"\nproofs = []', '[[row]]\nid = "1"\npromise = "p"\nproofs = []\nonly = "x"', "[[row]"):
+        try:
+            coverage_data.area_of("t.toml", 'title = "t"\nabout = "a"\n' + wrong)
+            errors.append(f"planted '{wrong}', which was not refused")
+        except coverage_data.Invalid:
+            pass
     return tree.finish(errors, "coverage self-test")
 
 
@@ -219,18 +228,30 @@ def main():
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--results")
     parser.add_argument("--tests")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
+    try:
+        areas = coverage_data.load(options.root)
+    except coverage_data.Invalid as error:
+        return tree.finish([str(error)], "coverage")
+    page = os.path.join(options.root, coverage_data.PAGE)
+    if options.write:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(coverage_data.page(areas))
+        return 0
     if options.results:
         known = verdicts(options.results)
     else:
         known = {name: "passed" for name in registered(options.root, options.tests)}
     absent = "did not run" if options.results else "does not exist"
     sections, twice = results_of(options.root)
-    coverage = tree.read(options.root, "docs/coverage.md")
     asked = requirements.read(tree.read(options.root, "tests/style/requirements.txt"))
     errors = [f"two pages of docs/results have a section {anchor}" for anchor in twice]
-    return tree.finish(errors + check(coverage, sections, asked, lambda t: known.get(t, absent),
-                                      lambda commit: product_commits_since(options.root, commit), options.strict), "coverage")
+    if not os.path.exists(page) or tree.read(options.root, coverage_data.PAGE) != coverage_data.page(areas):
+        errors.append(f"{coverage_data.PAGE} is not what tests/coverage says: run tests/style/check_coverage.py . --write")
+    errors += check([row for area in areas for row in area["row"]], sections, asked, lambda t: known.get(t, absent),
+                    lambda commit: product_commits_since(options.root, commit), options.strict)
+    return tree.finish(errors, "coverage")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,6 @@
-"""Rows of docs/coverage.md beside the requirements that they are about: a row keeps the requirement's words, or says that it
+"""Rows of tests/coverage beside the requirements that they are about: a row keeps the requirement's words, or says that it
 does not."""
 import re
-
-# What may stand behind the requirement's words, in brackets.
-NOTE = re.compile(r" \((?:partly|not done|by reading|reworded|also|measured)\b")
-
 
 def words_of(text):
     return " ".join(re.findall(r"[\w$+<=/.*^-]*\w", text.lower().replace("`", "").replace('"', "")))
@@ -16,14 +12,13 @@ def read(text):
     return {number: words for number, _, words in (line.partition(" ") for line in lines)}
 
 
-def reworded(row, promise, requirements):
+def reworded(row, requirements):
     """What of a row's words is not the requirement's, or None. Phrases may be left out, and stand in another order."""
-    requirement = requirements.get(re.match(r"[^.]*", row)[0])
-    if requirement is None or "(reworded: " in promise:
+    requirement = requirements.get(re.match(r"[^.]*", row["id"])[0])
+    if requirement is None or "reworded" in row:
         return None
-    note = NOTE.search(promise)
     known = f" {words_of(requirement)} "
-    for phrase in re.split(r"[;:,()]", promise[:note.start()] if note else promise):
+    for phrase in re.split(r"[;:,()]", row["promise"]):
         words = words_of(phrase)
         if words and f" {words} " not in known:
             return phrase.strip()

@@ -415,7 +415,7 @@ TEST_CASE("hca interleavings: an engine that sleeps is woken by who posts, in ev
   passes(explore(1, two_programs));
 }
 
-TEST_CASE("hca interleavings: an engine that would miss a bell is seen to") {
+TEST_CASE("hca interleavings: an engine that would miss a doorbell is seen to") {
   for (const auto wrong : {looks_before_it_says_so, says_so_too_softly})
     fails(explore(3, [=](Interleavings& run) { one_program(run, wrong); }),
           "program waits for ever");

@@ -262,7 +262,8 @@ TEST_CASE("hca: management requests wait for completions and release what is hel
   CHECK(completions[1].wr_id == 2);
 }
 
-TEST_CASE("hca: what is held is told by a bell only where it was enabled before, or is flushed") {
+TEST_CASE(
+    "hca: what is held is told by a doorbell only where it was enabled before, or is flushed") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);
   Ask ask;
