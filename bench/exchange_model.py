@@ -19,7 +19,7 @@ import plot_svg
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PPN = 8
 DEGREE = 4
-# Nanoseconds; of a byte, picoseconds. docs/caches.md says what they stand for.
+# Nanoseconds; of a byte, picoseconds. docs/design/caches.md says what they stand for.
 COSTS = {"message": 30000, "byte": 1000, "request": 3000, "hop": 50000}
 NODES = [1, 2, 4, 8, 16, 32, 64]
 TABLE = [64, 256, 1024, 4096, 16384, 65536]
@@ -107,7 +107,7 @@ def large(results):
             most["peak_bytes"]))])
     ranks = row["nodes"] * PPN
     return (f"\nOne exchange 1:2 of {ranks:,} ranks on {row['nodes']:,} agents of degree {row['degree']}, pairs of "
-            f"{row['pair_bytes']} bytes: messages and bytes of pairs at the root, which the closed forms of docs/caches.md predict; "
+            f"{row['pair_bytes']} bytes: messages and bytes of pairs at the root, which the closed forms of docs/design/caches.md predict; "
             f"bytes in caches, and of pieces that wait meanwhile, as the agents account for them:\n\n" + launch_report.table(
                 ["policy", "root: messages from children", "pair bytes", "messages to children", "pair bytes", "root's cache",
                  "agent's cache, median", "fullest", "most pieces"], rows))

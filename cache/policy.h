@@ -19,7 +19,7 @@
 // If ranks of several nodes put one key between two fences, all nodes have the same one of these
 // values after the second fence. If one value was put behind a fence that brought the other, the
 // later value wins (Stamp). An aggregate is a sequence of pairs in the form of append_pair(); it
-// may be cut between pairs. docs/caches.md says what the table does not.
+// may be cut between pairs. docs/design/caches.md says what the table does not.
 #pragma once
 
 #include <cstdint>

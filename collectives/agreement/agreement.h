@@ -1,6 +1,6 @@
 // An Agreement is one rank's part in agreeing on a value among the ranks that live, whichever ranks
-// die meanwhile (docs/collectives.md, Agreement). Any two ranks that decide decide the same, even
-// if they die later. collectives/communicator/agree.h uses it. It has no transport and never
+// die meanwhile (docs/design/collectives.md, Agreement). Any two ranks that decide decide the same,
+// even if they die later. collectives/communicator/agree.h uses it. It has no transport and never
 // blocks: the caller passes events in, and sends the messages that come out. Two threads must not
 // use it at once.
 //

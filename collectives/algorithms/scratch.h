@@ -11,10 +11,10 @@ namespace scela::collectives {
 // Returns the number of the operation's block that is as large as block `block` of the rank's
 // scratch. `cut` is segments times parts: the number of blocks of each rank.
 //
-// The rule is the same for all algorithms (docs/collectives.md). If each rank has blocks of its
-// own, scratch begins with those of the rank itself. Then come those of the ranks that follow it,
-// modulo N. In other operations, and if the blocks of all ranks are reduced, scratch has each block
-// of the message, once or several times.
+// The rule is the same for all algorithms (docs/design/collectives.md). If each rank has blocks of
+// its own, scratch begins with those of the rank itself. Then come those of the ranks that follow
+// it, modulo N. In other operations, and if the blocks of all ranks are reduced, scratch has each
+// block of the message, once or several times.
 std::uint32_t like(const Shape& shape, int rank, std::uint32_t cut, std::uint32_t block);
 
 }  // namespace scela::collectives

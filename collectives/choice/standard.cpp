@@ -1,9 +1,10 @@
 // The built-in table, which is used if the caller gives no other.
 //
 // The rows of each operation follow the literature and the simulator's figures
-// (docs/collectives.md, Choice). There are few rounds while the start of messages is what costs,
-// and few bytes when the bytes are. There are segments if a long message goes down a long way. If
-// ranks share nodes, short messages go by nodes. The last row of each operation fits always.
+// (docs/design/collectives.md, Choice). There are few rounds while the start of messages is what
+// costs, and few bytes when the bytes are. There are segments if a long message goes down a long
+// way. If ranks share nodes, short messages go by nodes. The last row of each operation fits
+// always.
 #include "collectives/choice/choice.h"
 
 namespace scela::collectives {

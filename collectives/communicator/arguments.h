@@ -22,8 +22,8 @@ struct Arguments {
   std::uint64_t unit = 1;           // blocks are cut at multiples of it
   // The size that the choice may use, in bytes. It is equal on all ranks.
   std::optional<std::uint64_t> bytes;
-  // The blocks as in the operation's table (docs/collectives.md), before they are cut. `all` has
-  // the sizes of blocks of scratch.
+  // The blocks as in the operation's table (docs/design/collectives.md), before they are cut. `all`
+  // has the sizes of blocks of scratch.
   BlockSizes input, output, all;
 };
 

@@ -1,6 +1,6 @@
 // The checker proves that the lists of all ranks fit together, whatever the values
-// (docs/collectives.md, Proof). Tests run it on the lists of all algorithms. Its functions are
-// pure, and any thread may call them.
+// (docs/design/collectives.md, Proof). Tests run it on the lists of all algorithms. Its functions
+// are pure, and any thread may call them.
 //
 // It applies the strictest rules that a network may have. Nothing is buffered, so a send is
 // complete only when its receive has begun. The network owns a buffer from the beginning of a send

@@ -1,7 +1,7 @@
 // The definition of an operation: what stands in a rank's blocks before it, and what must stand
-// there after it (the table of docs/collectives.md). The checker and the symbolic executor go by
-// this alone, so a wrong algorithm cannot agree with itself. A definition does not change, and any
-// thread may read it.
+// there after it (the table of docs/design/collectives.md). The checker and the symbolic executor
+// go by this alone, so a wrong algorithm cannot agree with itself. A definition does not change,
+// and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Definition {
   // in place, though a list has no blocks of an input that stands in the output.
   std::uint32_t inputs() const;
   std::uint32_t outputs() const;
-  // Returns whether this rank's call is in place (docs/collectives.md: for some operations, only
-  // the root's is).
+  // Returns whether this rank's call is in place (docs/design/collectives.md: for some operations,
+  // only the root's is).
   bool is_in_place() const { return in_place_; }
   // Returns false for blocks that the operation may not write though the caller gives them: the
   // input, and what the root of a broadcast sends.

@@ -1,6 +1,6 @@
-// The depths of an adapter's queues (docs/collectives.md, The engine), and what becomes of requests
-// that find no room. The engine, which posts lists, and the checker share these rules. An object
-// belongs to one thread at a time.
+// The depths of an adapter's queues (docs/design/collectives.md, The engine), and what becomes of
+// requests that find no room. The engine, which posts lists, and the checker share these rules. An
+// object belongs to one thread at a time.
 #pragma once
 
 #include <algorithm>

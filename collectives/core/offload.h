@@ -1,6 +1,6 @@
-// Offload plans: a task list as an adapter executes it (docs/collectives.md, The engine). A plan
-// says which requests stand on which queue, and what a management queue releases and waits for, in
-// order.
+// Offload plans: a task list as an adapter executes it (docs/design/collectives.md, The engine). A
+// plan says which requests stand on which queue, and what a management queue releases and waits
+// for, in order.
 //
 // The engine (collectives/offload) posts plans, and check_posting() proves them. Addresses and
 // lengths are known when requests are posted, so a plan belongs to the layout of one call. The

@@ -34,7 +34,7 @@ struct Shape {
   int root = 0;                // for operations with a root
   std::uint32_t segments = 1;  // parts that each block is cut into
   std::uint32_t radix = 2;     // ports + 1, or base of a k-nomial tree
-  bool in_place = false;       // input is in output (docs/collectives.md)
+  bool in_place = false;       // input is in output (docs/design/collectives.md)
   bool commutes = true;        // the reduction is commutative
   // The number of a nomial tree's levels, nearest the leaves, that stand apart in the list. So
   // another executor can run them (collectives/algorithms/stages.h).
@@ -57,8 +57,8 @@ struct Algorithm {
   bool has_nodes = false;     // the list depends on Shape::nodes
   bool has_split = false;     // the list depends on Shape::split
   // Returns how many parts the algorithm cuts the message into by its own choice: the blocks of
-  // input and output that a call without segments has (docs/collectives.md). If null, there is one
-  // part.
+  // input and output that a call without segments has (docs/design/collectives.md). If null, there
+  // is one part.
   std::uint32_t (*parts)(const Shape& shape) = nullptr;
   // Returns whether the algorithm can serve the shape. If not, the shape is an error of
   // configuration, and another algorithm is chosen. If null, it serves every shape.

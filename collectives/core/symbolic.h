@@ -1,6 +1,6 @@
 // The symbolic executor runs the lists of all ranks on values that say what they are made of. It
 // compares what each rank gets with the operation's definition. So it proves an algorithm's result
-// for any number of ranks without a byte of data (docs/collectives.md, Proof).
+// for any number of ranks without a byte of data (docs/design/collectives.md, Proof).
 //
 // It knows nothing of buffers in flight and expects lists that check() has accepted. Other lists
 // give an error or a wrong result, but never a crash. It keeps no state between calls, and any

@@ -1,5 +1,5 @@
 // The task list of one rank in one collective operation: data, carried out in order. An algorithm
-// makes a list, the checker proves it, and executors run it (docs/collectives.md).
+// makes a list, the checker proves it, and executors run it (docs/design/collectives.md).
 //
 // Lists name blocks, not bytes. A Layout says which bytes block 3 of the output is when the
 // operation is started. So one list serves every call with the same shape. Lists are values.

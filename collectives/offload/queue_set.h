@@ -1,6 +1,7 @@
 // A QueueSet has the queues of one communicator on an adapter that executes tasks
-// (docs/collectives.md, The engine). They are a management queue, a queue pair to the rank itself,
-// and three queue pairs to each peer. Offload groups use it. Two threads must not use it at once.
+// (docs/design/collectives.md, The engine). They are a management queue, a queue pair to the rank
+// itself, and three queue pairs to each peer. Offload groups use it. Two threads must not use it at
+// once.
 //
 //   out    its send queue holds, for each message, WAIT for the peer's announcement, then SEND
 //   in     its receive queue has the buffers of messages

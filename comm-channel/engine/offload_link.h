@@ -1,5 +1,5 @@
-// The queue pairs of offloaded channels (docs/channel.md, Offloaded channels). Each carries the
-// messages of one channel in one direction; the adapters work while the programs compute. The
+// The queue pairs of offloaded channels (docs/design/channel.md, Offloaded channels). Each carries
+// the messages of one channel in one direction; the adapters work while the programs compute. The
 // offloader uses it.
 //
 //   receiving end   a receive of the buffer, and an RDMA write with immediate of no bytes

@@ -1,4 +1,4 @@
-// The offloaded channels of one process (docs/channel.md, Offloaded channels).
+// The offloaded channels of one process (docs/design/channel.md, Offloaded channels).
 // comm-channel/core/protocol/offload_sender.h and comm-channel/core/protocol/offload_receiver.h
 // decide; the offloader carries this out on the queue pairs of offload_link.h. The messenger uses
 // it.

@@ -1,4 +1,4 @@
-// Requests that came back, and peers that are gone. See docs/channel.md, Ends.
+// Requests that came back, and peers that are gone. See docs/design/channel.md, Ends.
 #include <algorithm>
 #include <iterator>
 #include <utility>

@@ -1,6 +1,6 @@
 // The connections by one port of the device: what comm-channel/core/connect/connection.h decides is
 // carried out on queue pairs. A process that uses several ports has one of these for each
-// (docs/channel.md, Several ports). They do not know of each other.
+// (docs/design/channel.md, Several ports). They do not know of each other.
 //
 // Only one thread at a time may call it.
 #pragma once

@@ -1,7 +1,7 @@
 // The place on its node where each rank runs: from a topology and a policy to a set of processors
 // for each rank. The launcher and the agents use it.
 //
-// These rules stand in docs/placement.md and scela-run(1) too:
+// These rules stand in docs/design/placement.md and scela-run(1) too:
 //  - A rank needs a number of cores that no other rank has. If it is bound to threads, it needs
 //    threads instead.
 //  - Ranks take them from the objects that map_by names, one object after the other in turn. From

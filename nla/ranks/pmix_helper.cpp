@@ -194,7 +194,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
 }
 
 std::vector<std::string> PmixHelper::defaults(std::uint64_t ranks) {
-  // Open MPI 4 believes in a server only if a known launcher has started it (docs/pmix.md).
+  // Open MPI 4 believes in a server only if a known launcher has started it (docs/design/pmix.md).
   std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
   // It spins while it waits, which starves the others if ranks share a core.
   if (ranks > processors_) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");

@@ -142,7 +142,7 @@ pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* 
 
 // libpmix calls this when all of a node's processes have come. Until then libpmix itself watches
 // the time limit, and forgets a fence that takes too long. The host cannot mend that
-// (docs/pmix.md).
+// (docs/design/pmix.md).
 pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
                     size_t info_count, char* bytes, size_t size, pmix_modex_cbfunc_t call,
                     void* data) {

@@ -234,7 +234,7 @@ interop_test("--pmi auto refuses programs that differ"
   RUN --pmi auto -n 1 ${bin}/hello_mpi : -n 1 ${mpi}_hello_mpi)
 
 # Programs that fail: the exit status and the line that names the cause.
-# Of ranks elsewhere libpmix 4.2 finds no number of the node (docs/pmix.md).
+# Of ranks elsewhere libpmix 4.2 finds no number of the node (docs/design/pmix.md).
 interop_test("PMIx: what a host must say of a rank is known of ranks on all nodes"
   CHECK --quiet --count 17 ".*"
         --count 4 "to [0-3] rank 0: node (0|-1), 0 of it, 0 of the job on it, program 0, 0 of it, 0 of all"

@@ -4,7 +4,7 @@
 // In each stage every rank puts its pairs, enters a fence and, once released, gets the first pair
 // of each of its peers one after the other: of its two neighbours (1:2) or of all ranks (1:p). What
 // is counted are the messages of puts, fences and gets at every agent, for comparison with the
-// closed forms of docs/caches.md, and the time from the first put to the last answer.
+// closed forms of docs/design/caches.md, and the time from the first put to the last answer.
 #pragma once
 
 #include <cstdint>

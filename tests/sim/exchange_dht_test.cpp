@@ -1,6 +1,6 @@
 // The exchanges under the policy dht: messages, bytes and what is held equal the closed forms of
-// docs/caches.md at every agent. Which pairs cross a link follows from their owners, computed here
-// by the same hash and nothing else of the agents.
+// docs/design/caches.md at every agent. Which pairs cross a link follows from their owners,
+// computed here by the same hash and nothing else of the agents.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,5 +1,5 @@
 // sim_run: plays simulated jobs from seeds or files and says which broke an invariant, and how to
-// see it again. See docs/simulator.md.
+// see it again. See docs/design/simulator.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -2,7 +2,8 @@
 //
 // No step waits for what comes later in the plan, at any rank. Where the library moves operations
 // only in calls of their own communicators (RunBy::polled, and the engine for what it could not
-// post whole), a rank that waits for something else moves them too, as docs/collectives.md asks.
+// post whole), a rank that waits for something else moves them too, as docs/design/collectives.md
+// asks.
 #pragma once
 
 #include <chrono>

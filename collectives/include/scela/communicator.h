@@ -1,4 +1,4 @@
-// Collective operations among the processes of a job, or some of them (docs/collectives.md).
+// Collective operations among the processes of a job, or some of them (docs/design/collectives.md).
 //
 //   scela::Communicator world = scela::Communicator::over(channel);
 //   std::vector<double> mine(1000), all(1000);
@@ -124,8 +124,9 @@ class View {
   ElementType type_ = ElementType::opaque;
 };
 
-// Given instead of an input if the input stands in the output (docs/collectives.md says at which
-// place). All ranks must give it. In reduce, gather and scatter only the root's choice counts.
+// Given instead of an input if the input stands in the output (docs/design/collectives.md says at
+// which place). All ranks must give it. In reduce, gather and scatter only the root's choice
+// counts.
 struct InPlace {};
 inline constexpr InPlace kInPlace{};
 
@@ -308,8 +309,9 @@ struct CommunicatorOptions {
   // RunBy::thread: binds the thread to the nearest core where no rank of the node may run. If there
   // is no such core, it is bound to its rank's processors.
   bool bind_thread = true;
-  // Rows that come before those that are built in (docs/collectives.md, Choice). The environment's
-  // rows come before these: SCELA_COLL_<OPERATION>, then the file that SCELA_COLL_TABLE names.
+  // Rows that come before those that are built in (docs/design/collectives.md, Choice). The
+  // environment's rows come before these: SCELA_COLL_<OPERATION>, then the file that
+  // SCELA_COLL_TABLE names.
   std::string table;
   // Makes the ranks compare their calls before each operation. If a call differs, the error names
   // the rank and the difference, and nothing else is sent. SCELA_COLL_CHECK=0 or 1 overrules it.

@@ -1,4 +1,4 @@
-// One wait for messages and collective operations together (docs/collectives.md, Waits).
+// One wait for messages and collective operations together (docs/design/collectives.md, Waits).
 //
 //   scela::channel::Request message = channel.irecv(scela::channel::kAnySource, 7, bytes);
 //   scela::CollectiveRequest sum = world.start(scela::Collective::allreduce(mine, all, op));

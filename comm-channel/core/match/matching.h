@@ -1,4 +1,4 @@
-// Message matching: decides which receive gets which message (docs/channel.md, Matching).
+// Message matching: decides which receive gets which message (docs/design/channel.md, Matching).
 //
 // Each process has one Matcher; Messenger owns it (comm-channel/engine/messenger.h). A receive
 // takes the earliest message that fits it, and a message takes the earliest receive that it fits.

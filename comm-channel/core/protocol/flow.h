@@ -1,5 +1,5 @@
 // Credit-based flow control: no process sends a message for which its receiver has posted no buffer
-// (docs/channel.md, Credits). NetworkLink (comm-channel/net/network_link.h) owns one Flow.
+// (docs/design/channel.md, Credits). NetworkLink (comm-channel/net/network_link.h) owns one Flow.
 //
 // The buffers of a process are in one shared receive queue. The process grants each peer the use of
 // some of them, and more to peers that send more. It asks for unused credits back if other peers

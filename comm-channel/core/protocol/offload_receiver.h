@@ -1,5 +1,5 @@
-// The receiving side of offloaded channels (docs/channel.md, Offloaded channels). Each process has
-// one, between the program's receives and the matcher; Offloader owns it
+// The receiving side of offloaded channels (docs/design/channel.md, Offloaded channels). Each
+// process has one, between the program's receives and the matcher; Offloader owns it
 // (comm-channel/engine/offloader.h).
 //
 // While a channel is open, each receive that names its source, context and tag is *armed*. Its

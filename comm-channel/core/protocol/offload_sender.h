@@ -1,6 +1,6 @@
-// The sending side of offloaded channels: decides which messages go by a channel (docs/channel.md,
-// Offloaded channels). Offloader (comm-channel/engine/offloader.h) owns one for each peer that is
-// sent to.
+// The sending side of offloaded channels: decides which messages go by a channel
+// (docs/design/channel.md, Offloaded channels). Offloader (comm-channel/engine/offloader.h) owns
+// one for each peer that is sent to.
 //
 // A channel carries all messages of one context and tag to that peer, from `begin` to `left`.
 // Messages about channels are in one order with the messages outside of channels: the owner puts

@@ -1,4 +1,4 @@
-// Messages between the processes of a job (docs/channel.md).
+// Messages between the processes of a job (docs/design/channel.md).
 //
 //   auto opened = scela::channel::Channel::open();
 //   if (!opened.channel) { report(opened.error.text()); return 1; }
@@ -59,8 +59,8 @@ struct Options {
   // Bytes of eager data without a receive that a process keeps.
   std::size_t unexpected_bytes = std::size_t{64} << 20;
   // Between nodes: if several large messages of one tag were sent, later ones move while both
-  // programs compute (docs/channel.md, Offloaded channels). `rendezvous` may name another way
-  // instead.
+  // programs compute (docs/design/channel.md, Offloaded channels). `rendezvous` may name another
+  // way instead.
   bool offload = true;
   std::size_t offload_from = 8192;  // bytes of a large message
   // Large messages of a tag that come before the first that moves so. With Rendezvous::offloaded it

@@ -1,4 +1,4 @@
-/* Memory that a program shares with the adapter (docs/hca.md, "Shared pools"). The adapter moves
+/* Memory that a program shares with the adapter (docs/design/hca.md, "Shared pools"). The adapter moves
  * bytes in and out of it by copying them, without a system call. This works whether the program
  * runs or is stopped, and even if the kernel denies the adapter access to programs' memory.
  *

@@ -1,5 +1,5 @@
 /* Management queues: lists of requests that an adapter executes by itself, as CORE-Direct did
- * (docs/hca.md; "Offloading collective communication", sections 2.6.1 and 2.6.2).
+ * (docs/design/hca.md; "Offloading collective communication", sections 2.6.1 and 2.6.2).
  *
  * Besides the requests of ibv_post_send, a send queue takes tasks. WAIT holds the queue until
  * completions have come to a completion queue. SEND_ENABLE and RECV_ENABLE release requests that
@@ -17,7 +17,7 @@
  * tasks by itself. libscela-verbs-tasks.so.1 has them for every device. It calls the functions of a
  * device that executes tasks; for any other device a thread of this process executes them. So a
  * program describes only once what is to be executed. The functions below make and destroy the
- * objects of tasks; the program posts, polls and queries as usual. docs/hca.md says what a thread
+ * objects of tasks; the program posts, polls and queries as usual. docs/design/hca.md says what a thread
  * cannot do. */
 #ifndef SCELA_VERBS_EXT_H
 #define SCELA_VERBS_EXT_H

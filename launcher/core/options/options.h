@@ -45,7 +45,7 @@ enum class LinkKind { automatic, ssh, tcp };
 enum class HostKeys { strict, accept_new };
 // Says what happens if a rank fails. kill: the job ends. wait: the other ranks go on.
 enum class OnFailure { kill, wait };
-// Says which PMI pairs agents keep. The table in docs/caches.md explains the policies.
+// Says which PMI pairs agents keep. The table in docs/design/caches.md explains the policies.
 enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
 // Says how ranks reach PMI. fd: PMI-1 and PMI-2 on a descriptor that ranks inherit (PMI_FD). port:
 // PMI-1 or PMI-2 over TCP (PMI_PORT). pmgr: PMGR, protocol 8. pmgr_mvapich1: the older PMGR of

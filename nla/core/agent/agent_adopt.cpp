@@ -1,5 +1,5 @@
 // Adoption: if an agent is lost while the ranks run and the job goes on (OnFailure::wait), its
-// parent adopts the children of the lost agent. docs/protocol.md has the reasons.
+// parent adopts the children of the lost agent. docs/design/protocol.md has the reasons.
 #include <algorithm>
 #include <csignal>
 

@@ -17,7 +17,7 @@ void Agent::State::on(const event::Planned& event) {
 }
 
 // Runs at the root. Starts agents on hosts that had none, below the root and as a tree of their own
-// (docs/protocol.md).
+// (docs/design/protocol.md).
 void Agent::State::on(const event::AddHosts& event) {
   if (!context.is_root() || !context.job || event.hosts.empty()) return;
   const Slice nodes{context.nodes, context.nodes + static_cast<std::uint32_t>(event.hosts.size())};

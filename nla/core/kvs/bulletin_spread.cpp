@@ -1,5 +1,5 @@
 // Brings pairs to the nodes of their owners, and questions after them (cache::Policy::owner).
-// docs/caches.md says why a question never arrives before the pair that it is about.
+// docs/design/caches.md says why a question never arrives before the pair that it is about.
 #include <algorithm>
 
 #include "nla/core/kvs/bulletin.h"

@@ -19,8 +19,8 @@
 // ended ranks is sent an empty piece (a probe) when an operation begins. Every operation carries
 // its set and its number in that set.
 //
-// An agent that loses its parent may be adopted (docs/protocol.md). From then on it turns the
-// operations of its own subtree round itself. Operations with a member outside fail, and so do
+// An agent that loses its parent may be adopted (docs/design/protocol.md). From then on it turns
+// the operations of its own subtree round itself. Operations with a member outside fail, and so do
 // those that were in flight above. To the new parent, the subtree's members are missing in every
 // operation.
 //

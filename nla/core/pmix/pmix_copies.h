@@ -4,8 +4,8 @@
 // The output itself never waits for copies. Each node gives each other node a window of bytes.
 // Output that does not fit into the window is left out, and the next copy of that stream says how
 // many bytes that was. When a server says what it has passed on, the window opens again
-// (docs/pmix.md). The reading node counts too, and takes no more than the window from a node that
-// does not keep to it.
+// (docs/design/pmix.md). The reading node counts too, and takes no more than the window from a node
+// that does not keep to it.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once

@@ -29,7 +29,7 @@ enum class Label : std::uint8_t { none, rank, host };
 //   port           PMI over a port of the node
 //   pmgr           PMGR, protocol 8
 //   pmgr_mvapich1  what MVAPICH 1 made of PMGR
-//   pmix           PMIx, to a server of the node's own (docs/pmix.md)
+//   pmix           PMIx, to a server of the node's own (docs/design/pmix.md)
 //   none           no protocol
 enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1, pmix, none };
 

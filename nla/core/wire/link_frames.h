@@ -11,7 +11,7 @@
 //   offer      u     port:u16, where the child listens; 0: nowhere
 //   change     both  no fields: what follows comes over the other stream; the last on this one
 //
-// docs/protocol.md has the reasons. Values only, for any thread.
+// docs/design/protocol.md has the reasons. Values only, for any thread.
 #pragma once
 
 #include <cstdint>

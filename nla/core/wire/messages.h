@@ -4,7 +4,8 @@
 // the variant below plus one. Its payload is the fields in the order written here: integers
 // little-endian or varint, strings with a varint length, rank sets as ranges. If a message ends in
 // a Chunk, the Chunk's bytes fill the rest of the frame. Bulk data is cut into pieces of at most
-// kMaxPiece bytes, and every piece can be forwarded on its own. docs/protocol.md has the reasons.
+// kMaxPiece bytes, and every piece can be forwarded on its own. docs/design/protocol.md has the
+// reasons.
 //
 // In the comments, d is from parent to child, u from child to parent. Values only, for any thread.
 #pragma once

@@ -42,7 +42,7 @@ T must(scela::Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-// Returns the library of the adapter, unless hardware is to be tried (docs/channel.md).
+// Returns the library of the adapter, unless hardware is to be tried (docs/design/channel.md).
 std::string library() {
   return std::getenv("SCELA_CHANNEL_VERBS") == nullptr ? "scela" : "";
 }

@@ -39,7 +39,7 @@ ibv_context* open_device() {
   return context;
 }
 
-// Checks the GID (docs/hca.md): its last bytes are twice the node's number.
+// Checks the GID (docs/design/hca.md): its last bytes are twice the node's number.
 bool is_of_the_job(ibv_context* context) {
   ibv_gid gid{};
   return context != nullptr && ibv_query_gid(context, 1, 0, &gid) == 0 && gid.raw[0] == 0xfd &&

@@ -104,7 +104,7 @@ void nulls(Here& here) {
     must_say(error, CollectiveCode::argument, kOther, "the output is null");
   else
     must_say(error, CollectiveCode::mismatch, kOther, told(here, "its buffer is null"));
-  // The engine's queues end with the first operation that fails (docs/collectives.md).
+  // The engine's queues end with the first operation that fails (docs/design/collectives.md).
   if (here.options.run_by == scela::RunBy::engine)
     must_be_given_up(here, kOther, "");
   else

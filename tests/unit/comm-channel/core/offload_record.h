@@ -1,4 +1,5 @@
-// Records what was sent and received, and checks it by the rules of order (docs/channel.md, Order).
+// Records what was sent and received, and checks it by the rules of order (docs/design/channel.md,
+// Order).
 #pragma once
 
 #include <algorithm>

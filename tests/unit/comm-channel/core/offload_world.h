@@ -122,7 +122,7 @@ class World {
     }
   }
 
-  // Checks the rules of order (docs/channel.md, Order).
+  // Checks the rules of order (docs/design/channel.md, Order).
   void check() {
     settle();
     record_.check(

@@ -9,7 +9,8 @@ namespace scela::hca::test::waiting_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-// The limits of docs/hca.md: for messages, for answers, and for bytes that move between processes.
+// The limits of docs/design/hca.md: for messages, for answers, and for bytes that move between
+// processes.
 constexpr std::uint64_t kMaxRequests = 64 * kMiB, kMaxAnswers = 64 * kMiB,
                         kMaxMoves = 64 * kMiB + 2 * 64 * 1024;
 // The limit of one queue pair: a window, and how far its peer may be ahead.
