@@ -30,13 +30,18 @@ STATED = {"command": r"(?im)\bcommand\b.*`", "date": r"(?im)\bdate\b.*\b20\d\d-\
           "commit": r"(?im)\bcommit\b.*\b[0-9a-f]{7,40}\b"}
 
 
+def anchor_of(heading):
+    """The anchor of a heading, as a web view of Markdown makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
 def sections_of(text):
-    """Anchor, as a web view of Markdown makes it, to the text of the section."""
+    """Anchor to the text of the section."""
     sections, anchor = {}, None
     for line in text.splitlines():
         heading = re.match(r"#+ +(.*)", line)
         if heading:
-            anchor = re.sub(r"[^\w -]", "", heading.group(1).lower()).strip().replace(" ", "-")
+            anchor = anchor_of(heading.group(1))
             sections[anchor] = ""
         elif anchor:
             sections[anchor] += line + "\n"
