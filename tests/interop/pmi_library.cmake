@@ -109,7 +109,7 @@ foreach(name "a program of libpmi alone spawns ranks by a scela-run of its own"
 endforeach()
 
 # The same programs that Slurm's libpmi2 is tested with, by this project's library of that name.
-foreach(what exchange attributes names ring refused)
+foreach(what exchange attributes names ring refused rest)
   interop_test("PMI-2 ${what} by this project's libpmi2"
     CHECK --quiet --out "pmi2 ${what}: 12 ranks ok" --count 1 ".*"
     RUN --sim-nodes 4 --ppn 3 --degree 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client ${what})

@@ -71,7 +71,7 @@ int PMI_KVS_Get_my_name(char kvsname[], int length);
 int PMI_KVS_Get_name_length_max(int* length);
 int PMI_KVS_Get_key_length_max(int* length);
 int PMI_KVS_Get_value_length_max(int* length);
-/* Makes a further space of pairs. The servers of scela-run refuse it with PMI_FAIL. */
+/* Returns PMI_FAIL: a job has one space of pairs. No server is asked. */
 int PMI_KVS_Create(char kvsname[], int length);
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]);
 /* Sends nothing, because each PMI_KVS_Put has sent its pair already. */

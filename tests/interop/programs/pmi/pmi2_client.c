@@ -3,6 +3,8 @@
  *   exchange [plain]  put, fence and get among all ranks, twice; a pair that is not there
  *   attributes   attributes of the node: got with and without waiting
  *   job MAPPING  attributes of the job, of which PMI_process_mapping is MAPPING
+ *   rest         what no other case calls: the rank in its job, the node's size, numbers of the
+ *                universe, jobs to connect with, which the server refuses
  *   mapping MAPPING   PMI_process_mapping only, which every launcher has
  *   names        published by rank 0, looked up by all, unpublished by the last
  *   ring         every rank learns its neighbours' words
@@ -114,6 +116,25 @@ static void job_attributes(const char* mapping) {
   REQUIRE(!found);
 }
 
+static void rest(void) {
+  PMI2_Connect_comm_t unused;
+  int number = -1;
+  int length = 0;
+  int found = 0;
+  memset(&unused, 0, sizeof unused);
+  const char* beside = getenv("MPI_LOCALNRANKS");
+  REQUIRE(beside != NULL);
+  REQUIRE(PMI2_Initialized() == 1);
+  REQUIRE(PMI2_Job_GetRank(&number) == PMI2_SUCCESS && number == rank);
+  REQUIRE(PMI2_Info_GetSize(&number) == PMI2_SUCCESS && number == atoi(beside));
+  REQUIRE(PMI2_Info_GetJobAttrIntArray("universeSize", &number, 1, &length, &found) ==
+          PMI2_SUCCESS);
+  REQUIRE(found && length == 1 && number == size);
+  REQUIRE(PMI2_Job_Connect("another job", &unused) != PMI2_SUCCESS);
+  REQUIRE(PMI2_Job_Disconnect("another job") != PMI2_SUCCESS);
+  fence();
+}
+
 static void names(void) {
   char port[PMI2_MAX_VALLEN];
   if (rank == 0) {
@@ -188,6 +209,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "names") == 0) names();
   if (strcmp(what, "ring") == 0) ring();
   if (strcmp(what, "refused") == 0) refused();
+  if (strcmp(what, "rest") == 0) rest();
   if (rank == 1 && strcmp(what, "abort") == 0) PMI2_Abort(1, "no more of this");
   if (rank == 1 && strcmp(what, "die") == 0) raise(SIGKILL);
   if (rank == 1 && strcmp(what, "leave") == 0) return 0;

@@ -38,6 +38,11 @@ static void facts(int* size) {
   CHECK(PMI_Get_id(id, sizeof id) == PMI_SUCCESS);
   CHECK(PMI_Get_kvs_domain_id(name, sizeof name) == PMI_SUCCESS && strcmp(id, name) == 0);
   CHECK(PMI_Get_id(id, 1) == PMI_ERR_INVALID_LENGTH);
+  /* No launcher serves these: the job has one space, and cannot list its keys. */
+  char key[512], value[2048];
+  CHECK(PMI_KVS_Create(name, sizeof name) != PMI_SUCCESS);
+  CHECK(PMI_KVS_Iter_first(id, key, sizeof key, value, sizeof value) != PMI_SUCCESS);
+  CHECK(PMI_KVS_Iter_next(id, key, sizeof key, value, sizeof value) != PMI_SUCCESS);
 }
 
 static void clique(int size) {

@@ -2,8 +2,6 @@
  *
  *   pmi_shared sealed    the segment cannot be written: says "sealed" once a node
  *   pmi_shared failures  rank 1 kills itself; all others wait until they are told: "told of 1"
- *   pmi_shared frozen    the segment answers while the agent is stopped: rank 0 stops it, gets, and
- *                        lets it go on: "answered"
  *   pmi_shared used      gets again and again the first values, while stages come that push out the
  *                        least used ones. The number of messages of the job tells how many keys
  *                        it gets at last

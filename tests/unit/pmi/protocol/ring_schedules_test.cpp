@@ -219,7 +219,7 @@ TEST_CASE("no schedule of a rank and its agent loses a wake-up") {
     ++played;
     return at[2] <= end.steps && at[2] < 3 * plain.steps;
   };
-  for (int first = 1; first < plain.steps; first += 2) {
+  for (int first = 1; first < plain.steps; ++first) {
     for (int second = first + 1; second < plain.steps + first; ++second) {
       for (int third = second + 1; plays({first, second, third}); ++third) {
       }
