@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The documents match the tree: links lead somewhere, named scripts exist, the plan names every room, every room has its README.md,
-files that comments name exist.
+files that comments name exist, unit tests stand in the folder of their part.
 
-usage: check_docs.py ROOT links|rooms|scripts|comments | check_docs.py --self-test
+usage: check_docs.py ROOT links|rooms|scripts|comments|units | check_docs.py --self-test
 """
 import os
 import re
@@ -81,14 +81,33 @@ def check_comments(root):
     return errors
 
 
-CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts, "comments": check_comments}
+# Tests of a notion that more than one part has.
+OF_SEVERAL = ("collectives/algorithms/forms", "collectives/algorithms/hierarchical", "collectives/core/waits", "hca/core/pools",
+              "nla/core/agent/adoption")
+
+
+def check_units(root):
+    """A unit test that has the name of a part of its room stands below tests/unit where the part stands below the root."""
+    parts = {}
+    for path in tree.files(root, (".h", ".cpp")):
+        parts.setdefault((path.split("/")[0], os.path.splitext(os.path.basename(path))[0]), set()).add(os.path.dirname(path))
+    errors = []
+    for path in tree.files(os.path.join(root, "tests", "unit"), ("_test.cpp",)):
+        folder, part = os.path.dirname(path), os.path.basename(path)[:-len("_test.cpp")]
+        places = parts.get((folder.split("/")[0], part), {folder})
+        if folder not in places and f"{folder}/{part}" not in OF_SEVERAL:
+            errors.append(f"tests/unit/{path} belongs to tests/unit/{' or tests/unit/'.join(sorted(places))}, as {part} does")
+    return errors
+
+
+CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts, "comments": check_comments, "units": check_units}
 
 
 def self_test():
     planted = {"README.md": "# A b\n[x](#a-b) [y](docs/a.md) `[c](code)` [z](docs/none.md) [w](#none)\nscripts/none\n",
-               "cache/README.md": "x\n" * 19, "cache/core/a.h": "// Of a.h, core/a.h and cache/core/a.h.\n", "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
+               "cache/README.md": "x\n" * 19, "cache/core/a.h": "// Of a.h, core/a.h and cache/core/a.h.\n", "tests/unit/cache/a_test.cpp": "", "tests/unit/cache/core/a_test.cpp": "", "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
                "tests/style/arrows.json": '{"cache": [], "nla": []}'}
-    expected = {"links": 2, "rooms": 4, "scripts": 4, "comments": 1}
+    expected = {"links": 2, "rooms": 4, "scripts": 4, "comments": 1, "units": 1}
     with tempfile.TemporaryDirectory() as root:
         for path, text in planted.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)

@@ -1,4 +1,4 @@
-#include "tests/unit/comm-channel/core/connect_explorer.h"
+#include "tests/unit/comm-channel/core/connect/connect_explorer.h"
 
 #include <algorithm>
 #include <deque>

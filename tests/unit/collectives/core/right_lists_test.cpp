@@ -4,7 +4,7 @@
 
 #include "collectives/core/checker.h"
 #include "collectives/core/symbolic.h"
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace right_lists_test {
 

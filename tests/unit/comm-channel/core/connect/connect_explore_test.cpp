@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "tests/unit/comm-channel/core/connect_explorer.h"
+#include "tests/unit/comm-channel/core/connect/connect_explorer.h"
 
 namespace connect_explore_test {
 

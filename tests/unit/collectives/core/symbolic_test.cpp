@@ -10,7 +10,7 @@
 #include "collectives/core/checker.h"
 #include "collectives/core/sums.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace symbolic_test {
 

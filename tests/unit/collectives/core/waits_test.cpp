@@ -8,7 +8,7 @@
 
 #include "collectives/core/checker.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace waits_test {
 

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace loggp_test {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/comm-channel/core/connect_world.h"
+#include "tests/unit/comm-channel/core/connect/connect_world.h"
 
 namespace scela::channel::connect::test {
 

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/core/bytes.h"
-#include "tests/unit/comm-channel/core/connect_world.h"
+#include "tests/unit/comm-channel/core/connect/connect_world.h"
 
 namespace connection_test {
 

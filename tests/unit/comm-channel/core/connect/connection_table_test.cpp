@@ -7,7 +7,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "tests/unit/comm-channel/core/connect_explorer.h"
+#include "tests/unit/comm-channel/core/connect/connect_explorer.h"
 
 namespace connection_table_test {
 

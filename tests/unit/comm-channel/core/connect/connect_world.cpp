@@ -1,4 +1,4 @@
-#include "tests/unit/comm-channel/core/connect_world.h"
+#include "tests/unit/comm-channel/core/connect/connect_world.h"
 
 #include <algorithm>
 

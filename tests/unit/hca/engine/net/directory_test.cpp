@@ -7,7 +7,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "tests/unit/hca/engine/fabric_node.h"
+#include "tests/unit/hca/engine/net/fabric_node.h"
 
 namespace directory_test {
 

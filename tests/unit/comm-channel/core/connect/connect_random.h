@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "common/core/random.h"
-#include "tests/unit/comm-channel/core/connect_world.h"
+#include "tests/unit/comm-channel/core/connect/connect_world.h"
 
 namespace scela::channel::connect::test {
 

@@ -18,7 +18,7 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "tests/support/eventually.h"
-#include "tests/unit/hca/engine/fabric_node.h"
+#include "tests/unit/hca/engine/net/fabric_node.h"
 
 namespace fabric_test {
 

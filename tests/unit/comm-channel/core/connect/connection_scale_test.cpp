@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <set>
 
-#include "tests/unit/comm-channel/core/connect_random.h"
+#include "tests/unit/comm-channel/core/connect/connect_random.h"
 
 namespace connection_scale_test {
 

@@ -10,7 +10,7 @@
 #include "hca/engine/net/fabric.h"
 #include "hca/engine/net/peer_greeting.h"
 #include "tests/support/memory/given_back.h"
-#include "tests/unit/hca/engine/fabric_node.h"
+#include "tests/unit/hca/engine/net/fabric_node.h"
 
 using namespace scela;
 using namespace scela::hca;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace connection_count_test {
 

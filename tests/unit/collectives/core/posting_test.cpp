@@ -7,7 +7,7 @@
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/core/checker.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/lists/hand_written.h"
+#include "tests/unit/collectives/core/hand_written.h"
 
 namespace scela::collectives::posting_test {
 namespace {
