@@ -77,7 +77,7 @@ class Machine {
   // Adds a peer, or returns the number of a known one. If the peer address has a later life, the
   // peer has started anew: its earlier life is treated as ended. A peer that speaks first is added
   // from its datagram.
-  PeerId add(const PeerAddress& card);
+  PeerId add(const PeerAddress& address);
   const PeerTable& peers() const { return table_; }
 
   void handle(const Event& event, Time now);

@@ -41,7 +41,7 @@ bool has_form(const Algorithm& algorithm) {
 }
 
 void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts) {
-  if (has_form(algorithm)) return;  // forms_test.cpp
+  if (has_form(algorithm)) return;  // tests/unit/collectives/algorithms/forms_test.cpp
   const auto ranks = static_cast<std::uint64_t>(shape.ranks);
   const auto others = static_cast<std::uint32_t>(shape.ranks - 1);
   const auto logarithm = static_cast<std::uint32_t>(ceil_log(shape.ranks, shape.radix));
