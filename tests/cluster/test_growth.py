@@ -83,7 +83,7 @@ class GrowthTest(JobTest):
 
     def test_a_job_that_ends_leaves_no_start_behind(self):
         self.cluster.hang("node003")
-        job = self.start(*self.words("1 node003 end", options=("-v", "--connect-timeout", "50")))
+        job = self.start(*self.words("1 node003 end", options=("-v", "--connect-timeout", "300")))
         while "starting 1 agent more" not in job.stderr.readline():
             pass
         self.end(job)

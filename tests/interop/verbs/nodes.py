@@ -30,7 +30,7 @@ class Node(verbs.Place):
             self.launcher + [self.engine, "--socket", self.socket, "--fabric-fd", str(told),
                              "--ready-fd", str(begins)],
             pass_fds=(told, begins), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said,
-            env={k: v for k, v in os.environ.items() if not k.startswith("SCELA_")})
+            env={k: v for k, v in os.environ.items() if not k.startswith("SCELA_")} | {"SCELA_HCA_STRICT": self.strict})
         os.close(told)
         os.close(begins)
         with os.fdopen(tell, "w") as f:
