@@ -5,10 +5,45 @@
 #include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/agent/agent_state.h"
-#include "nla/core/wire/contact.h"
-#include "nla/core/wire/pieces.h"
 
 namespace scela::nla {
+
+namespace {
+
+// Passes the event on to the first of the parts that handles events of its kind. One of them must.
+template <class E, class First, class... Rest>
+void pass_event(const E& event, First& first, Rest&... rest) {
+  if constexpr (requires { first.on(event); }) {
+    first.on(event);
+  } else {
+    pass_event(event, rest...);
+  }
+}
+
+// Pass the message on to the first of the parts that handles messages of its kind. Return false if
+// none does, or if the message breaks the protocol.
+template <class M, class First, class... Rest>
+bool pass_from_parent(const M& message, First& first, Rest&... rest) {
+  if constexpr (requires { first.from_parent(message); }) {
+    return first.from_parent(message);
+  } else if constexpr (sizeof...(rest) > 0) {
+    return pass_from_parent(message, rest...);
+  } else {
+    return false;
+  }
+}
+template <class M, class First, class... Rest>
+bool pass_from_child(Child& child, const M& message, First& first, Rest&... rest) {
+  if constexpr (requires { first.from_child(child, message); }) {
+    return first.from_child(child, message);
+  } else if constexpr (sizeof...(rest) > 0) {
+    return pass_from_child(child, message, rest...);
+  } else {
+    return false;
+  }
+}
+
+}  // namespace
 
 Agent::Agent(Role role, cache::PolicyMaker make_policy)
     : state_(std::make_unique<State>(role, std::move(make_policy))) {}
@@ -18,46 +53,42 @@ Agent& Agent::operator=(Agent&&) noexcept = default;
 
 void Agent::handle(const Event& event, Actions& out) {
   State& state = *state_;
-  if (state.phase == Phase::finished) return;
+  if (state.context.phase == Phase::finished) return;
   state.context.out = &out;
-  std::visit([&](const auto& one) { state.on(one); }, event);
+  state.dispatch(event);
   state.advance();
   state.context.out = nullptr;
 }
 
 bool Agent::finished() const {
-  return state_->phase == Phase::finished;
+  return state_->context.phase == Phase::finished;
 }
 
 std::uint64_t Agent::held_bytes() const {
-  return state_->collectives.held_bytes() + state_->bulletin.held_bytes() +
-         state_->mailbox.held_bytes() + state_->output.held_bytes() + state_->job_bytes.size();
+  return state_->services.held_bytes() + state_->output.held_bytes() +
+         state_->job_updates.held_bytes();
 }
 
 void Agent::reflect_cache_in(cache::Mirror* mirror) {
-  if (state_->policy) state_->policy->table().reflect_in(mirror);
+  if (cache::Policy* policy = state_->services.policy()) policy->table().reflect_in(mirror);
 }
 
 void Agent::for_each_cached(
     const std::function<void(std::string_view, std::string_view)>& each) const {
-  if (state_->policy) state_->policy->table().for_each(each);
+  if (cache::Policy* policy = state_->services.policy()) policy->table().for_each(each);
 }
 
 RankSet Agent::failed_ranks() const {
-  return state_->mailbox.failed();
+  return state_->services.failed();
 }
 
 std::uint64_t Agent::cache_bytes() const {
-  return state_->policy ? state_->policy->usage().bytes : 0;
+  return state_->services.cache_bytes();
 }
 
 std::string Agent::describe() const {
-  const State& s = *state_;
-  std::string out = cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node),
-                        " ", name_of(s.phase), s.terminating ? " terminating" : "",
-                        s.context.parent_lost || s.context.orphaned ? " orphaned" : "",
-                        " open ranks ", s.verdicts.open().text());
-  for (const Child& child : s.children.all()) {
+  std::string out = state_->summary();
+  for (const Child& child : state_->children.all()) {
     out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
                child.gone ? " gone" : "");
   }
@@ -66,173 +97,88 @@ std::string Agent::describe() const {
 
 Agent::State::State(Role role, cache::PolicyMaker maker)
     : children(context),
-      collectives(context, children),
-      bulletin(context, children),
-      mailbox(context, children),
-      attributes(context),
-      name_table(context, children),
       spawns(context, children),
+      services(context, children, spawns, std::move(maker)),
       output(context),
       input(context, children),
-      make_policy(std::move(maker)) {
+      terminal(context, children),
+      processes(context, verdicts, output),
+      job_end(context, children, processes),
+      failures(context, verdicts, job_end, services),
+      verdict_reports(context, verdicts, services, input),
+      launch_report(context, children, verdicts, processes, input),
+      local_ranks(context, verdicts, processes, job_end, failures, services, spawns, input),
+      log(context),
+      tree_start(context, children, job_end, output),
+      final_report(context, verdicts, job_end, services, output),
+      lost_nodes(context, children, job_end),
+      lost_children(context, children, verdicts, job_end, failures, lost_nodes, services, spawns,
+                    output, input, terminal),
+      job_updates(context, children, verdicts, job_end, local_ranks, failures, verdict_reports,
+                  lost_children, lost_nodes, services, spawns),
+      parent(context, children, job_end, processes, services, job_updates, output, input) {
   context.role = role;
 }
 
-void Agent::State::on(const event::Begin& event) {
-  if (!context.is_root() || phase != Phase::waiting) return;
-  context.job_id = event.job_id;
-  context.hosts = event.hosts;
-  context.nodes = static_cast<std::uint32_t>(event.hosts.size());
-  context.slice = {0, context.nodes};
-  context.degree = event.degree;
-  context.grace_ms = event.grace_ms;
-  context.settings = event.settings;
-  context.adopt_ms = event.adopt_ms;
-  output.open(kPresenterWindow);
-  phase = Phase::starting;
-  children.start(context.slice);
+std::string Agent::State::summary() const {
+  return cat(context.is_root() ? std::string("root") : cat("agent ", context.node), " ",
+             name_of(context.phase), job_end.terminating() ? " terminating" : "",
+             context.parent_lost || context.orphaned ? " orphaned" : "", " open ranks ",
+             verdicts.open().text());
 }
 
-void Agent::State::on(const event::Launch& event) {
-  if (!context.is_root() || phase != Phase::ready || shutdown) return;
-  const Chunk bytes(encode(event.job));
-  use_job(event.job);
-  for_each_piece(bytes, kMaxPiece, [&](const Chunk& piece, std::size_t, bool last) {
-    children.broadcast(msg::JobBytes{last, piece});
-  });
+void Agent::State::dispatch(const Event& event) {
+  std::visit(
+      [&](const auto& one) {
+        pass_event(one, *this, services, processes, local_ranks, lost_children, log, final_report,
+                   terminal, tree_start, job_updates);
+      },
+      event);
 }
 
 void Agent::State::on(const event::Received& event) {
   if (event.link == kParentLink) {
     if (context.parent_lost) return;
-    if (!from_parent(event.message)) {
+    if (!receive_from_parent(event.message)) {
       violation(event.link, cat("unexpected message ", name_of(event.message)));
     }
     return;
   }
   Child* child = children.find(event.link);
   if (child == nullptr || !child->serving()) return;  // late: the child was given up
-  if (!from_child(*child, event.message)) {
+  if (!receive_from_child(*child, event.message)) {
     violation(event.link, cat("unexpected message ", name_of(event.message)));
   }
 }
 
 void Agent::State::on(const event::LinkEnded& event) {
   if (event.link == kParentLink) {
-    if (context.orphaned || may_be_adopted()) {
-      orphaned();
-    } else {
-      parent_lost(event.why);
-    }
+    parent.ended();
   } else if (Child* child = children.find(event.link); child != nullptr && child->serving()) {
-    child_ended(*child, event.why.empty() ? std::string("its connection ended") : event.why);
+    lost_children.lost(*child, event.why.empty() ? std::string("its connection ended") : event.why);
   }
-}
-
-void Agent::State::on(const event::ChildFailed& event) {
-  Child* child = children.find(event.link);
-  if (child == nullptr) return;
-  child->gone = true;
-  if (!child->serving()) return;
-  if (child->state == ChildState::adopting) return child_ended(*child, event.why);
-  if (event.hand_back && !context.is_root()) {
-    children.hand_back(*child);
-  } else {
-    children.failed(*child, event.phase, event.why);
-  }
-}
-
-void Agent::State::on(const event::ChildBegun& event) {
-  if (Child* child = children.find(event.link)) child->begun = true;
-}
-
-void Agent::State::on(const event::ChildGone& event) {
-  Child* child = children.find(event.link);
-  if (child == nullptr) return;
-  child->gone = true;
-  if (child->serving()) child_ended(*child, "its process ended");
-}
-
-void Agent::State::on(const event::RankStarted& event) {
-  started.add(event.rank);
-}
-
-void Agent::State::on(const event::RankNotStarted& event) {
-  streams_open[0].remove(RankSet::single(event.rank));
-  streams_open[1].remove(RankSet::single(event.rank));
-  Outcome outcome;
-  outcome.ending = Ending::not_started;
-  outcome.code = event.error;
-  outcome.why = event.why;
-  // A user's signal that ends a rank before its turn is as much a failure as one that ends it
-  // later.
-  if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, terminating, {}};
-  if (event.error == kCancelled && timed_out)
-    outcome = Outcome{Ending::timed_out, 0, false, false, {}};
-  if (guardian_lost) outcome = guardian_outcome();
-  rank_over(event.rank, softened(event.rank, std::move(outcome)));
-}
-
-void Agent::State::on(const event::RanksRefused& event) {
-  const RankSet ranks = verdicts.open(event.ranks.intersection(context.own_ranks));
-  if (ranks.empty()) return;
-  streams_open[0].remove(ranks);
-  streams_open[1].remove(ranks);
-  Outcome outcome{Ending::refused, event.error, false, false, event.why};
-  if (guardian_lost) outcome = guardian_outcome();
-  ranks_over(ranks, softened(ranks.front(), std::move(outcome)));
-}
-
-void Agent::State::on(const event::RankExited& event) {
-  Outcome outcome = event.outcome;
-  // A rank that ends after the time limit did not finish in time, even if it exits with 0.
-  if (timed_out) {
-    outcome = Outcome{Ending::timed_out, 0, false, false, {}};
-  } else if (terminating) {
-    outcome.ended_by_us = true;
-  }
-  if (guardian_lost) outcome = guardian_outcome();
-  rank_over(event.rank, softened(event.rank, std::move(outcome)));
-}
-
-void Agent::State::on(const event::RankOutput& event) {
-  output.local(event);
-}
-
-void Agent::State::on(const event::RankStreamEnded& event) {
-  const RankSet one = RankSet::single(event.rank);
-  RankSet& open = streams_open[static_cast<int>(event.stream)];
-  if (!open.contains(event.rank)) return;
-  open.remove(one);
-  output.local_end(event.rank, event.stream);
-}
-
-void Agent::State::on(const event::NodeEmpty&) {
-  node_empty = true;
 }
 
 void Agent::State::on(const event::TimerFired& event) {
   switch (event.timer) {
     case Timer::grace:
     case Timer::leftover:
-      // If the end is forced, the shell repeats it until no process is left.
-      if (!node_empty) context.act(action::EndLeftovers{true});
+      processes.force_end();
       break;
     case Timer::drain:
-      drain();
+      processes.drain();
       break;
     case Timer::give_up:
-      give_up();
+      lost_children.give_up();
       break;
     case Timer::limit:
-      limit_reached();
+      if (context.phase == Phase::running && !job_end.ordered()) processes.limit_reached();
       break;
     case Timer::adopt:
-      if (context.orphaned) parent_lost("nobody has adopted it");
+      if (context.orphaned) parent.lost();
       break;
     case Timer::slow:
-      slow_armed = false;
-      if (phase == Phase::starting && children.only_slow_left()) children.take_from_slow();
+      tree_start.slow_timer_fired();
       break;
   }
 }
@@ -244,140 +190,190 @@ void Agent::State::on(const event::Asked& event) {
   const bool service = sent != nullptr && sent->tag >= kServiceTags;
   if (!context.own_ranks.contains(event.rank)) return;
   if (verdicts.has(event.rank) && !service) return;
-  std::visit(
-      [&](const auto& ask) {
-        using Ask = std::decay_t<decltype(ask)>;
-        if constexpr (std::is_same_v<Ask, ask::Put> || std::is_same_v<Ask, ask::Get>) {
-          bulletin.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::Collective>) {
-          collectives.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::Send> || std::is_same_v<Ask, ask::Receive>) {
-          mailbox.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::PutNode> ||
-                             std::is_same_v<Ask, ask::GetNode>) {
-          attributes.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::Name>) {
-          name_table.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::Spawn>) {
-          spawns.ask(event.rank, event.id, ask);
-        } else if constexpr (std::is_same_v<Ask, ask::Failed>) {
-          tell_failed(event.rank, event.id);
-        } else if (guardian_lost) {
-          // The ranks of this node are lost already, and their aborts and violations change
-          // nothing.
-        } else if constexpr (std::is_same_v<Ask, ask::Abort>) {
-          process_fail(event.rank, Outcome{Ending::aborted, ask.code, false, false, ask.why});
-        } else {
-          process_fail(event.rank, Outcome{Ending::violated, 0, false, false, ask.why});
-        }
-      },
-      event.request);
+  if (services.ask(event)) return;
+  // If the guardian is lost, the ranks of this node are lost already, and their aborts and
+  // violations change nothing.
+  if (processes.guardian_lost()) return;
+  if (const auto* abort = std::get_if<ask::Abort>(&event.request)) {
+    failures.report(event.rank, Outcome{Ending::aborted, abort->code, false, false, abort->why});
+  } else if (const auto* broken = std::get_if<ask::Violation>(&event.request)) {
+    failures.report(event.rank, Outcome{Ending::violated, 0, false, false, broken->why});
+  }
 }
 
 void Agent::State::on(const event::GuardianLost&) {
-  if (guardian_lost || phase >= Phase::measuring) return;
+  if (processes.guardian_lost() || context.phase >= Phase::measuring) return;
   // No other agent depends on this one yet, so its parent may hand its slice on.
-  if (phase == Phase::waiting) {
-    parent_lost("its guardian was killed");
+  if (context.phase == Phase::waiting) {
+    parent.lost();
     return;
   }
-  guardian_lost = true;
-  if (context.orphaned) parent_lost("its guardian was killed");
+  processes.lose_guardian();
+  if (context.orphaned) parent.lost();
   report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
   const RankSet open = verdicts.open(context.own_ranks);
   if (!open.empty()) {
-    process_fail(open.front(), guardian_outcome());
+    failures.report(open.front(), NodeProcesses::guardian_outcome());
     context.act(action::SignalRanks{15});
     context.act(action::SetTimer{Timer::grace, context.grace_ms});
   }
 }
 
-void Agent::State::on(const event::StdinTaken& event) {
-  input.local_taken(event.bytes);
-}
-
-void Agent::State::on(const event::StdinClosed& event) {
-  input.ranks_closed(RankSet::single(event.rank));
-}
-
-void Agent::State::on(const event::PairUsed& event) {
-  if (policy) policy->table().use(event.key);
-}
-
-void Agent::State::on(const event::SendTrace& event) {
-  if (context.is_root()) {
-    context.act(action::TracePiece{context.node, event.last, event.bytes});
-  } else {
-    context.send_up(msg::Report{context.node, event.last, event.bytes});
-  }
-}
-
-void Agent::State::on(const event::Say& event) {
-  if (context.is_root()) {
-    context.act(action::ShowLog{event.record});
-  } else {
-    tell({event.record, context.node});
-  }
-}
-
-// The sender of a log record is not trusted to name its node. It gives a number, which must belong
-// to the link that the record came by. The root looks up the name of that node.
-void Agent::State::tell(msg::Log said) {
-  if (context.is_root()) {
-    said.record.node = contact_name(context.host(said.node));
-    context.act(action::ShowLog{std::move(said.record)});
-  } else {
-    said.record.node.clear();
-    context.send_up(std::move(said));
-  }
-}
-
-void Agent::State::on(const event::Measured& event) {
-  if (phase != Phase::measuring) return;
-  Stats all = below;
-  all.agents += context.is_root() ? 0 : 1;
-  all.messages += context.messages + (context.is_root() ? 0 : 1);  // counts the Done message too
-  all.bytes += event.sent_bytes;
-  all.output_bytes += output.read_bytes();
-  if (!context.is_root()) {
-    all.max_private_bytes = std::max(all.max_private_bytes, event.private_bytes);
-    all.max_resident_bytes = std::max(all.max_resident_bytes, event.resident_bytes);
-  }
-  const std::uint64_t cached = policy ? policy->usage().bytes : 0;
-  if (context.is_root()) {
-    all.root_cache_bytes = cached;
-  } else {
-    all.cache_bytes = std::max(all.cache_bytes, cached);
-  }
-  if (context.is_root()) {
-    context.act(action::JobEnded{verdicts.groups(), all});
-  } else {
-    context.send_up(msg::Done{all});
-    context.done = true;
-  }
-  phase = Phase::leaving;
-}
-
 void Agent::State::on(const event::UserSignal& event) {
-  if (phase == Phase::running) children.broadcast(msg::Signal{event.signo});
+  if (context.phase == Phase::running) children.broadcast(msg::Signal{event.signo});
 }
 
 void Agent::State::on(const event::Stop& event) {
   if (!context.is_root()) return;
-  terminate(event.signo, event.grace_ms);
-  if (!context.job) shut_down();
+  job_end.terminate(event.signo, event.grace_ms);
+  if (!context.job) job_end.shut_down();
 }
 
-void Agent::State::on(const event::StdinRead& event) {
-  input.read(event);
+bool Agent::State::receive_from_parent(const Message& message) {
+  if (context.orphaned && !std::holds_alternative<msg::Adopt>(message)) return false;
+  return std::visit(
+      [&](const auto& one) {
+        return pass_from_parent(one, *this, services, tree_start, job_updates, lost_nodes);
+      },
+      message);
 }
 
-void Agent::State::on(const event::OutputWritten& event) {
-  output.credit(event.bytes, 0);
+bool Agent::State::receive_from_child(Child& child, const Message& message) {
+  if (child.state == ChildState::starting && !std::holds_alternative<msg::Hello>(message)) {
+    return false;
+  }
+  if (child.state == ChildState::adopting && !std::holds_alternative<msg::Orphan>(message)) {
+    return false;
+  }
+  return std::visit(
+      [&](const auto& one) {
+        return pass_from_child(child, one, *this, services, tree_start, launch_report,
+                               verdict_reports, failures, log, final_report, lost_nodes,
+                               lost_children);
+      },
+      message);
 }
 
-void Agent::State::on(const event::WindowChanged& event) {
-  if (phase == Phase::running) resize(event.size);
+bool Agent::State::from_parent(const msg::Signal& message) {
+  children.broadcast(message);
+  context.act(action::SignalRanks{message.signo});
+  return knows_itself();
+}
+
+bool Agent::State::from_parent(const msg::Terminate& message) {
+  job_end.terminate(message.signo, message.grace_ms);
+  return knows_itself();
+}
+
+bool Agent::State::from_parent(const msg::Shutdown& /*message*/) {
+  job_end.shut_down();
+  return knows_itself();
+}
+
+bool Agent::State::from_parent(const msg::Stdin& message) {
+  input.receive(message);
+  return context.job.has_value();
+}
+
+bool Agent::State::from_parent(const msg::Credit& message) {
+  output.credit(message.bytes, message.past);
+  return knows_itself();
+}
+
+bool Agent::State::from_parent(const msg::Adopt& message) {
+  if (!parent.adopted_by(message)) return false;
+  if (!message.last) return true;
+  repeat_to_parent();
+  output.go_on(message.output_window, parent.take_seen());
+  return true;
+}
+
+bool Agent::State::from_parent(const msg::Resize& message) {
+  return context.job ? terminal.resize(message.size) : job_end.shutting_down();
+}
+
+bool Agent::State::from_child(Child& child, const msg::Ready& message) {
+  if (!tree_start.from_child(child, message)) return false;
+  job_updates.bring_up_to_date(child);
+  return true;
+}
+
+bool Agent::State::from_child(Child& child, const msg::NodeFailed& message) {
+  if (!child.covers(message.node)) return false;
+  report_node_failure(context, message);
+  return true;
+}
+
+bool Agent::State::from_child(Child& child, const msg::HandBack& message) {
+  return children.receive(child, message);
+}
+
+bool Agent::State::from_child(Child& child, const msg::Below& message) {
+  return children.receive(child, message);
+}
+
+bool Agent::State::from_child(Child& child, const msg::Output& message) {
+  return child.ranks.contains(message.rank) && output.receive(child, message, child.window);
+}
+
+bool Agent::State::from_child(Child& child, const msg::StdinTaken& message) {
+  input.receive(child.link, message);
+  return true;
+}
+
+void Agent::State::violation(LinkId link, const std::string& why) {
+  if (link == kParentLink) {
+    // The parent has broken the protocol. The agent reports that, and ends as if the parent were
+    // gone.
+    log.send(
+        {{LogLevel::error, Subsystem::tree, {}, "from the parent agent: " + why}, context.node});
+    parent.lost();
+    return;
+  }
+  context.act(action::CloseLink{link});
+  if (Child* child = children.find(link); child != nullptr && child->serving()) {
+    lost_children.lost(*child, "protocol error: " + why, Loss::given_up);
+  }
+}
+
+void Agent::State::repeat_to_parent() {
+  children.tell_below();
+  launch_report.repeat_to_parent();
+  spawns.tell_again();
+  for (const msg::NodeFailed& failure : context.failed_running)
+    context.send_up(failure);
+  failures.repeat_to_parent();
+  if (!verdicts.none()) verdict_reports.send();
+  lost_nodes.repeat_to_parent();
+  services.repeat_to_parent();
+}
+
+void Agent::State::advance() {
+  services.advance();
+  if (context.phase == Phase::starting) tree_start.advance();
+  if (context.phase == Phase::running) advance_running();
+  if (job_end.shutting_down()) advance_end();
+  if (context.phase == Phase::leaving && children.all_gone()) {
+    context.act(action::CancelTimer{Timer::give_up});
+    context.act(action::Finish{});
+    context.phase = Phase::finished;
+  }
+}
+
+void Agent::State::advance_running() {
+  launch_report.advance();
+  job_updates.advance();
+  spawns.advance(processes.started(), verdicts, job_end.ordered());
+  if (verdict_reports.advance(launch_report.sent(), job_end.terminating())) job_end.shut_down();
+}
+
+void Agent::State::advance_end() {
+  if (context.phase >= Phase::measuring || !processes.end()) return;
+  if (!output.empty() || !children.all_ended()) return;
+  context.act(action::CancelTimer{Timer::drain});
+  context.phase = Phase::measuring;
+  output.forget();
+  context.act(action::Finishing{});
 }
 
 }  // namespace scela::nla

@@ -15,6 +15,7 @@
 #include "common/core/kary_tree.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/agent.h"
+#include "nla/core/tree/lifecycle.h"
 #include "nla/core/wire/job.h"
 
 namespace scela::nla {
@@ -23,6 +24,7 @@ inline constexpr std::uint32_t kRootNode = UINT32_MAX;
 
 struct Context {
   Role role = Role::agent;
+  Phase phase = Phase::waiting;
   std::uint32_t node = kRootNode;
   Slice slice;                     // its nodes, itself first (root: all)
   RankSet handed_back;             // of these, those handed to the root

@@ -1,5 +1,6 @@
-// The phases of an agent's life, as a table of how each is entered and what ends it. agent*.cpp
-// follow it. Values only, for any thread.
+// The phases of an agent's life, as a table of how each is entered and what ends it. Context
+// has the present phase, and the parts in nla/core/job and nla/core/agent follow the table. Values
+// only, for any thread.
 //
 //   phase      entered by                            ends when
 //   waiting    creation                              Start and all SliceHosts came (root: Begin)

@@ -3,7 +3,7 @@
 //
 // Verdicts travel when the first rank has ended and when all have. They are grouped by outcome into
 // rank sets, so that a job of a million successes is one range. Failures that matter at once travel
-// as PROCESS_FAIL (nla/core/agent/agent_life.cpp).
+// as PROCESS_FAIL (nla/core/job/rank_failures.h).
 #pragma once
 
 #include <map>

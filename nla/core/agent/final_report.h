@@ -1,0 +1,45 @@
+// The last reports of an agent: the trace and the statistics, its own and those of the agents
+// below. The agent's core uses this part, and one thread at a time calls it.
+#pragma once
+
+#include "nla/core/io/streams.h"
+#include "nla/core/job/job_end.h"
+#include "nla/core/kvs/rank_services.h"
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+#include "nla/core/tree/verdicts.h"
+
+namespace scela::nla {
+
+class FinalReport {
+ public:
+  FinalReport(Context& context, Verdicts& verdicts, const JobEnd& job_end,
+              const RankServices& services, OutputFlow& output)
+      : context_(context),
+        verdicts_(verdicts),
+        job_end_(job_end),
+        services_(services),
+        output_(output) {}
+
+  void on(const event::SendTrace& event);
+  // The shell's last answer: sends Done, or shows the end of the job at the root.
+  void on(const event::Measured& event);
+  // Return false if the message breaks the protocol.
+  bool from_child(Child& child, const msg::Report& message);
+  bool from_child(Child& child, const msg::Done& message);
+
+ private:
+  // Returns the totals of the subtree, with the shell's measurements of this process.
+  Stats totals(const event::Measured& event) const;
+
+  Context& context_;
+  Verdicts& verdicts_;
+  const JobEnd& job_end_;
+  const RankServices& services_;
+  OutputFlow& output_;
+  Stats below_;  // totals of the children that are done
+  // Numbers of nodes below, not of ranks, from which the whole trace has come.
+  RankSet traced_nodes_;
+};
+
+}  // namespace scela::nla

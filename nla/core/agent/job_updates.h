@@ -1,0 +1,93 @@
+// The job as it comes to an agent: its description, the worlds and the hosts that are added while
+// it runs. This part sets the other parts up for them and passes them on to the children, also to
+// those that are started late. The agent's core uses it, and one thread at a time calls it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nla/core/agent/lost_children.h"
+#include "nla/core/agent/lost_nodes.h"
+#include "nla/core/job/job_end.h"
+#include "nla/core/job/local_ranks.h"
+#include "nla/core/job/rank_failures.h"
+#include "nla/core/job/verdict_reports.h"
+#include "nla/core/kvs/rank_services.h"
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+#include "nla/core/tree/verdicts.h"
+
+namespace scela::nla {
+
+class JobUpdates {
+ public:
+  JobUpdates(Context& context, Children& children, Verdicts& verdicts, const JobEnd& job_end,
+             LocalRanks& ranks, RankFailures& failures, VerdictReports& reports,
+             LostChildren& lost_children, LostNodes& lost_nodes, RankServices& services,
+             Spawns& spawns)
+      : context_(context),
+        children_(children),
+        verdicts_(verdicts),
+        job_end_(job_end),
+        ranks_(ranks),
+        failures_(failures),
+        reports_(reports),
+        lost_children_(lost_children),
+        lost_nodes_(lost_nodes),
+        services_(services),
+        spawns_(spawns) {}
+
+  // These three come at the root only.
+  void on(const event::Launch& event);
+  void on(const event::Planned& event);
+  void on(const event::AddHosts& event);
+  // Return false if the message breaks the protocol.
+  bool from_parent(const msg::JobBytes& message);
+  bool from_parent(const msg::WorldBytes& message);
+  bool from_parent(const msg::EndRanks& message);
+
+  // Sends a child that was started late all that the other children were sent since the ranks run.
+  // Does nothing if the job is being ended, because the child gets that order with the others.
+  void bring_up_to_date(Child& child);
+  // Reports each added slice (event::AddHosts) that has all its agents.
+  void advance();
+  // The parent is lost. Drops the bytes of a world that did not come whole: the adopter sends that
+  // world again.
+  void drop_partial() { bytes_.clear(); }
+  std::uint64_t held_bytes() const { return bytes_.size(); }
+
+ private:
+  // The job is known: sets up all parts and starts the ranks of this node.
+  void use_job(Job job);
+  // Sets the ranks of this node, of the subtree and of each child.
+  void use_map(const Job& job);
+  // The ranks of nodes without an agent are lost, and so are those of children that were lost since
+  // they were ready.
+  void lose_absent();
+  // Sends the child the job as it began.
+  void send_job(const Child& child);
+  // Adds a world to the job, tells the children, and starts its ranks of this node. `asker` is only
+  // given at the root. Returns false if the world is malformed.
+  bool add_world(const World& world, std::pair<Rank, RequestId> asker);
+  // World number `number` has these ranks. Gives each child those of its subtree and sends it the
+  // world. Returns those of `ranks` that some child has.
+  RankSet pass_on_world(std::size_t number, const RankSet& ranks);
+
+  Context& context_;
+  Children& children_;
+  Verdicts& verdicts_;
+  const JobEnd& job_end_;
+  LocalRanks& ranks_;
+  RankFailures& failures_;
+  VerdictReports& reports_;
+  LostChildren& lost_children_;
+  LostNodes& lost_nodes_;
+  RankServices& services_;
+  Spawns& spawns_;
+  // Bytes of the job that were received so far; later those of a world.
+  std::string bytes_;
+  std::vector<Slice> growing_;  // added slices that still lack agents
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,26 @@
+// Log records on their way to the user: those of this agent's shell, and those of children, which
+// are not trusted. The root shows a record, and another agent sends it to its parent. The agent's
+// core uses this part, and one thread at a time calls it.
+#pragma once
+
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+
+namespace scela::nla {
+
+class LogRelay {
+ public:
+  explicit LogRelay(Context& context) : context_(context) {}
+
+  void on(const event::Say& event);
+  // Sends a record of this agent or of one below towards the user.
+  void send(msg::Log log);
+  // A subtree that sends too much is cut short, and its link goes on. Returns false if the child
+  // does not lead to the node that the record names.
+  bool from_child(Child& child, const msg::Log& message);
+
+ private:
+  Context& context_;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,80 @@
+// The loss of children: what follows when a child's link or process ends before the child said
+// Done. If the job goes on without lost agents (OnFailure::wait), this agent adopts the children
+// that a lost child has left behind. docs/design/protocol.md has the reasons. The agent's core uses this
+// part, and one thread at a time calls it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nla/core/agent/lost_nodes.h"
+#include "nla/core/io/streams.h"
+#include "nla/core/io/terminal_size.h"
+#include "nla/core/job/job_end.h"
+#include "nla/core/job/rank_failures.h"
+#include "nla/core/kvs/rank_services.h"
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+#include "nla/core/tree/verdicts.h"
+
+namespace scela::nla {
+
+// How a child is lost decides if the children that it leaves behind may be adopted.
+enum class Loss : std::uint8_t {
+  ended,     // its link or process ended
+  given_up,  // this agent ended the link; what is below goes with the child
+};
+
+class LostChildren {
+ public:
+  LostChildren(Context& context, Children& children, const Verdicts& verdicts, JobEnd& job_end,
+               RankFailures& failures, LostNodes& nodes, RankServices& services, Spawns& spawns,
+               OutputFlow& output, InputFlow& input, TerminalSize& terminal)
+      : context_(context),
+        children_(children),
+        verdicts_(verdicts),
+        job_end_(job_end),
+        failures_(failures),
+        nodes_(nodes),
+        services_(services),
+        spawns_(spawns),
+        output_(output),
+        input_(input),
+        terminal_(terminal) {}
+
+  void on(const event::ChildFailed& event);
+  void on(const event::ChildBegun& event);
+  void on(const event::ChildGone& event);
+  // A child's link is over before the child said Done. Children may move in memory.
+  void lost(Child& child, const std::string& why, Loss loss = Loss::ended);
+  // Timer::give_up has fired: the children that must end have had their time. This agent gives them
+  // up, and when the timer fires again, also what is left of their processes.
+  void give_up();
+  // An adopted child says what it answers for. Returns false if the message breaks the protocol.
+  // Children may move in memory.
+  bool from_child(Child& child, const msg::Orphan& message);
+
+ private:
+  // Returns true if this agent adopts the children of a child that is lost now.
+  bool may_adopt_from(const Child& child) const;
+  // Adopts these agents, which `lost` has left behind. Children may move in memory.
+  void adopt(const Child& lost, std::vector<Child> orphans);
+  // An adopted child has a smaller slice than was assumed. Adopts the agents of the rest, or loses
+  // their ranks. Children may move in memory.
+  void correct(Child& child, Slice slice);
+
+  Context& context_;
+  Children& children_;
+  const Verdicts& verdicts_;
+  JobEnd& job_end_;
+  RankFailures& failures_;
+  LostNodes& nodes_;
+  RankServices& services_;
+  Spawns& spawns_;
+  OutputFlow& output_;
+  InputFlow& input_;
+  TerminalSize& terminal_;
+  bool gave_up_ = false;  // give_up() has closed links once
+};
+
+}  // namespace scela::nla

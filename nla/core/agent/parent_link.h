@@ -1,0 +1,62 @@
+// The link to the parent as seen by the agent below: its loss, and the adoption by another agent.
+// docs/design/protocol.md has the reasons. The agent's core uses this part, and one thread at a time calls
+// it.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "nla/core/agent/job_updates.h"
+#include "nla/core/io/streams.h"
+#include "nla/core/job/job_end.h"
+#include "nla/core/job/node_processes.h"
+#include "nla/core/kvs/rank_services.h"
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+
+namespace scela::nla {
+
+class ParentLink {
+ public:
+  ParentLink(Context& context, const Children& children, JobEnd& job_end,
+             const NodeProcesses& processes, RankServices& services, JobUpdates& updates,
+             OutputFlow& output, InputFlow& input)
+      : context_(context),
+        children_(children),
+        job_end_(job_end),
+        processes_(processes),
+        services_(services),
+        updates_(updates),
+        output_(output),
+        input_(input) {}
+
+  // The link has ended. The agent waits for an adopter if one may come; otherwise see lost().
+  void ended();
+  // The parent is gone for good. This agent ends the subtree.
+  void lost();
+
+  // An adopter speaks. Returns false if the message breaks the protocol. After the last message,
+  // this agent has a parent again, and has reported itself to it. The caller then repeats what the
+  // lost parent may not have passed on, and last sends again the output that the adopter has not seen (take_seen()).
+  bool adopted_by(const msg::Adopt& message);
+  // Returns what the adopter has seen of the output of ranks here, and forgets it.
+  std::vector<msg::Seen> take_seen() { return std::exchange(seen_, {}); }
+
+ private:
+  // Returns true if another agent may replace a parent that is lost now.
+  bool may_be_adopted() const;
+  // Waits for an adopter, and fails what was in flight above.
+  void wait_for_adopter();
+
+  Context& context_;
+  const Children& children_;
+  JobEnd& job_end_;
+  const NodeProcesses& processes_;
+  RankServices& services_;
+  JobUpdates& updates_;
+  OutputFlow& output_;
+  InputFlow& input_;
+  std::vector<msg::Seen> seen_;  // from an adopter, until its last Adopt
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,31 @@
+// The size of the user's terminal, on its way down the tree to the agent of the rank that has a
+// terminal. The agent's core uses this part, and one thread at a time calls it.
+#pragma once
+
+#include <optional>
+
+#include "nla/core/tree/children.h"
+#include "nla/core/tree/context.h"
+
+namespace scela::nla {
+
+class TerminalSize {
+ public:
+  TerminalSize(Context& context, const Children& children)
+      : context_(context), children_(children) {}
+
+  // At the root: the size has changed. Has no effect unless the ranks run.
+  void on(const event::WindowChanged& event);
+  // Sends the size to the terminal's rank, here or below. The job is known. Returns false if no
+  // rank here or below has a terminal.
+  bool resize(const WindowSize& size);
+  // Sends the child the present size, if one is known and a rank below the child has a terminal.
+  void send_to(const Child& child);
+
+ private:
+  Context& context_;
+  const Children& children_;
+  std::optional<WindowSize> size_;  // known once it has changed
+};
+
+}  // namespace scela::nla
