@@ -3,7 +3,7 @@
 #include <cstring>
 #include <set>
 
-#include "hca/core/model/state.h"
+#include "hca/core/model/object_tables.h"
 
 namespace scela::hca {
 namespace {
@@ -89,18 +89,17 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Accounts Engine::accounts() const {
-  const State& state = *state_;
+Accounts accounts_of(const ObjectTables& objects) {
   Accounts result;
-  result.traffic = state.departed;
-  for (const auto& [id, process] : state.processes) {
+  result.traffic = objects.departed();
+  for (const auto& [id, process] : objects.processes()) {
     Account& account = result.processes.emplace_back();
     account.process = id;
     account.traffic = process.traffic;
     Holdings& has = account.holdings;
     std::set<std::uint32_t> nodes;
     for (const std::uint32_t number : process.qps) {
-      const Qp* qp = state.qps.find(number);
+      const Qp* qp = objects.find<Qp>(number);
       if (!qp) continue;
       add(*qp, has, nodes);
       if (!qp->send.head) continue;
@@ -108,11 +107,11 @@ Accounts Engine::accounts() const {
       account.traffic.posted += qp->send.end() - qp->send.next;  // not taken yet
     }
     for (const std::uint32_t number : process.srqs)
-      if (const Srq* srq = state.srqs.find(number)) add(*srq, has);
+      if (const Srq* srq = objects.find<Srq>(number)) add(*srq, has);
     for (const std::uint32_t number : process.mrs)
-      if (const Mr* mr = state.mrs.find(number)) add(*mr, has);
+      if (const Mr* mr = objects.find<Mr>(number)) add(*mr, has);
     for (const std::uint32_t number : process.cqs)
-      if (const Cq* cq = state.cqs.find(number)) add(*cq, has);
+      if (const Cq* cq = objects.find<Cq>(number)) add(*cq, has);
     has.channels = process.channels.size();
     const Keeping& kept = *process.keeping;
     has.kept_bytes = kept.requests + kept.answers + kept.moves;
@@ -120,11 +119,11 @@ Accounts Engine::accounts() const {
     result.traffic += account.traffic;
   }
   std::set<std::uint32_t> nodes;
-  state.qps.each([&](const Qp& qp) { add(qp, result.holdings, nodes); });
-  state.srqs.each([&](const Srq& srq) { add(srq, result.holdings); });
-  state.mrs.each([&](const Mr& mr) { add(mr, result.holdings); });
-  state.cqs.each([&](const Cq& cq) { add(cq, result.holdings); });
-  result.holdings.channels = state.channels.count();
+  objects.each<Qp>([&](const Qp& qp) { add(qp, result.holdings, nodes); });
+  objects.each<Srq>([&](const Srq& srq) { add(srq, result.holdings); });
+  objects.each<Mr>([&](const Mr& mr) { add(mr, result.holdings); });
+  objects.each<Cq>([&](const Cq& cq) { add(cq, result.holdings); });
+  result.holdings.channels = objects.count<Channel>();
   return result;
 }
 

@@ -69,4 +69,9 @@ struct Accounts {
   Traffic traffic;
 };
 
+class ObjectTables;  // object_tables.h
+
+// Counts the holdings of all objects, and adds up the traffic.
+Accounts accounts_of(const ObjectTables& objects);
+
 }  // namespace scela::hca

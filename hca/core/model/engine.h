@@ -93,7 +93,7 @@ class Engine {
   void lost(std::uint32_t node, Moment now);
 
  private:
-  struct State;
+  class State;
   std::unique_ptr<State> state_;
 };
 

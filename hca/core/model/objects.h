@@ -2,8 +2,7 @@
 // verbs name them.
 //
 // They are plain values that refer to each other by number; the interpreter's one thread uses them.
-// hca/core/interp/control.cpp, hca/core/interp/requester.cpp and hca/core/interp/responder.cpp have
-// what they do.
+// ObjectTables finds them; the parts in hca/core/interp have what they do.
 #pragma once
 
 #include <algorithm>
@@ -134,6 +133,7 @@ struct Xrcd {
   std::uint64_t file_device = 0;  // both 0: private to its opener
   std::uint64_t file_inode = 0;
   std::vector<ProcessId> openers;  // once for each opening
+  bool has_opener(ProcessId process) const { return std::ranges::count(openers, process) != 0; }
 };
 
 // A range of a process's memory, in bytes.

@@ -1,11 +1,8 @@
-// Checks of keys, rights and ranges that decide which memory a request may access, and the transfer
-// itself.
+#include "hca/core/transfer/payload_copier.h"
+
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <numeric>
-
-#include "hca/core/model/state.h"
 
 namespace scela::hca {
 namespace {
@@ -36,39 +33,18 @@ class Cursor {
 
 }  // namespace
 
-const Mr* Engine::State::region(std::uint32_t key, std::uint32_t pd, std::uint64_t address,
-                                std::uint64_t bytes, std::uint32_t rights) const {
-  const Mr* mr = mrs.find(key);
-  if (!mr || mr->pd != pd || (mr->access & rights) != rights) return nullptr;
-  if (address < mr->iova || bytes > mr->length || address - mr->iova > mr->length - bytes)
-    return nullptr;
-  return mr;
-}
-
-bool Engine::State::pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, ProcessId owner,
-                              std::uint32_t rights, std::vector<Piece>& pieces) const {
-  pieces.clear();
-  for (const Sge& sge : sges) {
-    if (sge.length == 0) continue;
-    const Mr* mr = region(sge.lkey, pd, sge.address, sge.length, rights);
-    if (!mr || mr->owner != owner) return false;
-    pieces.push_back({sge.address - mr->iova + mr->address, sge.length});
-  }
-  return true;
-}
-
 // A strict engine writes the bytes in any order, but the last part last: programs on every adapter
 // wait for the last byte (perftest does). If a process moves the bytes itself, they stay in order,
 // because each part would wait for it.
-Transfer Engine::State::deliver(const Incoming& incoming, ProcessId to,
+Transfer PayloadCopier::deliver(const Incoming& incoming, ProcessId to,
                                 const std::vector<Piece>& pieces, std::uint64_t skip) {
   constexpr std::uint64_t kParts = 4;
-  const bool at_once = !distant.contains(to) && !distant.contains(incoming.from);
-  if (settings.seed == 0 || !at_once || incoming.count < kParts)
+  const bool at_once = memory_.at_once(to) && memory_.at_once(incoming.from);
+  if (seed_ == 0 || !at_once || incoming.count < kParts)
     return deliver_in_order(incoming, to, pieces, skip);
   std::array<std::uint64_t, kParts> order{};
   std::iota(order.begin(), order.end(), 0);
-  Random drawn(settings.seed ^ (incoming.total << 32) ^ (incoming.offset + skip));
+  Random drawn(seed_ ^ (incoming.total << 32) ^ (incoming.offset + skip));
   for (std::uint64_t i = kParts - 1; i > 1; --i)
     std::swap(order[i - 1], order[drawn.below(i)]);
   for (const std::uint64_t at : order) {
@@ -86,7 +62,7 @@ Transfer Engine::State::deliver(const Incoming& incoming, ProcessId to,
   return Transfer::done;
 }
 
-Transfer Engine::State::deliver_in_order(const Incoming& incoming, ProcessId to,
+Transfer PayloadCopier::deliver_in_order(const Incoming& incoming, ProcessId to,
                                          const std::vector<Piece>& pieces, std::uint64_t skip) {
   static const std::vector<Piece> none;
   Cursor target(pieces, skip);
@@ -98,11 +74,11 @@ Transfer Engine::State::deliver_in_order(const Incoming& incoming, ProcessId to,
     Transfer moved = Transfer::refused;
     if (!incoming.pieces || !incoming.bytes.empty()) {
       if (done + bytes > incoming.bytes.size()) return Transfer::refused;
-      moved = write(to, target.address(), incoming.bytes.subspan(done, bytes));
+      moved = memory_.write(to, target.address(), incoming.bytes.subspan(done, bytes));
     } else {
       if (source.at_end()) return Transfer::refused;
       bytes = std::min(bytes, source.left());
-      moved = copy(incoming.from, source.address(), to, target.address(), bytes);
+      moved = memory_.copy(incoming.from, source.address(), to, target.address(), bytes);
       source.step(bytes);
     }
     if (moved != Transfer::done) return moved;
@@ -112,13 +88,12 @@ Transfer Engine::State::deliver_in_order(const Incoming& incoming, ProcessId to,
   return Transfer::done;
 }
 
-// Returns whether the payload of the part can be read. It is called after its transfer has failed.
-Transfer Engine::State::is_readable(const Incoming& incoming) {
+Transfer PayloadCopier::is_readable(const Incoming& incoming) {
   std::vector<std::byte> bytes(std::min<std::uint64_t>(incoming.count, 64 * 1024));
   std::uint64_t left = incoming.count;
   for (Cursor at(*incoming.pieces, incoming.offset); left > 0 && !at.at_end();) {
     const std::uint64_t count = std::min<std::uint64_t>({left, at.left(), bytes.size()});
-    const Transfer moved = read(incoming.from, at.address(), std::span(bytes).first(count));
+    const Transfer moved = memory_.read(incoming.from, at.address(), std::span(bytes).first(count));
     if (moved != Transfer::done) return moved;
     at.step(count);
     left -= count;
@@ -126,14 +101,13 @@ Transfer Engine::State::is_readable(const Incoming& incoming) {
   return Transfer::done;
 }
 
-// Overwrites a buffer that is to be filled, so that a program that looks too early finds neither
-// the old bytes nor the new ones.
-Transfer Engine::State::spoil(ProcessId process, const std::vector<Piece>& pieces,
+Transfer PayloadCopier::spoil(ProcessId process, const std::vector<Piece>& pieces,
                               std::uint64_t bytes) {
+  if (seed_ == 0) return Transfer::done;
   const std::vector<std::byte> other(std::min<std::uint64_t>(bytes, 64 * 1024), std::byte{0xDB});
   for (Cursor at(pieces, 0); bytes > 0 && !at.at_end();) {
     const std::uint64_t count = std::min<std::uint64_t>({bytes, at.left(), other.size()});
-    const Transfer moved = write(process, at.address(), std::span(other).first(count));
+    const Transfer moved = memory_.write(process, at.address(), std::span(other).first(count));
     if (moved != Transfer::done) return moved;
     at.step(count);
     bytes -= count;

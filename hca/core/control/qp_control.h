@@ -1,0 +1,77 @@
+// The requests of a process for queue pairs: how they are made, opened by other processes, led
+// through their states and destroyed.
+//
+// ObjectControl passes these requests on (hca/core/wire/messages.h). The interpreter's one thread
+// uses it.
+#pragma once
+
+#include <cstdint>
+
+#include "hca/core/interp/qp_shutdown.h"
+#include "hca/core/interp/send_window.h"
+#include "hca/core/model/host.h"
+#include "hca/core/model/local_ports.h"
+#include "hca/core/model/multicast_groups.h"
+#include "hca/core/model/object_tables.h"
+#include "hca/core/queues/completion_writer.h"
+#include "hca/core/queues/scheduler.h"
+
+namespace scela::hca {
+
+class QpControl {
+ public:
+  // All references must live as long as this object.
+  QpControl(Host& host, const Settings& settings, const LocalPorts& ports, ObjectTables& objects,
+            MulticastGroups& groups, Scheduler& scheduler, CompletionWriter& completions,
+            SendWindow& window, QpShutdown& shutdown)
+      : host_(host),
+        settings_(settings),
+        ports_(ports),
+        objects_(objects),
+        groups_(groups),
+        scheduler_(scheduler),
+        completions_(completions),
+        window_(window),
+        shutdown_(shutdown) {}
+
+  // Each returns 0 or an errno, and fills in the answer. A handle that the process does not hold is
+  // refused (EINVAL).
+  int create(ProcessId process, const Ask& ask, Answer& answer);
+  int open(ProcessId process, const Ask& ask, Answer& answer);
+  int modify(ProcessId process, const Ask& ask, Answer& answer);
+  int query(ProcessId process, const Ask& ask, Answer& answer);
+  // Undoes one creation or opening by the process. An XRC_RECV queue pair is removed when its last
+  // holder has gone.
+  int destroy(ProcessId process, std::uint32_t handle);
+
+ private:
+  // Returns 0 if create() may make what the process asks for, or else an errno.
+  int check_create(ProcessId process, const Ask& ask) const;
+  // Allocates the rings of a new queue pair. Returns false if there is no memory left.
+  bool make_rings(Qp& made, const Ask& ask);
+  // Counts a new queue pair as a user of the objects that it names.
+  void add_user(const Qp& qp);
+  // Returns the number of a doorbell for the queue pair. If none is free, queue pairs share one.
+  std::uint32_t assign_doorbell(ProcessId process, std::uint32_t qpn);
+  // Returns null if the process does not hold that queue pair.
+  Qp* find_held(ProcessId process, std::uint32_t handle);
+  // Changes the state to one that is neither RESET nor the error state.
+  void change_state(Qp& qp, QpState to, std::uint32_t mask);
+  // Sets Qp::node and Qp::reachable from the address in the queue pair's attributes.
+  void resolve_peer(Qp& qp);
+  // Destroys the queue pair without completions for the requests that are left. The reference is
+  // invalid afterwards.
+  void remove(Qp& qp);
+
+  Host& host_;
+  const Settings& settings_;
+  const LocalPorts& ports_;
+  ObjectTables& objects_;
+  MulticastGroups& groups_;
+  Scheduler& scheduler_;
+  CompletionWriter& completions_;
+  SendWindow& window_;
+  QpShutdown& shutdown_;
+};
+
+}  // namespace scela::hca

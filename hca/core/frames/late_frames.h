@@ -1,0 +1,45 @@
+// Datagrams that are late on purpose (Faults::ud_late), kept as frames until they arrive.
+//
+// The sender of datagrams adds them; the engine sends or delivers those that are due. The
+// interpreter's one thread uses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hca/core/model/engine.h"
+
+namespace scela::hca {
+
+class LateFrames {
+ public:
+  // The range of the delay in nanoseconds.
+  static constexpr Moment kLeastDelay = 100'000, kMaxDelay = 2'000'000;
+
+  struct Frame {
+    std::uint32_t node = 0;  // destination; 0: this node
+    std::vector<std::byte> bytes;
+  };
+
+  // Returns whether so many are late that further datagrams arrive in time.
+  bool is_full() const { return frames_.size() >= kMaxFrames; }
+  void add(Moment due, Frame frame) { frames_.emplace(due, std::move(frame)); }
+  // The same for a frame of a header and its payload, which are copied.
+  void add(Moment due, std::uint32_t node, std::span<const std::byte> header,
+           std::span<const std::byte> payload);
+  // Removes the first frame that is due, or returns std::nullopt.
+  std::optional<Frame> next_due(Moment now);
+  // Returns when the first frame is due.
+  std::optional<Moment> deadline() const;
+
+ private:
+  static constexpr std::size_t kMaxFrames = 1024;
+  std::multimap<Moment, Frame> frames_;
+};
+
+}  // namespace scela::hca

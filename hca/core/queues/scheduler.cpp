@@ -1,0 +1,44 @@
+#include "hca/core/queues/scheduler.h"
+
+namespace scela::hca {
+
+void Scheduler::schedule(Qp& qp) {
+  if (qp.scheduled) return;
+  qp.scheduled = true;
+  runnable_.push_back(qp.handle);
+}
+
+Qp* Scheduler::next() {
+  if (is_strict_) std::swap(runnable_.front(), runnable_[random_.below(runnable_.size())]);
+  const std::uint32_t number = runnable_.front();
+  runnable_.pop_front();
+  Qp* const qp = objects_.find<Qp>(number);
+  if (qp) qp->scheduled = false;
+  return qp;
+}
+
+void Scheduler::wait_until(Qp& qp, std::optional<Moment> moment) {
+  if (qp.until) timers_.erase({*qp.until, qp.handle});
+  qp.until = moment;
+  if (moment) timers_.insert({*moment, qp.handle});
+}
+
+void Scheduler::limit_wait(Qp& qp, std::optional<Moment> moment) {
+  if (qp.patience && qp.patience != qp.until) timers_.erase({*qp.patience, qp.handle});
+  qp.patience = moment;
+  if (moment) timers_.insert({*moment, qp.handle});
+}
+
+void Scheduler::run_timers() {
+  while (!timers_.empty() && timers_.begin()->first <= now_) {
+    const std::uint32_t number = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    if (Qp* const qp = objects_.find<Qp>(number)) schedule(*qp);
+  }
+}
+
+std::optional<Moment> Scheduler::next_timer() const {
+  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,68 @@
+// The turns of queue pairs: those that have something to do at once, and those that wait for a
+// time.
+//
+// The scheduler has the interpreter's time, which the caller of the engine passes. All parts that
+// change what a queue pair can do schedule it here; the engine gives each its turn. The
+// interpreter's one thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/core/random.h"
+#include "hca/core/model/object_tables.h"
+
+namespace scela::hca {
+
+class Scheduler {
+ public:
+  // If `is_strict`, the next queue pair is drawn from `random`, or else the one that has waited
+  // longest is next. Both references must live as long as the scheduler.
+  Scheduler(const ObjectTables& objects, Random& random, bool is_strict)
+      : objects_(objects), random_(random), is_strict_(is_strict) {}
+
+  Moment now() const { return now_; }
+  void set_time(Moment now) { now_ = now; }
+
+  // Gives the queue pair a turn, unless it waits for one already.
+  void schedule(Qp& qp);
+  // The same for each queue pair of these numbers that still exists.
+  template <class Numbers>
+  void schedule_all(const Numbers& qpns) {
+    for (const std::uint32_t qpn : qpns)
+      if (Qp* const qp = objects_.find<Qp>(qpn)) schedule(*qp);
+  }
+  bool has_next() const { return !runnable_.empty(); }
+  // Removes the next queue pair from the list. has_next() must be true. Returns null if that queue
+  // pair was destroyed.
+  Qp* next();
+
+  // Sets the time before which the queue pair sends nothing (Qp::until), or removes it.
+  void wait_until(Qp& qp, std::optional<Moment> moment);
+  // Sets the time at which a held sending step ends without success (Qp::patience), or removes it.
+  void limit_wait(Qp& qp, std::optional<Moment> moment);
+  // Schedules the queue pairs whose time has come.
+  void run_timers();
+  // Returns the time of the first timer.
+  std::optional<Moment> next_timer() const;
+
+  // Counts the bytes that were moved since the last reset_moved_bytes(), which limit one run of the
+  // engine.
+  void reset_moved_bytes() { moved_bytes_ = 0; }
+  void add_moved_bytes(std::uint64_t bytes) { moved_bytes_ += bytes; }
+  std::uint64_t moved_bytes() const { return moved_bytes_; }
+
+ private:
+  const ObjectTables& objects_;
+  Random& random_;
+  bool is_strict_;
+  Moment now_ = 0;
+  std::deque<std::uint32_t> runnable_;                 // queue pairs
+  std::set<std::pair<Moment, std::uint32_t>> timers_;  // queue pairs
+  std::uint64_t moved_bytes_ = 0;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,79 @@
+// The steps of queue pairs (hca/core/model/transfer.h): which one is being taken, and which queue
+// pairs wait for a process.
+//
+// The parts that execute requests begin and end steps; MemoryTransfers asks for the moves of the
+// present step, and holds it if a move is not over. The interpreter's one thread uses it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "hca/core/model/host.h"
+#include "hca/core/model/object_tables.h"
+#include "hca/core/queues/scheduler.h"
+#include "hca/core/transfer/kept_bytes.h"
+
+namespace scela::hca {
+
+class TransferSteps {
+ public:
+  // All references must live as long as this object.
+  TransferSteps(Host& host, const ObjectTables& objects, Scheduler& scheduler, KeptBytes& kept)
+      : host_(host), objects_(objects), scheduler_(scheduler), kept_(kept) {}
+
+  // Begins a step, or takes a held one again. If `key` differs from the one before, the step begins
+  // with no bytes moved. The step is the present one until end().
+  void begin(Qp& qp, Step& step, const Step::Key& key);
+  // Returns true if the step is held and must be taken again.
+  bool end(Step& step);
+  // Ends a step, the present one or another: its moves are final or not needed any more. Orders
+  // under way are dropped.
+  void abandon(Step& step);
+  // Abandons all steps of a queue pair that is reset, destroyed or in error, and drops the answers
+  // that wait.
+  void abandon_all(Qp& qp);
+
+  bool is_present(const Step& step) const { return present_ == &step; }
+  bool has_present() const { return present_ != nullptr; }
+  // Returns whether the present step was held before and is taken again.
+  bool is_repeated() const { return present_ && present_->again; }
+  // Returns false if another queue pair's step is filling that receive request. The present step is
+  // then held until that one has ended.
+  bool may_fill(Receiving& received);
+
+  // These need a present step. hold() holds it until the process has carried out an order, and
+  // returns `later`.
+  Transfer hold(ProcessId process);
+  // Returns the move that the step comes to. If the step has been here before with the same `what`,
+  // that move continues.
+  Move& next_move(const Move::What& what);
+  // Allocates Move::kept. Returns false if too many bytes are kept for the process: the step is
+  // then held until there is room.
+  bool make_room(Move& move, ProcessId process, std::uint64_t bytes);
+
+  // Called when an order of the process is over or there is room for another. Queue pairs that wait
+  // for it run again.
+  void schedule_waiting(ProcessId process);
+  // The process was detached: queue pairs that wait for it run again.
+  void detach(ProcessId process);
+
+ private:
+  // Drops the bytes that a held step keeps, because other steps need the room.
+  void drop_kept_bytes(Step& step);
+  void abandon(const Move& move);
+  // Returns whether the present step may exceed the limit of kept bytes.
+  bool may_exceed(ProcessId process);
+
+  Host& host_;
+  const ObjectTables& objects_;
+  Scheduler& scheduler_;
+  KeptBytes& kept_;
+  Step* present_ = nullptr;
+  // Queue pairs with a held step, by the process that it waits for.
+  std::map<ProcessId, std::set<std::uint32_t>> waiting_;
+  // The queue pair of each process that gets room before the others.
+  std::map<ProcessId, std::uint32_t> first_of_;
+};
+
+}  // namespace scela::hca
