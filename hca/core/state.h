@@ -48,7 +48,7 @@ class Engine::State {
  private:
   // Returns whether the engine executes nothing now.
   bool rests() const { return faults_.rests(scheduler_.now()); }
-  // Schedules the queue pairs whose doorbells were rung.
+  // Schedules the queue pairs at the doorbells that were rung.
   void poll_doorbells();
   // Gives queue pairs their turns, for a bounded time.
   void run_queue_pairs();

@@ -38,9 +38,9 @@ struct DeviceTasks::Calculation {
   CalcPayload what;
 };
 
-// Calculates as the adapter's engine does (hca/core/interp/tasks.cpp), but in this process's
-// memory. Returns local_length if the lengths differ, do not fit the type or exceed 1 MiB, and
-// local_protection if memory cannot be read or written.
+// Calculates as the adapter's engine does (hca/core/interp/management_tasks.h), but in this
+// process's memory. Returns local_length if the lengths differ, do not fit the type or exceed 1
+// MiB, and local_protection if memory cannot be read or written.
 Status calculate_here(CalcOp op, CalcType type, const std::vector<ibv_sge>& pieces);
 
 }  // namespace scela::hca::progress

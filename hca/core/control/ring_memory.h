@@ -15,7 +15,7 @@ namespace scela::hca {
 // Returns false if there is no memory left.
 bool make_ring(Host& host, ProcessId process, std::uint32_t requests, std::uint32_t stride,
                Ring& ring);
-// The same for receive requests with up to `sges` buffers, but at least one.
+// Allocates a ring of receive requests, each with room for `sges` buffers, but at least one.
 bool make_receive_ring(Host& host, ProcessId process, std::uint32_t requests, std::uint32_t sges,
                        Ring& ring);
 

@@ -29,7 +29,7 @@ class LateFrames {
   // Returns whether so many are late that further datagrams arrive in time.
   bool is_full() const { return frames_.size() >= kMaxFrames; }
   void add(Moment due, Frame frame) { frames_.emplace(due, std::move(frame)); }
-  // The same for a frame of a header and its payload, which are copied.
+  // Adds a frame of a header and its payload, which are copied.
   void add(Moment due, std::uint32_t node, std::span<const std::byte> header,
            std::span<const std::byte> payload);
   // Removes the first frame that is due, or returns std::nullopt.

@@ -34,7 +34,7 @@ class QueueRunner {
   bool run(Qp& qp);
 
  private:
-  // What a queue pair does after a part was sent, or after it could not be.
+  // A queue pair does this after a part was sent, or after it could not be.
   enum class Next : std::uint8_t {
     go_on,  // the next part
     wait,   // for an event, or for nothing

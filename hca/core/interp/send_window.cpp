@@ -1,6 +1,5 @@
 #include "hca/core/interp/send_window.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>

@@ -1,7 +1,8 @@
 // All objects of all processes, by their numbers, and the processes that are attached.
 //
-// ObjectControl and QpControl (hca/core/control) make and destroy the objects, and count their users.
-// All other parts of the interpreter find objects here. The interpreter's one thread uses it.
+// ObjectControl and QpControl (hca/core/control) make and destroy the objects, and count their
+// users. All other parts of the interpreter find objects here. The interpreter's one thread uses
+// it.
 #pragma once
 
 #include <map>

@@ -1,5 +1,7 @@
 #include "hca/core/queues/message_part.h"
 
+#include <algorithm>
+
 #include "hca/core/wire/address.h"
 
 namespace scela::hca {

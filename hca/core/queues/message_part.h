@@ -4,7 +4,6 @@
 // nodes; the Responder executes them. They are plain values of the interpreter's one thread.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>

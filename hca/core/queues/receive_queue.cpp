@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "hca/core/wire/doorbells.h"
-
 namespace scela::hca {
 
 bool ReceiveQueue::begin_receive(Qp& qp, Srq* srq) {

@@ -29,7 +29,7 @@ class Scheduler {
 
   // Gives the queue pair a turn, unless it waits for one already.
   void schedule(Qp& qp);
-  // The same for each queue pair of these numbers that still exists.
+  // Schedules each queue pair of these numbers that still exists.
   template <class Numbers>
   void schedule_all(const Numbers& qpns) {
     for (const std::uint32_t qpn : qpns)
@@ -44,7 +44,7 @@ class Scheduler {
   void wait_until(Qp& qp, std::optional<Moment> moment);
   // Sets the time at which a held sending step ends without success (Qp::patience), or removes it.
   void limit_wait(Qp& qp, std::optional<Moment> moment);
-  // Schedules the queue pairs whose time has come.
+  // Schedules the queue pairs that have waited for a time which has come.
   void run_timers();
   // Returns the time of the first timer.
   std::optional<Moment> next_timer() const;

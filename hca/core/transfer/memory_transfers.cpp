@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hca/core/wire/doorbells.h"
-
 namespace scela::hca {
 
 void MemoryTransfers::attach(ProcessId process) {

@@ -63,7 +63,7 @@ struct FrameHeader {
   std::uint32_t remote_srqn = 0;
   std::uint32_t rkey = 0;
   std::uint32_t qkey = 0;
-  // In answers: a value of Verdict::Kind (hca/core/model/state.h).
+  // In answers: a value of Verdict::Kind (hca/core/queues/message_part.h).
   std::uint32_t verdict = 0;
   Status status = Status::success;
   // A code of IBTA table 45.

@@ -1,7 +1,7 @@
 // Management queues for devices that have none. This state machine decides which requests are held,
 // what a queue waits for, what is released, and in which order everything completes. Its rules are
-// those of the adapter's own interpreter (hca/core/interp/tasks.cpp); one suite of cases tests both
-// (tests/verbs/tasks). DeviceTasks uses it.
+// those of the adapter's own interpreter (hca/core/interp/management_tasks.h); one suite of cases
+// tests both (tests/verbs/tasks). DeviceTasks uses it.
 //
 // It knows no verbs, no memory and no threads. It asks a Host to act, and its caller reports what
 // has happened. It has no lock: DeviceTasks calls it under its own. The numbers of queue pairs and

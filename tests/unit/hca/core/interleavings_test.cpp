@@ -302,7 +302,7 @@ const auto kWatchesTooSoftly = [](Polled& world, const std::vector<std::size_t>&
     world.page.futexes.wait(world.page.doorbell, seen);
 };
 
-// Does what Engine::State::tell and Machine::wake do.
+// Does what CompletionWriter::write and Machine::wake do.
 void tell(Polled& world, Completions& ring, std::uint64_t end) {
   show_completions(ring, end);
   if (!take_watch(ring)) return;
