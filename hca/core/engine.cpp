@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "hca/core/state.h"
+#include "hca/core/engine_state.h"
 #include "hca/core/wire/address.h"
 #include "hca/core/wire/doorbells.h"
 
