@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "comm-channel/api/opening.h"
-#include "comm-channel/engine/messenger.h"
+#include "comm-channel/messenger/messenger.h"
 #include "comm-channel/include/scela/channel.h"
 #include "common/os/fork_guard.h"
 

@@ -1,8 +1,12 @@
 // Texts of errors: what was tried, and with which rank.
 #pragma once
 
+#include <string>
+
+#include "comm-channel/core/protocol/wire.h"
 #include "comm-channel/engine/operation.h"
 #include "comm-channel/include/scela/errors.h"
+#include "common/core/error.h"
 
 namespace scela::channel {
 
@@ -15,6 +19,27 @@ ChannelError error_with(Code code, const Operation& operation);
 // Does so for any text; `tried` is for example that of tried_to(). `peer` is -1 if no rank is
 // concerned.
 ChannelError error_with(Code code, int peer, const std::string& tried);
+// Does so for a text that says everything.
+ChannelError error_of(Code code, int peer, std::string text);
+
+// The error of a request that was not complete when its channel was closed.
+ChannelError error_of_closing();
+// The error of a send whose receiver did not receive the message before it closed its channel.
+ChannelError error_not_received(int rank);
+// The error of a send that gets no number, since too many have one.
+ChannelError error_of_numbers(int rank);
+
+// `tried` is for example "read from byte 0 on". The buffer of an operation is unmapped, or may not
+// be written.
+Error buffer_gone(std::string tried);
+// Returns the code for the user of a transfer that failed. A buffer that is unmapped is the
+// program's fault, even if something else failed as well: the result is then Code::argument, else
+// `otherwise`.
+Code code_for(const Error& why, Code otherwise);
+// `on_node` says that both sides are on one node. No adapter can have failed there, so a buffer of
+// either side is unmapped.
+Code code_for(Outcome outcome, bool on_node);
+
 // The error of a child process (fork) that uses the channel of its parent.
 const ChannelError& error_of_child();
 

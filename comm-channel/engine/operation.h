@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "comm-channel/core/match/matching.h"
@@ -62,6 +63,11 @@ struct Operation : Posted {
   verbs::Registration memory;
 
   bool complete() const { return phase == Phase::complete; }
+  // Ends the operation; its user sees that at the next look. An empty error is a success.
+  void finish(ChannelError error = {}) {
+    status.error = std::move(error);
+    phase = Phase::complete;
+  }
   std::span<const std::byte> sent_bytes() const { return {from, length}; }
   std::span<std::byte> received_bytes() const { return {to, room}; }
 };

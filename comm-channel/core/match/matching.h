@@ -1,6 +1,6 @@
 // Message matching: decides which receive gets which message (docs/design/channel.md, Matching).
 //
-// Each process has one Matcher; Messenger owns it (comm-channel/engine/messenger.h). A receive
+// Each process has one Matcher; Messenger owns it (comm-channel/messenger/messenger.h). A receive
 // takes the earliest message that fits it, and a message takes the earliest receive that it fits.
 // Earliest means the order of calls to the matcher. So the first of two messages of one rank is
 // taken first, if the caller passes them in the order of sending.

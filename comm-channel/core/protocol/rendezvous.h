@@ -1,5 +1,5 @@
 // The rendezvous protocol: the two sides of a message that is not sent at once, each a state
-// machine. Messenger uses them (comm-channel/engine/messenger.h).
+// machine. Messenger uses them (comm-channel/messenger/messenger.h).
 //
 //   way      receiver                                  sender
 //   read     RDMA read, done                           -

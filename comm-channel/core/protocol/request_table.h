@@ -1,6 +1,6 @@
 // Numbers for the transfers between two processes. Each side sends the other side's number, and
 // finds its own objects by theirs in constant time. Messenger uses them
-// (comm-channel/engine/messenger.h).
+// (comm-channel/messenger/messenger.h).
 //
 // A place goes through 4,095 numbers before it uses one again, so a number that arrives late is
 // recognized as old. The class is not thread-safe.

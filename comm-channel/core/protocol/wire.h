@@ -1,5 +1,5 @@
 // The messages between two processes: a header of 24 bytes, and a payload that depends on the
-// message's kind. Messenger and the networks use them (comm-channel/engine/messenger.h,
+// message's kind. Messenger and the networks use them (comm-channel/messenger/messenger.h,
 // comm-channel/engine/network.h).
 //
 // On a node header and payload may stand apart; between nodes the payload follows the header at

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "comm-channel/engine/messenger.h"
+#include "comm-channel/messenger/messenger.h"
 
 namespace scela::channel::test {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm-channel/api/opening.h"
-#include "comm-channel/engine/messenger.h"
+#include "comm-channel/messenger/messenger.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
 namespace scela::channel::test::ends_test {

@@ -1,5 +1,5 @@
 // Tests messages between ranks of a node: order, sizes, late receivers, ends.
-#include "comm-channel/engine/messenger.h"
+#include "comm-channel/messenger/messenger.h"
 
 #include <catch2/catch.hpp>
 #include <deque>

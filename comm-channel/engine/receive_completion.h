@@ -1,0 +1,65 @@
+// Ends receives: moves the bytes of a message into the buffer of its receive, writes the status and
+// counts the message. The parts of the messenger through which messages come use it
+// (comm-channel/messenger/receive_queue.h).
+//
+// Only one thread at a time may call it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "comm-channel/core/match/envelope.h"
+#include "comm-channel/engine/guarded_copy.h"
+#include "comm-channel/engine/operation.h"
+#include "comm-channel/engine/peers.h"
+#include "comm-channel/shm/factory.h"
+
+namespace scela::channel {
+
+class ReceiveCompletion {
+ public:
+  // Both must outlive this object.
+  ReceiveCompletion(Peers& peers, GuardedCopy& guarded_copy)
+      : peers_(peers), guarded_copy_(guarded_copy) {}
+
+  // Copies the message into the receive's buffer, as far as that goes, and completes the receive.
+  // A buffer that is unmapped is the program's own SIGSEGV.
+  void deliver(Operation& receive, const Envelope& envelope, std::span<const std::byte> bytes);
+  // For many bytes, if one of the buffers may be unmapped: the receive then ends with an error, and
+  // the result is false.
+  bool deliver_guarded(Operation& receive, const Envelope& envelope,
+                       std::span<const std::byte> bytes);
+  // So many bytes are in the receive's buffer: completes it, with an error if the message is longer
+  // than the buffer.
+  void complete(Operation& receive, const Envelope& envelope, std::uint64_t bytes);
+
+ private:
+  static void truncate(Operation& receive, const Envelope& envelope);
+
+  Peers& peers_;
+  GuardedCopy& guarded_copy_;
+};
+
+// These are called for each small message.
+inline void ReceiveCompletion::deliver(Operation& receive, const Envelope& envelope,
+                                       std::span<const std::byte> bytes) {
+  const std::size_t size = std::min<std::size_t>(bytes.size(), receive.room);
+  shm::copy_bytes(receive.to, bytes.data(), size);
+  complete(receive, envelope, size);
+}
+
+inline void ReceiveCompletion::complete(Operation& receive, const Envelope& envelope,
+                                        std::uint64_t bytes) {
+  receive.status.source = envelope.source;
+  receive.status.tag = envelope.tag;
+  receive.status.bytes = envelope.length;
+  peers_.count_received(envelope.source, bytes);
+  if (envelope.length <= receive.room) [[likely]]
+    receive.phase = Phase::complete;
+  else
+    truncate(receive, envelope);
+}
+
+}  // namespace scela::channel

@@ -1,0 +1,48 @@
+#include "comm-channel/engine/transports.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "comm-channel/engine/error_words.h"
+#include "common/core/text.h"
+
+namespace scela::channel {
+
+Transports::Transports(Peers& peers, std::unique_ptr<shm::NodeLink> node,
+                       std::unique_ptr<Network> network)
+    : peers_(peers), node_(std::move(node)), network_(std::move(network)) {}
+
+bool Transports::transmit(int rank, const Header& header, std::span<const std::byte> payload) {
+  Header whole = header;
+  whole.source = peers_.own_rank();
+  whole.length = static_cast<std::uint32_t>(payload.size());
+  if (!peers_.is_local(rank)) return network_->send(rank, whole, payload);
+  return node_->send_small(peers_.local_number(rank), shm::Header{words_of(whole)}, payload);
+}
+
+ChannelError Transports::error_of_end(int rank) const {
+  const std::string& why = peers_.why_lost(rank);
+  // A rank that cannot be reached for long has ended, as far as this process can tell.
+  const bool is_own_fault = !peers_.is_local(rank) && network_ && !network_->works();
+  return error_of(is_own_fault ? Code::device : Code::peer_ended, rank,
+                  why.empty() ? cat("rank ", rank, " has ended") : cat("rank ", rank, ": ", why));
+}
+
+void Transports::close() {
+  is_closed_ = true;
+  peers_.leave_node();
+  network_.reset();
+  node_.reset();
+}
+
+void Transports::account(Accounts& accounts) const {
+  if (node_) {
+    accounts.shared = node_->shared_bytes();
+    accounts.sleeps = node_->sleeps();
+    accounts.sleeps_woken = node_->sleeps_woken();
+  }
+  if (network_) network_->account(accounts);
+}
+
+}  // namespace scela::channel

@@ -1,0 +1,89 @@
+// The offloaded channels of a process, or none: without channels, each function does what is right
+// for a process that has none. The parts of the messenger use it, so that only this class knows
+// whether there are channels. Their contracts are in comm-channel/engine/offloader.h.
+//
+// Only one thread at a time may call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "comm-channel/core/match/matching.h"
+#include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/network.h"
+#include "comm-channel/engine/offloader.h"
+#include "comm-channel/engine/operation.h"
+#include "comm-channel/include/scela/channel.h"
+
+namespace scela::channel {
+
+class OffloadPath {
+ public:
+  // The references must outlive this object. There are channels if `network` is not null and has
+  // the queue pairs for them; it must live until close(). `ranks` is the size of the job.
+  OffloadPath(Matcher& matcher, OffloadUser& user, Network* network, const Options& options,
+              int ranks);
+
+  // Returns true if the message of a send to another node goes by a channel; nothing else is needed
+  // then. Otherwise the caller calls outside() before it sends the message.
+  bool send(Operation& send) { return offloader_ && offloader_->send(send); }
+  void outside(const Operation& send) {
+    if (offloader_) offloader_->outside(send);
+  }
+
+  // Matching: these have the contracts of Matcher, and of Offloader if there are channels.
+  Unexpected* post(Operation& receive) {
+    return offloader_ ? offloader_->post(receive) : matcher_.post(receive);
+  }
+  Unexpected* probe(const Pattern& pattern) {
+    return offloader_ ? offloader_->probe(pattern) : matcher_.probe(pattern);
+  }
+  Unexpected* take(const Pattern& pattern) {
+    return offloader_ ? offloader_->take(pattern) : matcher_.take(pattern);
+  }
+  Unexpected* take_to_drop(const Pattern& pattern) {
+    return offloader_ ? offloader_->take_to_drop(pattern) : matcher_.take(pattern);
+  }
+  bool cancel(Operation& receive) {
+    return offloader_ ? offloader_->cancel(receive) : matcher_.cancel(receive);
+  }
+  // For a message that is parked in a channel, so there are channels.
+  void fetch(Unexpected& parked, Operation* receive) { offloader_->fetch(parked, receive); }
+  void discard(const ContextSet::Run& contexts) {
+    if (offloader_) offloader_->discard(contexts);
+  }
+  void refuse_messages() {
+    if (offloader_) offloader_->refuse_messages();
+  }
+
+  // Counts a message that belongs to no channel. Returns how many of the rank's came before it.
+  std::uint64_t came_outside(int rank) { return offloader_ ? offloader_->came_outside(rank) : 0; }
+  // A message about channels has come. Without channels, this process refuses to open one. Returns
+  // true if receives that were held back may wait in the matcher now.
+  bool on_agreement(int rank, const Header& header, std::span<const std::byte> payload);
+  unsigned poll() { return offloader_ ? offloader_->poll() : 0; }
+
+  void ended(int rank) {
+    if (offloader_) offloader_->ended(rank);
+  }
+  // Before this process ends: other ranks need not wait for its channels. Returns false if there
+  // are none.
+  bool leave() {
+    if (offloader_) offloader_->leave();
+    return offloader_ != nullptr;
+  }
+  // From now on there are no channels.
+  void close() { offloader_.reset(); }
+  void account(Accounts& accounts) const {
+    if (offloader_) offloader_->account(accounts);
+  }
+
+ private:
+  Matcher& matcher_;
+  OffloadUser& user_;
+  std::unique_ptr<Offloader> offloader_;  // null: no channels
+};
+
+}  // namespace scela::channel

@@ -1,0 +1,53 @@
+// The operations that need further messages between their two sides: rendezvous transfers, and
+// synchronous sends. Passes each event to the side that it concerns. The messenger uses it
+// (comm-channel/messenger/messenger.h).
+//
+// Only one thread at a time may call it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "comm-channel/core/match/envelope.h"
+#include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/operation.h"
+#include "comm-channel/engine/peers.h"
+#include "comm-channel/engine/pending_transfers.h"
+#include "comm-channel/engine/transports.h"
+#include "comm-channel/messenger/loopback.h"
+#include "comm-channel/messenger/rendezvous_receiver.h"
+#include "comm-channel/messenger/rendezvous_sender.h"
+#include "comm-channel/messenger/send_queue.h"
+
+namespace scela::channel {
+
+class Transfers {
+ public:
+  // The references must outlive this object.
+  Transfers(Peers& peers, Transports& transports, SendQueue& send_queue, PendingTransfers& pending,
+            RendezvousSender& sender, RendezvousReceiver& receiver, Loopback& loopback);
+
+  // An offer of any rank has met its receive. `theirs` is the sender's number of the transfer.
+  void accept(Operation& receive, const Envelope& envelope, const Rts& rts, std::uint32_t theirs);
+  // Reports to the rank that the message of its send with this number was matched, or why it was
+  // not. The rank may be this one.
+  void acknowledge(int rank, std::uint32_t number, Outcome outcome = Outcome::none);
+  // FIN has come. Messages that are invalid, or too late, are ignored.
+  void on_fin(int rank, const Header& header, std::span<const std::byte> payload);
+  // A write or a read of the operation is over, or does not begin.
+  void on_moved(Operation& operation, Outcome outcome);
+  // The rank has ended, and with it the transfers between it and this rank.
+  void end_all_with(int rank);
+
+ private:
+  Peers& peers_;
+  Transports& transports_;
+  SendQueue& send_queue_;
+  PendingTransfers& pending_;
+  RendezvousSender& sender_;
+  RendezvousReceiver& receiver_;
+  Loopback& loopback_;
+};
+
+}  // namespace scela::channel
