@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "comm-channel/api/opening.h"
-#include "comm-channel/messenger/messenger.h"
 #include "comm-channel/include/scela/channel.h"
+#include "comm-channel/messenger/messenger.h"
 #include "common/os/fork_guard.h"
 
 namespace scela::channel {

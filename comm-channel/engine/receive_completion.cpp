@@ -19,11 +19,10 @@ bool ReceiveCompletion::deliver_guarded(Operation& receive, const Envelope& enve
 }
 
 void ReceiveCompletion::truncate(Operation& receive, const Envelope& envelope) {
-  receive.finish(
-      error_of(Code::truncated, envelope.source,
-               cat("receive a message of rank ", envelope.source, " with tag ", envelope.tag,
-                   ": it has ", envelope.length, " bytes and the buffer ", receive.room,
-                   " (give the receive a larger buffer)")));
+  receive.finish(error_of(Code::truncated, envelope.source,
+                          cat("receive a message of rank ", envelope.source, " with tag ",
+                              envelope.tag, ": it has ", envelope.length, " bytes and the buffer ",
+                              receive.room, " (give the receive a larger buffer)")));
 }
 
 }  // namespace scela::channel

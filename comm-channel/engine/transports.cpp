@@ -1,6 +1,5 @@
 #include "comm-channel/engine/transports.h"
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -12,14 +11,6 @@ namespace scela::channel {
 Transports::Transports(Peers& peers, std::unique_ptr<shm::NodeLink> node,
                        std::unique_ptr<Network> network)
     : peers_(peers), node_(std::move(node)), network_(std::move(network)) {}
-
-bool Transports::transmit(int rank, const Header& header, std::span<const std::byte> payload) {
-  Header whole = header;
-  whole.source = peers_.own_rank();
-  whole.length = static_cast<std::uint32_t>(payload.size());
-  if (!peers_.is_local(rank)) return network_->send(rank, whole, payload);
-  return node_->send_small(peers_.local_number(rank), shm::Header{words_of(whole)}, payload);
-}
 
 ChannelError Transports::error_of_end(int rank) const {
   const std::string& why = peers_.why_lost(rank);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -46,5 +47,15 @@ class Transports {
   std::unique_ptr<Network> network_;
   bool is_closed_ = false;
 };
+
+// This is called for each message.
+inline bool Transports::transmit(int rank, const Header& header,
+                                 std::span<const std::byte> payload) {
+  Header whole = header;
+  whole.source = peers_.own_rank();
+  whole.length = static_cast<std::uint32_t>(payload.size());
+  if (!peers_.is_local(rank)) return network_->send(rank, whole, payload);
+  return node_->send_small(peers_.local_number(rank), shm::Header{words_of(whole)}, payload);
+}
 
 }  // namespace scela::channel

@@ -27,7 +27,7 @@ class AwaitedRanks {
  private:
   const Peers& peers_;
   const Matcher& matcher_;
-  int probed_ = -1;             // the last one probed for in vain
+  int probed_ = -1;            // the last one probed for in vain
   std::size_t looked_at_ = 0;  // the last rank that a call looked at
 };
 

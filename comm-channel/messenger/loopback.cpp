@@ -58,8 +58,7 @@ void Loopback::acknowledge(std::uint32_t number, Outcome outcome) {
   Operation* const send = pending_.find(number);
   if (send == nullptr) return;
   pending_.remove(*send);
-  send->finish(outcome == Outcome::closed ? error_not_received(peers_.own_rank())
-                                          : ChannelError());
+  send->finish(outcome == Outcome::closed ? error_not_received(peers_.own_rank()) : ChannelError());
 }
 
 }  // namespace scela::channel

@@ -41,8 +41,8 @@ class Reassembler {
   // The message that comes from a rank; it is complete if `came` is its length.
   struct Message {
     Envelope envelope;
-    std::uint64_t came = 0;         // bytes
-    Operation* receive = nullptr;   // that gets it; null: it is
+    std::uint64_t came = 0;             // bytes
+    Operation* receive = nullptr;       // that gets it; null: it is
     UnexpectedMessage* kept = nullptr;  // unexpected; both null: ignored
   };
 

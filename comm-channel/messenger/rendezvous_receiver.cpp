@@ -35,8 +35,8 @@ void RendezvousReceiver::accept(Operation& receive, const Envelope& envelope, co
   std::uint32_t ways = way::kWrite | way::kRead;
   if (on_node) ways = transports_.node()->can_read() ? way::kCopy | way::kPieces : way::kPieces;
   const std::uint32_t prefer = options_.rendezvous == Rendezvous::write ? way::kWrite : way::kRead;
-  auto& transfer = receive.transfer.emplace<ReceiveTransfer>(rts, receive.room, ways,
-                                                             on_node ? 0 : prefer);
+  auto& transfer =
+      receive.transfer.emplace<ReceiveTransfer>(rts, receive.room, ways, on_node ? 0 : prefer);
   const bool possible = pending_.add(receive) != 0 && (on_node || register_buffer(receive));
   carry_out(receive, possible ? transfer.start() : transfer.refuse(Outcome::resources));
 }
@@ -113,9 +113,8 @@ void RendezvousReceiver::finish(Operation& receive, const Step& step) {
   receive.finish(error_of(
       code, receive.peer,
       cat("receive ", receive.length, " bytes of rank ", receive.peer, ": ",
-          receive.why
-              ? receive.why->text()
-              : "they cannot be moved here (is the buffer still there, on both sides?)")));
+          receive.why ? receive.why->text()
+                      : "they cannot be moved here (is the buffer still there, on both sides?)")));
 }
 
 // ---- events ----

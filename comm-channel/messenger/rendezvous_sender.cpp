@@ -43,9 +43,9 @@ bool RendezvousSender::prepare(Operation& send) {
       transports_.network()->registered(send.sent_bytes(), verbs::Registrations::For::transfer);
   if (!memory) {
     pending_.remove(send);
-    send.finish(error_of(code_for(memory.error(), Code::resources), send.peer,
-                         cat("send ", send.length, " bytes to rank ", send.peer, ": ",
-                             memory.error().text())));
+    send.finish(error_of(
+        code_for(memory.error(), Code::resources), send.peer,
+        cat("send ", send.length, " bytes to rank ", send.peer, ": ", memory.error().text())));
     return false;
   }
   send.memory = std::move(*memory);

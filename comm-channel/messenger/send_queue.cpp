@@ -43,15 +43,24 @@ bool SendQueue::send_small(int to, int tag, std::span<const std::byte> bytes, Co
 // ---- what is sent ----
 
 void SendQueue::enqueue_eager(Operation& send) {
+  Header header;
+  header.context = send.context;
+  header.tag = send.tag;
+  if (send.synchronous) {
+    header.flags = flag::kSynchronous;
+    header.number = send.number;
+  }
+  const int rank = send.peer;
+  const bool is_whole = peers_.is_local(rank) && send.length <= options_.eager_shm;
+  const bool is_next = is_whole && queues(rank).ordered.empty();
+  if (is_next && send_whole(send, header)) return;  // most messages on a node
   Entry entry;
   entry.operation = &send;
-  entry.header.context = send.context;
-  entry.header.tag = send.tag;
-  if (send.synchronous) {
-    entry.header.flags = flag::kSynchronous;
-    entry.header.number = send.number;
-  }
-  enqueue(send.peer, entry);
+  entry.header = header;
+  if (is_next)
+    append(rank, queues(rank).ordered, entry);
+  else
+    enqueue(rank, entry);
 }
 
 void SendQueue::enqueue_control(int rank, Kind kind, std::uint32_t number,
@@ -94,8 +103,19 @@ void SendQueue::enqueue(int rank, Entry& entry) {
   // On a node, sending a message causes nothing else, so it need not be queued for that.
   const bool is_local = peers_.is_local(rank);
   if (is_local && queue.empty() && try_send(rank, entry)) return;
+  if (is_local) return append(rank, queue, entry);
   queue.push_back(entry);
-  if (!is_local && queue.size() == 1 && try_send(rank, queue.front())) queue.pop_front();
+  if (queue.size() == 1 && try_send(rank, queue.front())) queue.pop_front();
+  note_waiting(rank, queue);
+}
+
+void SendQueue::append(int rank, std::deque<Entry>& queue, const Entry& entry) {
+  queue.push_back(entry);
+  note_waiting(rank, queue);
+}
+
+void SendQueue::note_waiting(int rank, const std::deque<Entry>& queue) {
+  Queues& to = queues(rank);
   if (queue.empty() || to.waits) return;
   to.waits = true;
   busy_.push_back(rank);
@@ -106,16 +126,19 @@ void SendQueue::enqueue(int rank, Entry& entry) {
 bool SendQueue::try_send(int rank, Entry& entry) {
   if (entry.act == Act::pieces) return pieces_.send_pieces(*entry.operation, entry.header);
   if (entry.act == Act::write || entry.act == Act::read) return start_move(rank, entry);
-  const bool eager = entry.header.kind == Kind::eager;
-  if (eager && peers_.is_local(rank) && entry.operation->length > options_.eager_shm)
+  if (entry.header.kind != Kind::eager) {
+    const std::span<const std::byte> body(entry.body.data(), entry.body_length);
+    return transports_.transmit(rank, entry.header, entry.longer ? *entry.longer : body);
+  }
+  if (peers_.is_local(rank) && entry.operation->length > options_.eager_shm)
     return send_fragments(rank, entry);
-  std::span<const std::byte> body(entry.body.data(), entry.body_length);
-  if (entry.longer) body = *entry.longer;
-  if (!transports_.transmit(rank, entry.header, eager ? entry.operation->sent_bytes() : body))
-    return false;
-  if (entry.operation == nullptr) return true;
-  peers_.count_sent(rank, entry.operation->length);
-  if (entry.operation->number == 0) entry.operation->finish();
+  return send_whole(*entry.operation, entry.header);
+}
+
+bool SendQueue::send_whole(Operation& send, const Header& header) {
+  if (!transports_.transmit(send.peer, header, send.sent_bytes())) return false;
+  peers_.count_sent(send.peer, send.length);
+  if (send.number == 0) send.finish();
   return true;
 }
 
@@ -185,9 +208,8 @@ bool SendQueue::owes() const {
 // ---- what is not sent any more ----
 
 void SendQueue::drop_pieces(int rank, const Operation& send) {
-  std::erase_if(queues(rank).answers, [&](const Entry& one) {
-    return one.operation == &send && one.act == Act::pieces;
-  });
+  std::erase_if(queues(rank).answers,
+                [&](const Entry& one) { return one.operation == &send && one.act == Act::pieces; });
 }
 
 void SendQueue::drop_agreements() {

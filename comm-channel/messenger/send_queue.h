@@ -112,8 +112,13 @@ class SendQueue {
   }
   bool send_small(int to, int tag, std::span<const std::byte> bytes, Context context);
   void enqueue(int rank, Entry& entry);
+  // Queues the entry without trying to send it.
+  void append(int rank, std::deque<Entry>& queue, const Entry& entry);
+  // Notes that the rank is busy if its queue is not empty.
+  void note_waiting(int rank, const std::deque<Entry>& queue);
   // These return false if there is no room now. Fragments that were sent stay sent.
   bool try_send(int rank, Entry& entry);
+  bool send_whole(Operation& send, const Header& header);
   bool send_fragments(int rank, Entry& entry);
   bool start_move(int rank, Entry& entry);
   // Sends what there is room for. Sets `some` if something was sent, and returns true if the queue
