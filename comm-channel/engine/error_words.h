@@ -24,7 +24,7 @@ ChannelError error_of(Code code, int peer, std::string text);
 
 // The error of a request that was not complete when its channel was closed.
 ChannelError error_of_closing();
-// The error of a send whose receiver did not receive the message before it closed its channel.
+// The error of a send: its receiver did not receive the message before it closed its channel.
 ChannelError error_not_received(int rank);
 // The error of a send that gets no number, since too many have one.
 ChannelError error_of_numbers(int rank);

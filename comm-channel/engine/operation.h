@@ -1,5 +1,5 @@
 // The state of a message within its process: the operation behind a request, and a message that
-// came before its receive. The messenger owns both.
+// came before its receive. The messenger owns both (comm-channel/messenger/messenger.h).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The operations that have a number on the wire: sends whose receiver answers, and receives whose
-// sender must do something. The parts of the messenger that start and end them use it
+// The operations that have a number on the wire, because the other side answers or must do
+// something. The parts of the messenger that start and end them use it
 // (comm-channel/messenger/transfers.h).
 //
 // Only one thread at a time may call it.

@@ -1,5 +1,6 @@
-// The ranks of other nodes that this process waits for, and whose end no connection would show. The
-// messenger asks the launcher about them (comm-channel/messenger/messenger.h).
+// The ranks of other nodes that this process waits for and is not connected to, so that no
+// connection would show their end. The messenger asks the launcher about them
+// (comm-channel/messenger/messenger.h).
 //
 // Only one thread at a time may call it.
 #pragma once

@@ -146,7 +146,7 @@ class Messenger final : private NetworkUser {
   const PeerAccounts& accounts(int rank) const { return peers_.accounts(rank); }
 
  private:
-  // The contract of these functions is in network.h (NetworkUser).
+  // NetworkUser has the contract of these functions (comm-channel/engine/network.h).
   void arrived(int rank, const Header& header, std::span<const std::byte> payload) override;
   void moved(Operation& operation, Outcome outcome) override;
   void lost(int rank, const std::string& why) override;

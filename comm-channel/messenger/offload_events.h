@@ -1,5 +1,5 @@
-// Carries out what the offloader asks for: sends messages about channels, and ends operations whose
-// messages went by channels. The messenger owns it; the offloader calls it
+// Carries out what the offloader asks for: sends messages about channels, and ends the operations
+// of messages that went by channels. The messenger owns it; the offloader calls it
 // (comm-channel/engine/offloader.h has the contract).
 //
 // Only one thread at a time may call it.

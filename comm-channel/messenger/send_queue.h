@@ -130,7 +130,7 @@ class SendQueue {
   Transports& transports_;
   PieceSender& pieces_;
   std::vector<Queues> queues_;  // by rank
-  std::vector<int> busy_;       // ranks whose queues are not both empty
+  std::vector<int> busy_;       // ranks with something queued
 };
 
 }  // namespace scela::channel
