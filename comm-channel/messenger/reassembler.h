@@ -1,5 +1,5 @@
 // The receiver's side of messages that come in fragments: on a node, those that are too long for
-// one cell of shared memory and too short to be worth a system call (docs/channel.md, Shared memory
+// one cell of shared memory and too short to be worth a system call (docs/design/channel.md, Shared memory
 // on a node). Each rank of the node sends one such message at a time. The messenger uses it;
 // SendQueue has the sender's side (comm-channel/messenger/send_queue.h).
 //
