@@ -17,7 +17,7 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/factory.h"
-#include "collectives/executors/run_pool.h"
+#include "collectives/executors/run/run_pool.h"
 #include "common/os/clock.h"
 
 namespace {

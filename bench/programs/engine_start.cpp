@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/executors/run_pool.h"
+#include "collectives/executors/run/run_pool.h"
 #include "collectives/offload/factory.h"
 #include "common/os/clock.h"
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/executors/run.h"
-#include "collectives/executors/transport.h"
+#include "collectives/executors/run/run.h"
+#include "collectives/executors/run/transport.h"
 
 namespace scela::collectives {
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "collectives/executors/executor.h"
-#include "collectives/executors/plan.h"
-#include "collectives/executors/reduction.h"
-#include "collectives/executors/run.h"
-#include "collectives/executors/run_pool.h"
-#include "collectives/executors/transport.h"
+#include "collectives/executors/run/plan.h"
+#include "collectives/executors/run/reduction.h"
+#include "collectives/executors/run/run.h"
+#include "collectives/executors/run/run_pool.h"
+#include "collectives/executors/run/transport.h"
 #include "common/core/result.h"
 #include "common/core/topology.h"
 

@@ -30,8 +30,8 @@
 #include <span>
 #include <vector>
 
-#include "collectives/executors/run.h"
-#include "collectives/executors/transport.h"
+#include "collectives/executors/run/run.h"
+#include "collectives/executors/run/transport.h"
 #include "common/core/spare_memory.h"
 
 namespace scela::collectives {

@@ -9,7 +9,7 @@
 
 #include "collectives/core/layout.h"
 #include "collectives/core/shape.h"
-#include "collectives/executors/run.h"
+#include "collectives/executors/run/run.h"
 
 namespace scela::collectives::test {
 

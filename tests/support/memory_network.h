@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/transport.h"
+#include "collectives/executors/run/transport.h"
 #include "common/core/random.h"
 
 namespace scela::collectives::test {

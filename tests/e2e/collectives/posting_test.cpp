@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/run_pool.h"
+#include "collectives/executors/run/run_pool.h"
 #include "collectives/offload/queue_set.h"
 #include "tests/e2e/collectives/engine_job.h"
 

@@ -3,7 +3,7 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/factory.h"
-#include "collectives/executors/run_pool.h"
+#include "collectives/executors/run/run_pool.h"
 #include "tests/support/memory/counted_memory.h"
 
 namespace scela::collectives::allocations_test {

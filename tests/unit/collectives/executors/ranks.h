@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/run.h"
+#include "collectives/executors/run/run.h"
 #include "common/core/random.h"
 #include "tests/support/collective_case.h"
 #include "tests/support/memory_network.h"

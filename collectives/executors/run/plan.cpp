@@ -1,4 +1,4 @@
-#include "collectives/executors/plan.h"
+#include "collectives/executors/run/plan.h"
 
 #include <algorithm>
 #include <map>

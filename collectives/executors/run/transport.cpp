@@ -1,4 +1,4 @@
-#include "collectives/executors/transport.h"
+#include "collectives/executors/run/transport.h"
 
 #include "common/core/text.h"
 

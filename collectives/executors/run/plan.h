@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "common/core/result.h"
 
 namespace scela::collectives {
+
+// A number that no task of a list has.
+inline constexpr std::uint32_t kNoTask = std::numeric_limits<std::uint32_t>::max();
 
 class Plan {
  public:

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/executors/run.h"
+#include "collectives/executors/run/run.h"
 
 namespace scela::collectives {
 

@@ -1,0 +1,80 @@
+// A BoundCall is the call that a run is bound to, and all that is computed once for it: the plan in
+// use, the buffers, and the steps of a short run. If the call has a prelude, the plan and the buffers
+// in use are the prelude's until it ends. A Run has one; its messages and its fast path read it. One
+// thread at a time uses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/run/call.h"
+#include "collectives/executors/run/fast_steps.h"
+#include "collectives/executors/run/run_buffers.h"
+#include "common/core/result.h"
+
+namespace scela::collectives {
+
+// Returns the error of a call that cannot be started.
+Error refused_call(std::string why);
+
+class BoundCall {
+ public:
+  // Returns an error if the call lacks something that its plan needs. Changes nothing.
+  Result<void> check(const Call& call) const;
+  // Binds a call that check() accepts, and reserves its memory, unless an earlier call had as much.
+  // Throws std::bad_alloc.
+  void bind(Call&& call);
+  // Binds a short call again, to other buffers and another route. All else stays as bind() set it.
+  void bind_again(const std::byte* input, std::byte* output, Route route, std::uint64_t number);
+  // Drops what the run shares with others, at its end. call() stays, but for its plan.
+  void release();
+
+  // If there is no plan in use, no run is bound or the run is over.
+  const Plan* plan() const { return plan_; }
+  const Call& call() const { return call_; }
+  const RunBuffers& buffers() const { return buffers_; }
+  RunBuffers& buffers() { return buffers_; }
+  // Empty if the run is not short.
+  const FastSteps& fast_steps() const { return fast_steps_; }
+
+  // Returns the prelude in use, or null.
+  const Prelude* prelude() const { return prelude_; }
+  // Makes the prelude's plan, layout and buffers those in use. Throws std::bad_alloc; then the
+  // earlier ones stay in use.
+  void begin_prelude(const Prelude& prelude);
+  // Makes the call's plan and buffers those in use. Returns false if the call has no plan; then
+  // nothing changes.
+  bool end_prelude();
+
+  // Returns the transport's number of a rank of the list.
+  int peer_of(int rank) const {
+    return call_.peers.empty() ? rank : call_.peers[static_cast<std::size_t>(rank)];
+  }
+  // Returns the place in the list of a rank of the transport, or -1. There must be a plan.
+  int place_of(int rank) const;
+  // Sets `peers` to all ranks of the call, as the transport numbers them. There must be a plan.
+  void list_peers(std::vector<int>& peers) const;
+
+ private:
+  // Returns true if the plan and layout are known to fit, and the call has all that they need. If
+  // it returns false, fits() must decide.
+  bool fits_as_before(const Call& call) const;
+  // Returns an error if the call lacks something that its plan needs.
+  static Result<void> fits(const Call& call);
+  // Computes what the call's plan and layout need, unless it is known. `knows_layout` says that the
+  // buffers have that layout already. Throws std::bad_alloc.
+  void prepare(bool knows_layout);
+
+  Call call_;
+  const Plan* plan_ = nullptr;        // in use: the prelude's or call's
+  const Prelude* prelude_ = nullptr;  // null once the prelude is over
+  RunBuffers buffers_;                // in use now
+  RunBuffers other_buffers_;          // the call's, during its prelude
+  std::uint64_t layout_number_ = 0;   // of buffers_; 0: no number
+  const Plan* fitted_ = nullptr;      // last plan that fitted; only compared
+  FastSteps fast_steps_;              // of that plan and layout
+};
+
+}  // namespace scela::collectives

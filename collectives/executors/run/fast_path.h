@@ -1,0 +1,53 @@
+// The FastPath of a run carries out the steps of a short run: small messages between ranks that have
+// nothing else to do. For a long message both sides should know early. A short message mostly has come
+// by the time that it is waited for. So it is received only then, by one call.
+//
+// If something is not as expected (a message does not come, a note comes, a rank has ended), the fast
+// path stops, and the run's own steps go on there. The list means the same in both cases. A Run has
+// one, and uses it with one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collectives/executors/run/bound_call.h"
+#include "collectives/executors/run/plan_cursor.h"
+#include "collectives/executors/run/run_messages.h"
+
+namespace scela::collectives {
+
+class FastPath {
+ public:
+  // All of them are parts of one run. `signals` counts the signals of the list that have passed.
+  FastPath(const BoundCall& call, RunMessages& messages, PlanCursor& cursor,
+           std::atomic<std::uint32_t>& signals)
+      : call_(call), messages_(messages), cursor_(cursor), signals_(signals) {}
+
+  // Carries out the call's fast steps from the first one on. Returns true if all are carried out.
+  // Otherwise the cursor is where the run's own steps must go on. Throws std::bad_alloc; then the
+  // cursor is there, too. Blocks for a short time.
+  bool run();
+
+ private:
+  // Where the fast steps end early, and what the message there has come to.
+  struct Stop {
+    const FastStep* at = nullptr;
+    Outcome outcome;
+  };
+
+  // Carries out the steps, and sets stop.at to the one under way. Returns false if the run's own
+  // steps must go on from there.
+  bool run_steps(Stop& stop);
+  // Sets the cursor to a step that did not end.
+  void move_cursor(const FastStep& one);
+  // Hands over to the run's own steps, behind this message if it is over. Receives of earlier steps
+  // that were not waited for begin now.
+  void hand_over(const Stop& stop);
+
+  const BoundCall& call_;
+  RunMessages& messages_;
+  PlanCursor& cursor_;
+  std::atomic<std::uint32_t>& signals_;
+};
+
+}  // namespace scela::collectives

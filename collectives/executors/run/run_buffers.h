@@ -1,0 +1,93 @@
+// The RunBuffers of a run say where the blocks of its list are: the layout, the address of each space,
+// and the memory of the run's own. They pack, copy and reduce blocks. A BoundCall has two of them,
+// for the call and for its prelude. One thread at a time uses them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "collectives/core/layout.h"
+#include "collectives/executors/run/plan.h"
+#include "collectives/executors/run/reduction.h"
+
+namespace scela::collectives {
+
+// Memory that is kept for the next use, and grows if more is needed.
+class Memory {
+ public:
+  // Returns at least so many bytes. If the memory has to grow, its contents are lost.
+  std::byte* reserve(std::uint64_t bytes);
+  std::byte* data() const { return lines_ ? lines_[0].bytes : nullptr; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::unique_ptr<Line[]> lines_;
+  std::uint64_t count_ = 0;
+};
+
+class RunBuffers {
+ public:
+  // Copies the layout. The vectors of the earlier one keep their memory. Throws std::bad_alloc.
+  void set_layout(const Layout& layout) { layout_ = layout; }
+  const Layout& layout() const { return layout_; }
+
+  // Set the addresses of the spaces. No run writes its input: lists that would write it are not
+  // proven.
+  void set_input_and_output(const std::byte* input, std::byte* output);
+  void set_scratch(std::byte* scratch) { at(Space::scratch) = scratch; }
+  std::byte* space(Space space) const { return spaces_[static_cast<std::size_t>(space)]; }
+
+  // Returns scratch of the run's own, as large as the layout says. Throws std::bad_alloc.
+  std::byte* own_scratch() { return scratch_.reserve(layout_.of(Space::scratch).end()); }
+  // Reserves what stage() returns while the plan is run. Throws std::bad_alloc.
+  void reserve_staging(const Plan& plan);
+  // Returns at least so many bytes for an executor that stages by itself. Earlier contents are
+  // lost. Throws std::bad_alloc.
+  std::byte* own_staging(std::uint64_t bytes) { return staging_.reserve(bytes); }
+  // Returns the next bytes of the memory that reserve_staging() has reserved.
+  std::byte* stage(std::uint64_t bytes);
+  // The next stage() returns the first bytes again.
+  void reset_staging() { staged_ = 0; }
+
+  // Returns the sum of the blocks' sizes, also if they do not lie one behind the other.
+  std::uint64_t bytes_of(const Blocks& blocks) const {
+    return layout_.of(blocks.space).total(blocks.first, blocks.count);
+  }
+  // Returns true if the blocks lie one behind the other.
+  bool is_run(const Blocks& blocks) const {
+    return layout_.of(blocks.space).is_run(blocks.first, blocks.count);
+  }
+  // Returns the address of the first block, or null if there is no block.
+  std::byte* first_of(const Blocks& blocks) const {
+    return blocks.count == 0 ? nullptr : block(blocks.space, blocks.first);
+  }
+  // pack() copies blocks into one piece of memory, and unpack() copies them back.
+  void pack(const Blocks& from, std::byte* to) const;
+  void unpack(const std::byte* from, const Blocks& to) const;
+  // These carry out a step of this kind.
+  void copy(const Plan::Step& step) const;
+  void reduce(const Plan::Step& step, const Reduction& reduction) const;
+
+ private:
+  std::byte*& at(Space space) { return spaces_[static_cast<std::size_t>(space)]; }
+  // Returns the address of a block, or null if its space has none.
+  std::byte* block(Space space, std::uint32_t block) const {
+    std::byte* const base = this->space(space);
+    return base == nullptr ? nullptr : base + layout_.of(space).offset(block);
+  }
+  // Calls act(from, to, bytes) for each pair of pieces that are contiguous on both sides.
+  template <class Act>
+  void for_pieces(const Blocks& from, const Blocks& to, Act act) const;
+
+  Layout layout_;
+  std::array<std::byte*, 3> spaces_{};  // indexed by Space
+  Memory scratch_;                      // if the call gives none
+  Memory staging_;                      // for blocks not in one piece
+  std::uint64_t staged_ = 0;            // bytes that stage() has returned
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,74 @@
+// The RunFailure of a run is its first fault, and the note that the run sends from then on instead of
+// each message, so that the ranks that wait for it learn of the fault. A Run records faults and its
+// messages read notes. One thread at a time uses it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "collectives/core/task_list.h"
+#include "collectives/executors/run/plan.h"
+#include "collectives/executors/run/transport.h"
+
+namespace scela::collectives {
+
+// The first fault of a run.
+struct RunError {
+  Fault fault;             // ranks are the list's
+  std::uint32_t task = 0;  // of this rank's list, counted from 0
+  // Returns the fault's words, for people.
+  std::string text() const;
+};
+
+// A note is sent instead of a message that its receiver expects, because its sender has failed. It
+// names the rank at fault. The length tells a note from a message, so a receive of a short message
+// needs room for a note.
+class FailureNote {
+ public:
+  static constexpr std::size_t kBytes = 24;
+  // The room that any note needs: it is longer if the message has kBytes itself.
+  static constexpr std::size_t kRoom = kBytes + 1;
+
+  FailureNote() = default;
+  // Ranks are the list's.
+  explicit FailureNote(const Fault& fault);
+  // Returns the note, as it is sent instead of a message of `message` bytes.
+  std::span<const std::byte> instead_of(std::uint64_t message) const {
+    return std::span(bytes_).first(length(message));
+  }
+  // Returns the length of a note that is sent instead of a message of `message` bytes.
+  static std::size_t length(std::uint64_t message) {
+    return message == kBytes ? kBytes + 1 : kBytes;
+  }
+  // Returns the fault that is in a note from the rank `sender`. Returns std::nullopt if the bytes,
+  // which must be at least kBytes, are not a note.
+  static std::optional<Fault> read(std::span<const std::byte> bytes, int sender);
+
+ private:
+  std::array<std::byte, kRoom> bytes_{};
+};
+
+class RunFailure {
+ public:
+  explicit operator bool() const { return error_.has_value(); }
+  // Returns the first fault, or null.
+  const RunError* error() const { return error_ ? &*error_ : nullptr; }
+  const FailureNote& note() const { return note_; }
+  void clear() { error_.reset(); }
+  // Records the first fault and makes the note. Later faults have no effect. A fault without a rank
+  // is that of `own_rank`. `task` may be a number that no task of the list has.
+  void record(Fault fault, std::uint32_t task, const TaskList& list, int own_rank);
+  // Returns true if the fault makes other operations of the context fail as well. There must be
+  // one.
+  bool is_lasting() const;
+
+ private:
+  std::optional<RunError> error_;
+  FailureNote note_;
+};
+
+}  // namespace scela::collectives
