@@ -21,7 +21,7 @@ constexpr std::uint32_t kUnheard = 16;
 constexpr std::size_t kWords = 1024;
 
 // The time between two looks for stalled runs: a run that is seen a second time is stalled.
-constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr std::chrono::milliseconds kBetweenStallLooks{250};
 constexpr int kMaxAsked = 16;  // at a time
 // If there are more runs than kFew, only some are looked at each time, and messages are not moved
 // for each of them. At most kFew runs are waited for. If there are more, the wait is short.
@@ -87,7 +87,7 @@ void RunSet::compare(const Group& group, const AbortedContext& what) {
 
 void RunSet::ask_for_stalled() {
   const std::chrono::nanoseconds now = coarse_now();
-  if (now - looked_ < kBetweenLooks) return;
+  if (now - looked_ < kBetweenStallLooks) return;
   looked_ = now;
   int asked = 0;
   for (Run* const run : runs_) {

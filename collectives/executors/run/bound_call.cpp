@@ -11,12 +11,6 @@ Error refused_call(std::string why) {
   return {ErrorKind::usage, "start a collective operation", "", std::move(why), ""};
 }
 
-Result<void> BoundCall::check(const Call& call) const {
-  const bool only_prelude = call.prelude != nullptr && call.refused && !call.plan;
-  if (only_prelude || fits_as_before(call)) return {};
-  return fits(call);
-}
-
 // Returns true if a call with this plan and layout has fitted, and this call has all that it had.
 bool BoundCall::fits_as_before(const Call& call) const {
   if (fitted_ == nullptr || call.plan.get() != fitted_ || call.layout_number == 0 ||
@@ -28,7 +22,9 @@ bool BoundCall::fits_as_before(const Call& call) const {
          (call.peers.empty() || call.peers.size() >= static_cast<std::size_t>(fitted_->ranks()));
 }
 
-Result<void> BoundCall::fits(const Call& call) {
+Result<void> BoundCall::check(const Call& call) {
+  const bool only_prelude = call.prelude != nullptr && call.refused && !call.plan;
+  if (only_prelude) return {};
   if (!call.plan || call.layout == nullptr)
     return fail(refused_call("it has no plan or no layout"));
   const TaskList& list = call.plan->list();

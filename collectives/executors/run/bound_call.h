@@ -21,8 +21,11 @@ Error refused_call(std::string why);
 
 class BoundCall {
  public:
-  // Returns an error if the call lacks something that its plan needs. Changes nothing.
-  Result<void> check(const Call& call) const;
+  // Returns true if the plan and layout are known to fit, and the call has all that they need. If
+  // it returns false, check() must decide.
+  bool fits_as_before(const Call& call) const;
+  // Returns an error if the call lacks something that its plan needs.
+  static Result<void> check(const Call& call);
   // Binds a call that check() accepts, and reserves its memory, unless an earlier call had as much.
   // Throws std::bad_alloc.
   void bind(Call&& call);
@@ -58,11 +61,6 @@ class BoundCall {
   void list_peers(std::vector<int>& peers) const;
 
  private:
-  // Returns true if the plan and layout are known to fit, and the call has all that they need. If
-  // it returns false, fits() must decide.
-  bool fits_as_before(const Call& call) const;
-  // Returns an error if the call lacks something that its plan needs.
-  static Result<void> fits(const Call& call);
   // Computes what the call's plan and layout need, unless it is known. `knows_layout` says that the
   // buffers have that layout already. Throws std::bad_alloc.
   void prepare(bool knows_layout);

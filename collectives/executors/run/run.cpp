@@ -13,16 +13,17 @@ Run::~Run() {
 
 Result<void> Run::bind(Call call) {
   if (!is_over()) return fail(refused_call("it is under way: wait for it first"));
-  if (auto fitting = call_.check(call); !fitting) return fitting;
+  if (!call_.fits_as_before(call))
+    if (auto fitting = BoundCall::check(call); !fitting) return fitting;
   try {
     call_.bind(std::move(call));
     if (const Plan* const plan = this->call().plan.get()) messages_.reserve(*plan);
     if (const Prelude* const prelude = call_.prelude()) messages_.reserve(*prelude->plan);
   } catch (const std::bad_alloc&) {
-    return fail({ErrorKind::io, "start a collective operation", "",
-                 cat("there is no memory for its scratch of ", layout().of(Space::scratch).end(),
-                     " bytes"),
-                 "an algorithm with more segments needs less"});
+    return fail(
+        {ErrorKind::io, "start a collective operation", "",
+         cat("there is no memory for its scratch of ", layout().of(Space::scratch).end(), " bytes"),
+         "an algorithm with more segments needs less"});
   }
   return {};
 }

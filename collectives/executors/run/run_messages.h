@@ -118,8 +118,7 @@ inline bool RunMessages::receive_piece(std::uint32_t message, int peer, std::spa
   Outcome received =
       transport_->take(call_.peer_of(peer), call_.call().route, {flight.landing, room});
   if (received.over && received.bytes == bytes.size() && !received.fault) {
-    if (flight.unpack && !bytes.empty())
-      std::memcpy(bytes.data(), flight.landing, bytes.size());
+    if (flight.unpack && !bytes.empty()) std::memcpy(bytes.data(), flight.landing, bytes.size());
     return true;
   }
   outcome = std::move(received);
