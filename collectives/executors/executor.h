@@ -54,7 +54,7 @@ class Executor {
   virtual bool add_requests(std::vector<channel::Request*>&) { return false; }
   // Ends the run with this fault, unless it is over. The caller then waits for the run. Other ranks
   // may wait for this rank afterwards. If they are to be told instead, the run itself must fail
-  // (run.h).
+  // (collectives/executors/run/run.h).
   virtual void cancel(Run& run, Fault why) = 0;
   // Gives up the context for these ranks, because this rank cannot go on and the others do not know
   // its list. All operations in the context end with this fault, later ones included.

@@ -1,13 +1,14 @@
 // A Run is one rank's part of an operation: a plan, bound to bytes and to a transport. Executors
-// (executor.h) move it, one thread at a time; a few functions may be called by any thread.
+// (collectives/executors/executor.h) move it, one thread at a time; a few functions may be called
+// by any thread.
 //
 // A run executes its list in order, and never blocks. The executor asks it to progress, and waits
 // if no run progresses.
 //
-// Failure (docs/collectives.md, Failure). The first fault ends the work, but not the list. From
-// there on the run copies and reduces nothing, and throws away each message that it receives. Each
-// message that the list still sends is a note, which names the rank at fault. So all ranks that
-// wait for this rank progress, learn of the fault and end without help. The run waits for the
+// Failure (docs/design/collectives.md, Failure). The first fault ends the work, but not the list.
+// From there on the run copies and reduces nothing, and throws away each message that it receives.
+// Each message that the list still sends is a note, which names the rank at fault. So all ranks
+// that wait for this rank progress, learn of the fault and end without help. The run waits for the
 // messages that had begun. If all ranks are told of a rank that has ended, the run receives nothing
 // any more (abandon).
 //
