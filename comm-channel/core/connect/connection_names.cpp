@@ -1,7 +1,8 @@
-// The names of states and failures, the errors that users see, and the snapshots that the explorers
-// of tests compare.
-#include "comm-channel/core/connect/connection.h"
-#include "common/core/bytes.h"
+// The names of states and failures, and the errors that users see.
+#include <string>
+
+#include "comm-channel/core/connect/connection_events.h"
+#include "comm-channel/core/connect/connection_state.h"
 
 namespace scela::channel::connect {
 
@@ -86,78 +87,6 @@ Error explain(Failure failure, const PeerAddress& peer) {
       break;
   }
   return error;
-}
-
-namespace {
-
-void put(ByteWriter& out, const Slot& slot, Time now) {
-  out.flag(slot.active);
-  if (!slot.active) return;
-  out.u8(static_cast<std::uint8_t>(slot.said));
-  out.flag(slot.own);
-  out.u8(slot.tries);
-  out.u32(slot.number);
-  out.u64(static_cast<std::uint64_t>((slot.at - now).count()));
-}
-
-void put(ByteWriter& out, const XrcTarget& hold, Time now) {
-  out.u8(static_cast<std::uint8_t>(hold.state));
-  out.flag(hold.made);
-  out.u32(hold.number);
-  out.u32(hold.voided);
-  out.u32(hold.target);
-  out.u32(hold.qp);
-  put(out, hold.slot, now);
-}
-
-void put(ByteWriter& out, const Pair& pair) {
-  out.u8(static_cast<std::uint8_t>(pair.state));
-  out.flag(pair.mine);
-  out.flag(pair.asked);
-  out.flag(pair.wanted);
-  out.u32(pair.number);
-  out.u32(pair.voided);
-  out.u32(pair.qpn);
-  out.u32(pair.qp);
-  out.u32(pair.far.qpn);
-}
-
-}  // namespace
-
-void Machine::snapshot(ByteWriter& out, Time now) const {
-  for (PeerId peer = 0; peer < peers_.size(); ++peer) {
-    const Peer& p = peers_[peer];
-    out.u64(table_.address(peer).life);
-    out.u32(table_.route(peer).qp);
-    out.u8(static_cast<std::uint8_t>(p.state));
-    out.u8(static_cast<std::uint8_t>(p.wanted | p.ended << 1 | p.leaving << 2 | p.registered << 3 |
-                                     p.member << 4));
-    out.u32(p.number);
-    out.u32(p.srq);
-    put(out, p.out, now);
-    put(out, p.hold, now);
-    put(out, p.pair);
-  }
-  for (const Link& link : links_) {
-    out.u8(static_cast<std::uint8_t>(link.state));
-    out.u32(link.qp);
-    out.u32(link.number);
-    out.u32(link.direct);
-    out.u32(link.prefer);
-    out.u32(link.target);
-  }
-  // Only the order of turns and uses matters, not their values.
-  for (const Link& link : links_) {
-    for (const Link& other : links_)
-      out.flag(link.turn < other.turn), out.flag(link.used < other.used);
-  }
-  for (const Peer& p : peers_) {
-    for (const Peer& other : peers_)
-      out.flag(p.pair.turn < other.pair.turn), out.flag(p.pair.used < other.pair.used);
-  }
-  out.u32(numbers_);
-  out.flag(leaving_);
-  out.flag(left_);
 }
 
 }  // namespace scela::channel::connect

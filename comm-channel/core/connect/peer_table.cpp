@@ -24,6 +24,7 @@ PeerId PeerTable::add(const PeerAddress& address) {
   by_name_.insert(at, peer);
   addresses_.push_back(address);
   routes_.emplace_back();
+  presences_.push_back(Presence::present);
   node_of_.push_back(node_for(address.node));
   nodes_[node_of_.back()].peers.push_back(peer);
   return peer;

@@ -1,11 +1,12 @@
-// The processes that one process knows: by name, by node, and the route to each. Machine
-// (connection.h) owns one.
+// The processes that one process knows: by name, by node, whether each is there, and the route to
+// each. LocalEnd (local_end.h) owns one.
 //
 // Peers are numbered in the order in which they became known, and keep their numbers. Each send
 // calls route(), which is one array access. The table is a plain value and knows nothing about how
 // connections are made. It is not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,10 +30,18 @@ struct Route {
   friend bool operator==(const Route&, const Route&) = default;
 };
 
+// The knowledge of this process about a peer's life. In one life a later state is never followed by
+// an earlier one.
+enum class Presence : std::uint8_t {
+  present,  // nothing else is known
+  leaving,  // the peer has reported that it is about to end
+  ended,
+};
+
 class PeerTable {
  public:
-  // Adds a peer and returns its number. If the name is known already, the peer address is replaced
-  // and the number stays.
+  // Adds a peer, which is present, and returns its number. If the name is known already, the peer
+  // address is replaced, and the number and the presence stay.
   PeerId add(const PeerAddress& address);
   // Both return std::nullopt if no peer of that name, or of that node, is known.
   std::optional<PeerId> find(const Name& name) const;
@@ -45,6 +54,14 @@ class PeerTable {
   // Returns the peers of a node, in the order of their numbers.
   const std::vector<PeerId>& on_node(NodeIndex node) const { return nodes_[node].peers; }
   NodeKey key_of(NodeIndex node) const { return nodes_[node].key; }
+
+  Presence presence(PeerId peer) const { return presences_[peer]; }
+  // Notes that a peer is leaving or has ended. Does nothing if it is known to have ended.
+  void advance_presence(PeerId peer, Presence to) {
+    presences_[peer] = std::max(presences_[peer], to);
+  }
+  // The peer has started anew.
+  void reset_presence(PeerId peer) { presences_[peer] = Presence::present; }
 
   Route route(PeerId peer) const { return routes_[peer]; }
   void set_route(PeerId peer, Route route) { routes_[peer] = route; }
@@ -60,6 +77,7 @@ class PeerTable {
   std::vector<PeerAddress> addresses_;
   std::vector<NodeIndex> node_of_;
   std::vector<Route> routes_;
+  std::vector<Presence> presences_;
   std::vector<PeerId> by_name_;    // sorted by name
   std::vector<Node> nodes_;        // indexed by NodeIndex
   std::vector<NodeIndex> by_key_;  // sorted by key
