@@ -1,6 +1,6 @@
 // The receiver's side of messages that come in fragments: on a node, those that are too long for
-// one cell of shared memory and too short to be worth a system call (docs/design/channel.md, Shared memory
-// on a node). Each rank of the node sends one such message at a time. The messenger uses it;
+// one cell of shared memory and too short to be worth a system call (docs/design/channel.md, Shared
+// memory on a node). Each rank of the node sends one such message at a time. The messenger uses it;
 // SendQueue has the sender's side (comm-channel/messenger/send_queue.h).
 //
 // Only one thread at a time may call it.

@@ -1,7 +1,7 @@
 // A BoundCall is the call that a run is bound to, and all that is computed once for it: the plan in
-// use, the buffers, and the steps of a short run. If the call has a prelude, the plan and the buffers
-// in use are the prelude's until it ends. A Run has one; its messages and its fast path read it. One
-// thread at a time uses it.
+// use, the buffers, and the steps of a short run. If the call has a prelude, the plan and the
+// buffers in use are the prelude's until it ends. A Run has one; its messages and its fast path
+// read it. One thread at a time uses it.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A Call is what a run is bound to: a plan, buffers, a reduction and a route. Communicators fill it in
-// and hand it to Run::bind(); executors read it. Calls are values.
+// A Call is what a run is bound to: a plan, buffers, a reduction and a route. Communicators fill it
+// in and hand it to Run::bind(); executors read it. Calls are values.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// The FastPath of a run carries out the steps of a short run: small messages between ranks that have
-// nothing else to do. For a long message both sides should know early. A short message mostly has come
-// by the time that it is waited for. So it is received only then, by one call.
+// The FastPath of a run carries out the steps of a short run: small messages between ranks that
+// have nothing else to do. For a long message both sides should know early. A short message mostly
+// has come by the time that it is waited for. So it is received only then, by one call.
 //
-// If something is not as expected (a message does not come, a note comes, a rank has ended), the fast
-// path stops, and the run's own steps go on there. The list means the same in both cases. A Run has
-// one, and uses it with one thread at a time.
+// If something is not as expected (a message does not come, a note comes, a rank has ended), the
+// fast path stops, and the run's own steps go on there. The list means the same in both cases. A
+// Run has one, and uses it with one thread at a time.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The FastSteps of a short run: a plan's steps with the places of their bytes computed once, for all
-// runs of that plan and layout. A BoundCall compiles them, and a FastPath carries them out. One thread
-// at a time uses them.
+// The FastSteps of a short run: a plan's steps with the places of their bytes computed once, for
+// all runs of that plan and layout. A BoundCall compiles them, and a FastPath carries them out. One
+// thread at a time uses them.
 #pragma once
 
 #include <cstdint>

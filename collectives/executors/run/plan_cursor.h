@@ -1,5 +1,5 @@
-// A PlanCursor is the place of a run in the steps of its plan: the step that is next and, if that is a
-// wait, how many of its messages are over. A Run moves it. One thread at a time uses it.
+// A PlanCursor is the place of a run in the steps of its plan: the step that is next and, if that
+// is a wait, how many of its messages are over. A Run moves it. One thread at a time uses it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The RunBuffers of a run say where the blocks of its list are: the layout, the address of each space,
-// and the memory of the run's own. They pack, copy and reduce blocks. A BoundCall has two of them,
-// for the call and for its prelude. One thread at a time uses them.
+// The RunBuffers of a run say where the blocks of its list are: the layout, the address of each
+// space, and the memory of the run's own. They pack, copy and reduce blocks. A BoundCall has two of
+// them, for the call and for its prelude. One thread at a time uses them.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The RunFailure of a run is its first fault, and the note that the run sends from then on instead of
-// each message, so that the ranks that wait for it learn of the fault. A Run records faults and its
-// messages read notes. One thread at a time uses it.
+// The RunFailure of a run is its first fault, and the note that the run sends from then on instead
+// of each message, so that the ranks that wait for it learn of the fault. A Run records faults and
+// its messages read notes. One thread at a time uses it.
 #pragma once
 
 #include <array>

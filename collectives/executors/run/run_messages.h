@@ -1,7 +1,7 @@
-// The RunMessages of a run are the messages that its list sends and receives: the ticket of each, and
-// where its bytes are until they are moved to their blocks. After a fault, each message that is sent
-// is a note, and what is received is thrown away. A Run and its FastPath use them, one thread at a
-// time.
+// The RunMessages of a run are the messages that its list sends and receives: the ticket of each,
+// and where its bytes are until they are moved to their blocks. After a fault, each message that is
+// sent is a note, and what is received is thrown away. A Run and its FastPath use them, one thread
+// at a time.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // The loss of children: what follows when a child's link or process ends before the child said
 // Done. If the job goes on without lost agents (OnFailure::wait), this agent adopts the children
-// that a lost child has left behind. docs/design/protocol.md has the reasons. The agent's core uses this
-// part, and one thread at a time calls it.
+// that a lost child has left behind. docs/design/protocol.md has the reasons. The agent's core uses
+// this part, and one thread at a time calls it.
 #pragma once
 
 #include <string>

@@ -32,8 +32,8 @@ bool ParentLink::may_be_adopted() const {
          !job_end_.ordered() && !processes_.guardian_lost() && !context_.parent_lost;
 }
 
-// The agent sends nothing up from now on. It makes up for that once it has an adopter. This is also called if
-// an adopter is lost before it has adopted this agent. The timer then runs on.
+// The agent sends nothing up from now on. It makes up for that once it has an adopter. This is also
+// called if an adopter is lost before it has adopted this agent. The timer then runs on.
 void ParentLink::wait_for_adopter() {
   seen_.clear();
   if (!std::exchange(context_.orphaned, true)) {

@@ -1,6 +1,6 @@
 // The link to the parent as seen by the agent below: its loss, and the adoption by another agent.
-// docs/design/protocol.md has the reasons. The agent's core uses this part, and one thread at a time calls
-// it.
+// docs/design/protocol.md has the reasons. The agent's core uses this part, and one thread at a
+// time calls it.
 #pragma once
 
 #include <utility>
@@ -37,7 +37,8 @@ class ParentLink {
 
   // An adopter speaks. Returns false if the message breaks the protocol. After the last message,
   // this agent has a parent again, and has reported itself to it. The caller then repeats what the
-  // lost parent may not have passed on, and last sends again the output that the adopter has not seen (take_seen()).
+  // lost parent may not have passed on, and last sends again the output that the adopter has not
+  // seen (take_seen()).
   bool adopted_by(const msg::Adopt& message);
   // Returns what the adopter has seen of the output of ranks here, and forgets it.
   std::vector<msg::Seen> take_seen() { return std::exchange(seen_, {}); }
