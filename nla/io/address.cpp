@@ -6,6 +6,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 
 #include "common/os/fd.h"
@@ -109,6 +110,11 @@ std::optional<SshConnection> parse_ssh_connection(const std::string& text) {
     return {};
   }
   return out;
+}
+
+std::optional<SshConnection> own_ssh_connection() {
+  const char* text = std::getenv("SSH_CONNECTION");
+  return text == nullptr ? std::nullopt : parse_ssh_connection(text);
 }
 
 }  // namespace scela::nla

@@ -42,5 +42,7 @@ struct SshConnection {
 // `text` is the value of $SSH_CONNECTION. Returns std::nullopt if it does not have four valid
 // fields.
 std::optional<SshConnection> parse_ssh_connection(const std::string& text);
+// Returns that of this process' environment. Returns std::nullopt if sshd has not started it.
+std::optional<SshConnection> own_ssh_connection();
 
 }  // namespace scela::nla

@@ -1,263 +1,352 @@
 #include "nla/process/shell.h"
 
-#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "common/core/text.h"
+#include "common/os/memory.h"
 #include "common/os/private_dir.h"
-#include "common/os/syscall.h"
 #include "nla/guard/guardian.h"
 #include "nla/process/shell_state.h"
+#include "nla/ranks/accounts.h"
 
 namespace scela::nla {
 
 namespace {
 
-using Descriptor = boost::asio::posix::stream_descriptor;
-using boost::system::error_code;
-
 std::string boot_id() {
   return read_small_file("/proc/sys/kernel/random/boot_id").substr(0, 36);
+}
+
+SpawnContext spawn_context(ShellOptions& options) {
+  SpawnContext context = std::move(options.spawn);
+  context.agent = options.agent;
+  context.root = options.role == Role::root;
+  return context;
+}
+
+// Has the first of the parts that knows actions of this kind carry it out. Returns false if none
+// does.
+template <class A, class First, class... Rest>
+bool pass_action(A& action, First& first, Rest&... rest) {
+  if constexpr (requires { first.carry_out(action); }) {
+    first.carry_out(action);
+    return true;
+  } else if constexpr (sizeof...(rest) > 0) {
+    return pass_action(action, rest...);
+  } else {
+    return false;
+  }
 }
 
 }  // namespace
 
 // Beginning.
 
+Shell::State::State(ShellOptions wanted, Reaper made)
+    : options(std::move(wanted)),
+      context(options.role, options.node, options.remote, std::move(options.guardian_socket)),
+      core(options.role),
+      reaper(std::move(made)),
+      reaper_watch(context.io, reaper.descriptor()),
+      record(context),
+      guardian(context),
+      timers(context),
+      keys(context),
+      descendants([this](pid_t pid) { return keys.marks().is_agent(pid); }),
+      directory(context),
+      parent(context, *this, keys),
+      children(context, *this, keys, descendants, spawn_context(options),
+               [this](LinkId id) { child_started(id); }),
+      health(context, keys, children, parent),
+      upgrade(context, keys, children),
+      leftovers(context, descendants, children),
+      ranks(context, keys, directory, core) {
+  context.pump = [this] { pump(); };
+}
+
 void Shell::State::begin() {
   // Children that a shell left to the program it executed must not be ended by scela-run.
-  sweeps = options.role == Role::root && children_of(::getpid()).empty();
+  sweeps = context.is_root() && children_of(::getpid()).empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
-  if (options.role == Role::agent) {
-    parent = make_stream_link(buffer, kParentLink, *this);
-    parent->attach(options.parent_out ? make_pipe_transport(io, std::move(options.parent),
-                                                            std::move(options.parent_out))
-                                      : make_fd_transport(io, std::move(options.parent)));
-    if (options.remote) watch_parent();
-    if (options.guardian_socket) {
-      leash_watch.assign(options.guardian_socket.get());
-      watch_leash();
-    }
-  }
+  if (context.is_root()) return;
+  parent.open(std::move(options.parent), std::move(options.parent_out));
+  if (context.remote) health.watch_parent();
+  guardian.start();
 }
 
 void Shell::State::watch_reaper() {
-  reaper_watch.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-    if (error) return;
-    reap();
-    watch_reaper();
-    pump();
-  });
+  reaper_watch.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this](const boost::system::error_code& error) {
+                            if (error) return;
+                            reap();
+                            watch_reaper();
+                            pump();
+                          });
 }
 
 void Shell::State::reap() {
   reaper.clear();
   reaper.reap(
       [&](pid_t pid, int status) {
-        if (ranks && ranks->reaped(pid, status)) return;
-        for (std::size_t i = 0; i < children.size(); ++i) {
-          ChildAgent& child = *children[i];
-          if (child.pid != pid) continue;
-          child.pid = 0;
-          child.status = status;
-          return child_gone_if(child, static_cast<LinkId>(i + 1));
-        }
-        if (spawner) spawner->reaped(pid, status);
+        if (!ranks.reaped(pid, status)) children.reaped(pid, status);
       },
-      [&](pid_t pid) {
-        for (const auto& child : children)
-          if (child->pid == pid) continue_guardian(*child);
-      });
-  if (leftovers != Leftovers::none) check_leftovers();
-}
-
-// While a guardian is stopped, no process ends its node if its agent dies. The guardian is not
-// continued at once, since the process that has stopped it may be about to kill it.
-void Shell::State::continue_guardian(ChildAgent& child) {
-  child.guardian_timer.emplace(io);
-  child.guardian_timer->set(std::chrono::milliseconds(kStoppedGuardianMs), [&child] {
-    if (child.pid != 0) ::kill(child.pid, SIGCONT);
-  });
-}
-
-void Shell::State::watch_leash() {
-  leash_watch.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-    if (error) return;
-    switch (read_guardian_socket(options.guardian_socket)) {
-      case LeashNews::nothing:
-        break;
-      case LeashNews::end_node:
-        emit(event::GuardianLost{});
-        break;
-      case LeashNews::guardian_gone:
-        leash_watch.release();
-        options.guardian_socket.reset();
-        emit(event::GuardianLost{});
-        return pump();
-    }
-    watch_leash();
-    pump();
-  });
+      [&](pid_t pid) { children.stopped(pid); });
+  leftovers.child_ended();
 }
 
 // Links.
 
-Link* Shell::State::link_of(LinkId id) {
-  if (id == kParentLink) return parent.get();
-  return id <= children.size() ? children[id - 1]->link.get() : nullptr;
-}
-
 void Shell::State::on_frame(LinkId link, Frame frame) {
   Result<Message> message = decode(std::move(frame));
-  if (message) return emit(event::Received{link, std::move(*message), clock_ns()});
+  if (message) {
+    return context.emit(event::Received{link, std::move(*message), context.clock_ns()});
+  }
   if (Link* broken = link_of(link)) broken->give_up();
   on_ended(link, message.error().text());
 }
 
 void Shell::State::on_ended(LinkId link, std::string why) {
   if (link != kParentLink) {
-    children[link - 1]->heart.reset();  // its guardian cleans up silently
-    if (std::exchange(children[link - 1]->given_up, true)) return;
-  } else if (finished) {
-    return;
+    children.link_ended(link, std::move(why));
+  } else if (!finished) {
+    context.emit(event::LinkEnded{link, std::move(why)});
   }
-  emit(event::LinkEnded{link, std::move(why)});
 }
 
 void Shell::State::on_closed(LinkId link) {
-  if (link == kParentLink) return;
-  children[link - 1]->closed = true;
-  child_gone_if(*children[link - 1], link);
+  if (link != kParentLink) children.link_closed(link);
 }
 
-void Shell::State::child_gone_if(ChildAgent& child, LinkId id) {
-  if (child.gone || child.starting || child.pid != 0 || !child.closed) return;
-  child.gone = true;
-  // The guardian did not end in peace, so the directory may still be there.
-  if (child.status != 0 && child.contact.here()) {
-    static_cast<void>(remove_tree(directory_of(child.contact.name)));
+void Shell::State::on_link_frame(LinkId link, Frame frame) {
+  const auto kind = static_cast<LinkFrame>(frame.kind);
+  if (link == kParentLink) {
+    if (kind == LinkFrame::introduce && !keys.known()) {
+      introduced(decode_introduction(frame));
+    } else if (kind == LinkFrame::ask) {
+      parent.offer_port();
+    }
+  } else if (kind == LinkFrame::change) {
+    upgrade.changed(link);
+  } else if (kind == LinkFrame::offer) {
+    if (Result<std::uint16_t> port = decode_offer(frame)) upgrade.connect(link, *port);
+  } else if (kind != LinkFrame::beat && !children.at(link).given_up) {
+    // Not now: the link is in the middle of a call.
+    boost::asio::post(context.io, [this, link] {
+      children.lose(link, "protocol error: a frame that only a parent sends");
+      pump();
+    });
   }
-  emit(event::ChildGone{id});
 }
 
-void Shell::State::flush_links() {
-  if (parent) parent->flush();
-  for (const auto& child : children) {
-    if (child->link->queued_bytes() > 0) child->link->flush();
+void Shell::State::introduced(Result<Introduction> introduction) {
+  // Not now: the link is in the middle of a call.
+  if (!keys.accept(std::move(introduction))) {
+    return boost::asio::post(context.io, [this] {
+      if (parent.link() != nullptr) parent.lose(health.silence());
+      pump();
+    });
   }
+  show_mark(options.mark_room, keys.marks().mark_of(::getpid()));
+  tell_marks(context.guardian_socket, keys.marks());
+}
+
+void Shell::State::child_started(LinkId id) {
+  ChildAgent& child = children.at(id);
+  if (!child.contact.here()) health.watch_child(child);
+  if (child.may_change_link(context.settings)) upgrade.plan(id);
+}
+
+void Shell::State::carry_out(action::AwaitAdoption& await) {
+  health.forget_parent();
+  parent.let_go();
+  if (!await.still) return;
+  parent.await_adopter(directory.path(), [this](Adopter adopter) { adopted(std::move(adopter)); });
+}
+
+void Shell::State::adopted(Adopter adopter) {
+  health.forget_parent();
+  if (parent.adopt(std::move(adopter))) health.watch_parent();
 }
 
 // Messages that cannot be passed on must not be taken in. Reading from the children waits for both
 // directions, reading from the parent only for the children. So some link always moves: the root
 // has no parent, a leaf no children.
 void Shell::State::apply_back_pressure() {
-  const bool down_full = std::ranges::any_of(
-      children, [](const auto& child) { return child->link->queued_bytes() > kHighWater; });
-  const bool full = down_full || (parent && parent->queued_bytes() > kHighWater);
-  if (parent) parent->set_reading(!down_full);
-  if (full == std::exchange(paused, full)) return;
-  for (const auto& child : children)
-    child->link->set_reading(!full);
-  if (ranks) ranks->set_pmi_reading(!full);
+  Link* const up = parent.link();
+  const bool down_full = children.full();
+  const bool full = down_full || (up != nullptr && up->queued_bytes() > kHighWater);
+  if (up != nullptr) up->set_reading(!down_full);
+  if (full == std::exchange(context.paused, full)) return;
+  children.follow_pause();
+  ranks.follow_pause();
 }
 
 // The pump: events to the core, actions out, until neither causes another.
 
 void Shell::State::pump() {
   if (std::exchange(pumping, true)) return;
-  while (!events.empty()) {
-    const Event event = std::move(events.front());
-    events.pop_front();
+  while (!context.events.empty()) {
+    const Event event = std::move(context.events.front());
+    context.events.pop_front();
     handle(event);
   }
-  change_busy();
-  flush_links();
+  upgrade.ask_busy();
+  if (Link* up = parent.link()) up->flush();
+  children.flush();
   apply_back_pressure();
   leave_if_done();
   pumping = false;
 }
 
-// Keeps the facts that the shell itself needs of the events that pass through.
-void Shell::State::learn(const Event& event) {
-  if (const auto* begin = std::get_if<event::Begin>(&event)) {
-    job_id = begin->job_id;
-    adopt_ms = begin->adopt_ms;
-    degree = begin->degree;
-    use_settings(begin->settings);
-    return;
+void Shell::State::handle(const Event& event) {
+  learn(event);
+  actions.clear();
+  core.handle(event, actions);
+  record.add(event, actions);
+  // An action may cause events but never actions; those come from the core alone.
+  for (Action& action : actions) {
+    std::visit(
+        [&](auto& one) {
+          if (pass_action(one, *this, ranks, children, timers) || !options.on_action) return;
+          const Action shown(std::move(one));
+          options.on_action(shown);
+        },
+        action);
   }
+}
+
+void Shell::State::learn(const Event& event) {
+  if (const auto* begin = std::get_if<event::Begin>(&event)) return learn(*begin);
   const auto* received = std::get_if<event::Received>(&event);
   if (received == nullptr) return;
   if (received->link == kParentLink) {
     if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
-      tell_grace(options.guardian_socket, end->grace_ms);
+      tell_grace(context.guardian_socket, end->grace_ms);
+    } else if (const auto* start = std::get_if<msg::Start>(&received->message)) {
+      if (context.started_ns == 0) learn(*start);
     }
-    const auto* start = std::get_if<msg::Start>(&received->message);
-    if (start == nullptr || started_ns != 0) return;
-    job_id = start->job_id;
-    node_index = start->slice.first;
-    degree = start->degree;
-    adopt_ms = start->adopt_ms;
-    tell_grace(options.guardian_socket, start->grace_ms);
-    use_settings(start->settings);
-    // On the root's own machine the clocks are one. Elsewhere the time of the message's way is the
-    // error.
-    if (tracer.enabled() && (settings.boot_id.empty() || settings.boot_id != boot_id())) {
-      clock_offset = start->clock_ns - monotonic_ns();
-    }
-    started_ns = clock_ns();
   } else if (std::holds_alternative<msg::Hello>(received->message) &&
              received->link <= children.size()) {
-    tracer.span("start agent", children[received->link - 1]->asked_ns, clock_ns());
+    context.tracer.span("start agent", children.at(received->link).asked_ns, context.clock_ns());
   }
+}
+
+void Shell::State::learn(const event::Begin& event) {
+  context.job_id = event.job_id;
+  context.adopt_ms = event.adopt_ms;
+  context.degree = event.degree;
+  use_settings(event.settings);
+}
+
+void Shell::State::learn(const msg::Start& start) {
+  context.job_id = start.job_id;
+  context.node_index = start.slice.first;
+  context.degree = start.degree;
+  context.adopt_ms = start.adopt_ms;
+  tell_grace(context.guardian_socket, start.grace_ms);
+  use_settings(start.settings);
+  // On the root's own machine the clocks are one. Elsewhere the time of the message's way is the
+  // error.
+  const Settings& settings = context.settings;
+  if (context.tracer.enabled() && (settings.boot_id.empty() || settings.boot_id != boot_id())) {
+    context.clock_offset = start.clock_ns - monotonic_ns();
+  }
+  context.started_ns = context.clock_ns();
 }
 
 void Shell::State::use_settings(const std::string& text) {
   Result<Settings> parsed = parse_settings(text);
-  if (!parsed) {
-    emit(event::Say{{LogLevel::error, Subsystem::launch, options.node, parsed.error().text()}});
-    return;
-  }
-  settings = std::move(*parsed);
-  if (heart_timer) arm_heart();
-  if (settings.trace) tracer.enable();
-  if (options.role == Role::root || settings.record.empty()) return;
-  record_path = cat(settings.record, ".", node_index);
-  recorder.emplace(options.role);
+  if (!parsed) return context.log(LogLevel::error, Subsystem::launch, parsed.error().text());
+  context.settings = std::move(*parsed);
+  health.settings_changed();
+  if (context.settings.trace) context.tracer.enable();
+  if (context.is_root() || context.settings.record.empty()) return;
+  record.start(cat(context.settings.record, ".", context.node_index));
 }
 
-void Shell::State::write_record(bool all) {
-  if (!recorder || recorder->size() == 0 || (!all && recorder->size() < kRecordBlock)) return;
-  if (!record_file) {
-    Result<Fd> file = open_file(record_path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file) return record_failed(file.error());
-    record_file = std::move(*file);
+// Actions.
+
+void Shell::State::carry_out(action::Send& send) {
+  Link* link = link_of(send.link);
+  if (link == nullptr) return;
+  if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = context.clock_ns();
+  if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
+    hello->clock_ns = context.clock_ns();
+    if (context.settings.topology) hello->topology = ranks.machine().bytes();
+    if (hello->topology.size() > kMaxOwnTopology) hello->topology.clear();
   }
-  const std::string bytes = recorder->take();
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t wrote =
-        retry([&] { return ::write(record_file.get(), bytes.data() + at, bytes.size() - at); });
-    if (wrote < 0) {
-      return record_failed(
-          os_error(ErrorKind::io, cat("write the record '", record_path, "'"), errno));
-    }
-    at += static_cast<std::size_t>(wrote);
+  if (std::holds_alternative<msg::Ready>(send.message)) {
+    context.tracer.span("build tree", context.started_ns, context.clock_ns());
+  } else if (std::holds_alternative<msg::Launched>(send.message)) {
+    context.tracer.span("start ranks", context.use_job_ns, context.clock_ns());
   }
+  link->send(encode(send.message));
 }
 
-// The job goes on without its record. An error of the root's own record is told when the job is
-// over.
-void Shell::State::record_failed(Error why) {
-  recorder.reset();
-  if (options.role != Role::root)
-    emit(event::Say{{LogLevel::error, Subsystem::trace, options.node, why.text()}});
-  record_error = std::move(why);
+void Shell::State::carry_out(action::UseJob& use) {
+  context.job = std::move(use.job);
+  if (context.job->on_failure != OnFailure::wait) context.adopt_ms = 0;
+  context.use_job_ns = context.clock_ns();
+  tell_grace(context.guardian_socket, context.job->grace_ms);
+  if (context.adopt_ms == 0 || context.is_root()) return;
+  tell_adoptable(context.guardian_socket, context.adopt_ms);
+  // If the directory is absent, an adopter knows that no agent is left here.
+  if (context.job->map.ranks_of(context.node_index).empty()) directory.make();
+}
+
+void Shell::State::carry_out(action::EndLeftovers& end) {
+  ranks.let_servers_go(end.force);
+  leftovers.end(end.force);
+}
+
+void Shell::State::carry_out(action::Finishing&) {
+  const bool root = context.is_root();
+  // This comes while the parent can still receive the error if the record cannot be written.
+  if (!root) record.finish();
+  const RankSet own =
+      root || !context.job ? RankSet() : context.job->map.ranks_of(context.node_index);
+  const bool measure = context.settings.measure;
+  Pieces report;
+  if (context.tracer.enabled()) {
+    context.tracer.add_lines(report, root ? 0 : context.node_index + 1,
+                             root ? "scela-run" : context.node, own);
+  }
+  if (measure && !directory.path().empty()) add_accounts(report, directory.path(), own);
+  if (!report.empty()) {
+    const std::vector<Chunk> pieces = report.take();
+    for (const Chunk& piece : pieces)
+      context.emit(event::SendTrace{&piece == &pieces.back(), piece});
+  }
+  const MemoryUse use = measure ? memory_use() : quick_memory_use();
+  const std::uint64_t up = parent.link() != nullptr ? parent.link()->sent_bytes() : 0;
+  context.emit(event::Measured{up + children.sent_bytes(), use.private_bytes, use.resident_bytes});
+}
+
+void Shell::State::carry_out(action::Finish&) {
+  finished = true;
+  // The root has no guardian. It ends the processes that became its children because an agent and
+  // its guardian were killed together.
+  for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
+    descendants.signal_all(SIGKILL);
+    pollfd ended{reaper.descriptor(), POLLIN, 0};
+    ::poll(&ended, 1, static_cast<int>(kKillAgainMs));
+    reap();
+  }
+  record.finish();
+  directory.remove();
+}
+
+void Shell::State::leave_if_done() {
+  if (!finished) return;
+  if (parent.link() != nullptr && !parent.link()->finish()) return;
+  context.io.stop();
 }
 
 // The interface.
@@ -276,40 +365,37 @@ Result<std::unique_ptr<Shell>> Shell::create(ShellOptions options) {
                       "see whether the limit of open files (ulimit -n) is too low"});
   }
   if (!state->options.record.empty()) {
-    state->record_path = state->options.record;
-    state->recorder.emplace(state->options.role);
-    Result<Fd> file = open_file(state->record_path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file) return fail(file.error());
-    state->record_file = std::move(*file);
+    state->record.start(state->options.record);
+    if (Result<void> made = state->record.make_file(); !made) return fail(made.error());
   }
   state->begin();
   return std::unique_ptr<Shell>(new Shell(std::move(state)));
 }
 
 void Shell::post(Event event) {
-  state_->emit(std::move(event));
-  if (!state_->pumping) boost::asio::post(state_->io, [state = state_.get()] { state->pump(); });
+  state_->context.emit(std::move(event));
+  if (!state_->pumping) {
+    boost::asio::post(state_->context.io, [state = state_.get()] { state->pump(); });
+  }
 }
 
 int Shell::run() {
-  state_->io.run();
+  state_->context.io.run();
   return state_->finished ? 0 : 1;
 }
 
 bool Shell::all_sent() const {
-  return state_->events.empty() && std::ranges::all_of(state_->children, [](const auto& child) {
-           return child->link->queued_bytes() == 0;
-         });
+  return state_->context.events.empty() && state_->children.all_sent();
 }
 
 boost::asio::io_context& Shell::context() {
-  return state_->io;
+  return state_->context.io;
 }
 const std::optional<Error>& Shell::record_error() const {
-  return state_->record_error;
+  return state_->record.error();
 }
 std::uint64_t Shell::root_clock_ns() const {
-  return state_->clock_ns();
+  return state_->context.clock_ns();
 }
 std::string Shell::describe() const {
   return state_->core.describe();

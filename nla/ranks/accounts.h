@@ -21,7 +21,7 @@ namespace scela::nla {
 
 inline constexpr std::string_view kAccountsVariable = "SCELA_ACCOUNTS";
 // Bytes. The files of a thousand ranks together stay far below the amount of data that an agent
-// takes from a child (nla/core/agent/log_relay.cpp).
+// takes from a child (nla/core/agent/final_report.cpp).
 inline constexpr std::size_t kMaxOfRank = std::size_t{16} * 1024;
 
 std::string accounts_file(std::string_view directory, Rank rank);

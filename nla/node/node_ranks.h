@@ -1,0 +1,77 @@
+// The ranks of this node between the core and nla/ranks: how they are set up when the first of them
+// is to start, and what they need of the machine. The shell uses this part, on its loop.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/core/topology.h"
+#include "nla/core/tree/actions.h"
+#include "nla/core/wire/binding.h"
+#include "nla/node/job_keys.h"
+#include "nla/node/node_directory.h"
+#include "nla/node/shell_context.h"
+#include "nla/ranks/node_segment.h"
+#include "nla/ranks/ranks.h"
+
+namespace scela::nla {
+
+class NodeRanks {
+ public:
+  // `core` is the agent that answers the ranks.
+  NodeRanks(ShellContext& context, const JobKeys& keys, NodeDirectory& directory, Agent& core)
+      : context_(context), keys_(keys), directory_(directory), core_(core) {}
+
+  // The meaning of each action stands in nla/core/tree/actions.h. Those for ranks that do not run
+  // have no effect.
+  void carry_out(action::StartRanks& start);
+  void carry_out(action::AddWorld& add);
+  void carry_out(action::SignalRanks& action);
+  void carry_out(action::EndRanks& action);
+  void carry_out(action::Reply& action);
+  void carry_out(action::ReadOutput& action);
+  void carry_out(action::DropStreams& action);
+  void carry_out(action::WriteStdin& action);
+  void carry_out(action::ResizeTerminal& action);
+  void carry_out(action::RanksFailed& action);
+  void carry_out(action::NodesLost& action);
+  void carry_out(action::Reconnected& action);
+
+  // ShellContext::paused has changed.
+  void follow_pause();
+  // The job is over: servers of the ranks here may end. If `force`, ranks that wait for their start
+  // are not started.
+  void let_servers_go(bool force);
+  // Returns false if the process is neither a rank nor a server of ranks.
+  bool reaped(pid_t pid, int status) { return ranks_ && ranks_->reaped(pid, status); }
+  // Returns the machine's topology. The first call reads it, which blocks as local files do.
+  const Topology& machine();
+
+ private:
+  // Reports that the ranks are not started, and returns true, if the node cannot hold so many.
+  bool refuse_too_many(const RankSet& ranks);
+  // Logs where the ranks run.
+  void report(const RankSet& ranks, const Binding::Places& places);
+  // Sets the ranks up, with these as the first ones.
+  void make_ranks(const RankSet& first);
+  NodeFacts node_facts() const;
+  EngineFacts engine_facts() const;
+  // Makes the segment if need be. Returns its descriptor, or -1 if there is none.
+  int segment_descriptor();
+  // Reports that a rank has read the pair with this hash of its key in the segment.
+  void pair_used(std::uint64_t hash);
+
+  ShellContext& context_;
+  const JobKeys& keys_;
+  NodeDirectory& directory_;
+  Agent& core_;
+  std::unique_ptr<NodeSegment> segment_;
+  bool segment_refused_ = false;      // it could not be made
+  std::optional<Topology> topology_;  // of its machine, once needed
+  std::optional<Binding> binding_;    // of ranks to processors, once needed
+  std::unique_ptr<Ranks> ranks_;
+  std::uint64_t early_credit_ = 0;  // for output, before ranks were started
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,74 @@
+// The state that the parts of a shell share: its event loop, its node, its job, and the events that
+// wait for the core.
+//
+// Each shell has one ShellContext, and its parts hold a reference to it. The shell fills the facts
+// of the job in as they pass through it. Used on the loop's thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/os/asio.h"
+#include "common/os/clock.h"
+#include "common/os/fd.h"
+#include "nla/adopt/adoption.h"
+#include "nla/core/tree/agent.h"
+#include "nla/core/tree/events.h"
+#include "nla/core/wire/job.h"
+#include "nla/io/read_buffer.h"
+#include "nla/io/settings.h"
+#include "nla/io/trace.h"
+
+namespace scela::nla {
+
+struct ShellContext {
+  ShellContext(Role of, std::string name, bool parent_is_remote, Fd guardian)
+      : role(of),
+        node(std::move(name)),
+        remote(parent_is_remote),
+        guardian_socket(std::move(guardian)) {}
+
+  boost::asio::io_context io{1};
+  ReadBuffer buffer;
+  Tracer tracer;
+
+  const Role role;
+  const std::string node;  // name of this node; the root has none
+  const bool remote;       // the first parent is on another machine
+  Fd guardian_socket;      // invalid: there is no guardian, or it is gone
+
+  Settings settings;
+  std::string job_id;
+  std::uint32_t node_index = 0;
+  std::uint32_t degree = 1;
+  std::uint32_t adopt_ms = 0;      // as the core knows it
+  std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
+  std::uint64_t started_ns = 0;    // when Start came
+  std::optional<Job> job;
+  std::uint64_t use_job_ns = 0;  // when UseJob came
+  bool paused = false;           // child links and PMI are not read
+
+  std::deque<Event> events;    // queued until the next pump
+  std::function<void()> pump;  // handles the queued events; a call from within does nothing
+
+  bool is_root() const { return role == Role::root; }
+  // Returns nanoseconds on the root's clock.
+  std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
+  // Queues an event, which the next pump handles.
+  void emit(Event event) { events.push_back(std::move(event)); }
+  // Shows a log record of this node to the user.
+  void log(LogLevel level, Subsystem subsystem, std::string text) {
+    emit(event::Say{{level, subsystem, node, std::move(text)}});
+  }
+  // Returns the path that the directory of the node with this name has.
+  std::string directory_of(std::string_view host) const {
+    return node_directory(settings.directory, job_id, host);
+  }
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,90 @@
+#include "nla/peers/link_upgrade.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+void LinkUpgrade::plan(LinkId id) {
+  LinkChange& change = children_.at(id).change;
+  change.state = LinkChange::State::planned;
+  change.timer.emplace(context_.io);
+  if (context_.settings.link == kLinkTcp) return ask(id);
+  change.timer->set(std::chrono::milliseconds(kChangeAgeMs), [this, id] {
+    if (children_.at(id).change.state == LinkChange::State::planned) ask(id);
+  });
+}
+
+void LinkUpgrade::ask_busy() {
+  for (LinkId id = 1; id <= children_.size(); ++id) {
+    const ChildAgent& child = children_.at(id);
+    if (child.change.state == LinkChange::State::planned &&
+        child.link->carried_bytes() >= kChangeBytes) {
+      ask(id);
+    }
+  }
+}
+
+void LinkUpgrade::ask(LinkId id) {
+  ChildAgent& child = children_.at(id);
+  child.change.state = LinkChange::State::asked;
+  child.link->send_link_frame(link_frame(LinkFrame::ask));
+  child.link->flush();
+  // The limit is for the child's answer. After it, the connection has a limit of its own.
+  child.change.timer->set(std::chrono::milliseconds(2 * context_.settings.connect_ms), [this, id] {
+    failed(id, "the agent does not answer");
+    context_.pump();
+  });
+}
+
+void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
+  ChildAgent& child = children_.at(id);
+  if (child.change.state != LinkChange::State::asked || child.change.attempt) return;
+  const std::optional<Address> address = parse_address(child.contact.address, port);
+  const std::uint32_t own = context_.is_root() ? kRootNode : context_.node_index;
+  SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
+  if (port == 0) return failed(id, "the agent cannot listen");
+  if (!address) return failed(id, "its address is not known");
+  child.change.attempt = connect_tls(
+      context_.io, *address, port, std::move(key),
+      std::chrono::milliseconds(context_.settings.connect_ms), [this, id, port](auto stream) {
+        ChildAgent& one = children_.at(id);
+        if (stream) {
+          one.link->change_to(std::move(*stream), false);
+        } else {
+          failed(id, cat("connect to ", one.contact.address, " port ", port, ": ", stream.error()));
+        }
+        context_.pump();
+      });
+}
+
+void LinkUpgrade::changed(LinkId id) {
+  ChildAgent& child = children_.at(id);
+  // The child was not asked, or was given up as too slow.
+  if (child.change.state != LinkChange::State::asked) return;
+  child.change.state = LinkChange::State::over;
+  child.change.timer->cancel();
+  context_.log(LogLevel::info, Subsystem::tree,
+               cat("link to ", child.contact.name, " upgraded to TCP"));
+}
+
+void LinkUpgrade::failed(LinkId id, const std::string& why) {
+  ChildAgent& child = children_.at(id);
+  if (std::exchange(child.change.state, LinkChange::State::over) == LinkChange::State::over) return;
+  child.change.timer->cancel();
+  if (child.given_up) return;
+  if (context_.settings.link == kLinkTcp) {
+    // Not now: the link may be in the middle of a call.
+    boost::asio::post(context_.io, [this, id, why] {
+      children_.lose(id, cat("no direct connection, as --link tcp wants it: ", why));
+      context_.pump();
+    });
+    return;
+  }
+  context_.log(LogLevel::info, Subsystem::tree,
+               cat("link to ", child.contact.name, " stays as it is: ", why));
+}
+
+}  // namespace scela::nla

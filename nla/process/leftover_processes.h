@@ -1,0 +1,51 @@
+// The processes that the ranks of this node have left behind, until none of them is alive. Agents
+// of other nodes, and the sessions that stand for them here, are no leftovers. The shell uses this
+// part, on its loop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/os/alarm.h"
+#include "common/os/process_tree.h"
+#include "nla/node/shell_context.h"
+#include "nla/peers/child_agents.h"
+
+namespace scela::nla {
+
+class LeftoverProcesses {
+ public:
+  // `descendants` are those of this process.
+  LeftoverProcesses(ShellContext& context, const Descendants& descendants,
+                    const ChildAgents& children)
+      : context_(context), descendants_(descendants), children_(children) {}
+
+  // Asks (SIGTERM) or forces (SIGKILL) the leftovers to end. event::NodeEmpty follows when they
+  // have, at once if there are none.
+  void end(bool force);
+  // A child process has ended: reports NodeEmpty if the end of the leftovers is awaited and none is
+  // alive.
+  void child_ended() {
+    if (state_ != State::not_awaited) check();
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    not_awaited,  // ranks may run, or NodeEmpty was reported
+    asked,        // they got SIGTERM, and NodeEmpty follows when they have ended
+    killing,      // they get SIGKILL repeatedly
+  };
+
+  // Reports NodeEmpty if no leftover is alive.
+  void check();
+  // Kills all leftovers, now and every kKillAgainMs until none is alive.
+  void kill();
+
+  ShellContext& context_;
+  const Descendants& descendants_;
+  const ChildAgents& children_;
+  State state_ = State::not_awaited;
+  std::optional<Alarm> kill_timer_;
+};
+
+}  // namespace scela::nla
