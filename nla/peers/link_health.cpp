@@ -19,7 +19,8 @@ ConnectionState ssh_connection_state() {
   return own && peer ? connection_state(*own->get(), *peer->get()) : ConnectionState::unknown;
 }
 
-// Ticks the heart, if there is one, and sends a beat if one is due. A heart of a lost peer is reset.
+// Ticks the heart, if there is one, and sends a beat if one is due. A heart of a lost peer is
+// reset.
 Heartbeat::Verdict tick(std::optional<Heartbeat>& heart, Link& link, const Heartbeat::Seen& seen) {
   if (!heart) return Heartbeat::Verdict::nothing;
   const Heartbeat::Verdict verdict = heart->tick(seen);

@@ -3,10 +3,10 @@
 // decision D1).
 //
 // One thread. The shell owns the core, the links, the ranks and the agents it started. Asio stays
-// in the shell's own parts, which shell_state.h lists. Nothing here blocks except starting a process
-// (about 0.3 ms each). Held bytes: at most kHighWater and one turn's worth per link, besides what
-// the core holds. From the construction on, SIGCHLD is blocked and SIGPIPE is ignored. The process
-// becomes a child subreaper, and the shell reaps every child of the process.
+// in the shell's own parts, which shell_state.h lists. Nothing here blocks except starting a
+// process (about 0.3 ms each). Held bytes: at most kHighWater and one turn's worth per link,
+// besides what the core holds. From the construction on, SIGCHLD is blocked and SIGPIPE is ignored.
+// The process becomes a child subreaper, and the shell reaps every child of the process.
 #pragma once
 
 #include <cstdint>
