@@ -1,29 +1,20 @@
-// The parts of a link, and its connections. network_requests.cpp has messages and moves.
+// How a link is made, and how completions reach its parts.
 #include "comm-channel/net/network_link.h"
 
-#include <fcntl.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <limits>
+#include <chrono>
+#include <string_view>
 
-#include "common/core/overloaded.h"
 #include "common/core/text.h"
-#include "common/os/syscall.h"
 
 namespace scela::channel {
 
-namespace event = connect::event;
 using connect::PeerAddress;
-using connect::PeerId;
 
 namespace {
 
-constexpr std::size_t kSendBuffers = 64;
-constexpr std::uint64_t kUnusedRegistered = std::uint64_t{256} << 20;
+// Asynchronous events of the device that are read at a time.
+constexpr unsigned kMaxDeviceEvents = 16;
 
 std::uint64_t hash_of(std::string_view text, std::uint64_t more) {
   std::uint64_t hash = 0xcbf29ce484222325u ^ more;  // FNV-1a
@@ -32,15 +23,45 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t more) {
   return hash;
 }
 
+// Returns whether nothing has answered, or a valid message was not carried out. In the second case
+// a process is just about to end there.
+bool is_of_the_way(ibv_wc_status status, bool message) {
+  return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RESP_TIMEOUT_ERR ||
+         (message && status == IBV_WC_REM_OP_ERR);
+}
+
+// Excludes errors of this process's own adapter, which knows what is wrong here.
+bool is_of_the_other_side(ibv_wc_status status) {
+  return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR ||
+         status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ABORT_ERR;
+}
+
 }  // namespace
+
+// ---- making and describing a link ----
 
 NetworkLink::NetworkLink(const World& world, const Options& options, verbs::Device device)
     : world_(world),
       options_(options),
       device_(std::move(device)),
-      remotes_(static_cast<std::size_t>(world.size)) {}
+      ports_(device_),
+      turns_(world_, device_.by_rank(), options_.max_links),
+      ranks_(world_, device_, ports_, turns_),
+      unsettled_(device_),
+      receives_(device_, ranks_, flow_),
+      slots_(device_, ports_, turns_, receives_),
+      requests_(device_, ports_, ranks_, slots_, unsettled_),
+      messages_(world_, flow_, ranks_, receives_, slots_, requests_),
+      refused_(messages_, requests_, unsettled_, std::chrono::seconds(options_.unreachable_after)),
+      checks_({world_, device_, ports_, turns_, ranks_, slots_, requests_, refused_, unsettled_},
+              {options_.unreachable_after, options_.max_links != 0}),
+      port_events_(ports_, ranks_, receives_, slots_, checks_, device_),
+      sleep_(device_, ports_, offload_) {}
 
-NetworkLink::~NetworkLink() = default;
+// The queue pairs end before the buffers that were posted to them.
+NetworkLink::~NetworkLink() {
+  ports_.close();
+}
 
 Result<std::unique_ptr<NetworkLink>> NetworkLink::open(const World& world, const Options& options,
                                                        const connect::JobSecret& word,
@@ -51,61 +72,23 @@ Result<std::unique_ptr<NetworkLink>> NetworkLink::open(const World& world, const
 }
 
 Result<void> NetworkLink::make(const connect::JobSecret& word, int file) {
-  const verbs::Symbols& symbols = *device_.symbols;
-  const auto into = [](auto& place, auto made) -> Result<void> {
-    if (!made) return fail(std::move(made.error()));
-    place = std::move(*made);
-    return {};
-  };
-  Result<void> good = into(pd_, verbs::alloc_pd(symbols, device_.context));
-  const std::uint32_t buffers =
-      std::min<std::uint32_t>(device_.capability.limits.shared_requests, 4096);
-  if (good) good = into(events_, verbs::create_comp_channel(symbols, device_.context));
-  // Asynchronous events are read only if one is awaited, and by no call that blocks.
-  if (good && ::fcntl(device_.context->async_fd, F_SETFL,
-                      ::fcntl(device_.context->async_fd, F_GETFL) | O_NONBLOCK) != 0)
-    good = fail(
-        os_error(ErrorKind::io, "read the adapter's asynchronous events without waiting", errno));
-  woken_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (good && !woken_)
-    good = fail(os_error(ErrorKind::io, "make an eventfd to be woken by", errno,
-                         std::string(limit_advice(errno))));
-  if (good)
-    good = into(send_cq_, verbs::create_cq(symbols, device_.context,
-                                           static_cast<int>(kMaxUnderWay + kMaxPorts), events_));
-  if (good)
-    good = into(receive_cq_,
-                verbs::create_cq(symbols, device_.context, static_cast<int>(buffers), events_));
-  if (good && device_.capability.mode == verbs::Mode::xrc) {
-    good = into(xrcd_, verbs::open_xrcd(device_.context, file));
-    if (good) good = into(srq_, verbs::create_xrc_srq(symbols, pd_, xrcd_, receive_cq_, buffers));
-  } else if (good) {
-    good = into(srq_, verbs::create_srq(symbols, pd_, buffers));
-  }
-  if (!good) return good;
-  looks_.hold(static_cast<std::uint64_t>(receive_cq_->cqe));
-  registrations_ = std::make_unique<verbs::Registrations>(symbols, pd_, kUnusedRegistered);
-  max_moved_ = verbs::longest_message(device_.capability.ports);
+  if (auto made = device_.make(file); !made) return made;
+  if (auto made = sleep_.make(); !made) return made;
   // An offloaded channel is one queue pair, and uses one port.
   if (options_.offload && (ports_to_use() == 1 || options_.rendezvous == Rendezvous::offloaded))
-    offload_.emplace(device_, pd_, events_, static_cast<std::uint32_t>(options_.offload_channels));
+    offload_.emplace(device_.device(), device_.pd(), device_.events(),
+                     static_cast<std::uint32_t>(options_.offload_channels));
   const std::size_t most =
       sizeof(Header) + std::max(options_.eager_verbs, kMaxSaid) + sizeof(std::uint32_t);
-  sends_.emplace(symbols, pd_, most, IBV_ACCESS_LOCAL_WRITE);
-  receives_.emplace(symbols, pd_, most, IBV_ACCESS_LOCAL_WRITE);
-  if (good = sends_->add(kSendBuffers); !good) return good;
-  for (const auto count = flow_.pool(); receives_->count() < count;) {
-    if (good = receives_->add(count); !good) return good;
-    while (std::byte* const buffer = receives_->take())
-      if (good = post_receive(buffer); !good) return good;
-  }
+  if (auto made = requests_.make(most); !made) return made;
+  if (auto made = receives_.make(most); !made) return made;
   return make_ports(word);
 }
 
 // If connections are limited, one that carries only moved bytes would be one less for messages.
 std::size_t NetworkLink::ports_to_use() const {
   if (options_.max_links != 0) return 1;
-  const std::size_t active = std::min(device_.capability.ports.size(), kMaxPorts);
+  const std::size_t active = std::min(device_.device().capability.ports.size(), kMaxPorts);
   return options_.ports == 0 ? active : std::min(options_.ports, active);
 }
 
@@ -115,28 +98,16 @@ Result<void> NetworkLink::make_ports(const connect::JobSecret& word) {
   self.life =
       static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   self.node = hash_of(world_.job, static_cast<std::uint64_t>(world_.node()) + 1);
-  PortLinks::User& user = *this;
   const PortLinks::Job job{static_cast<std::uint32_t>(world_.size), word, options_.max_links};
-  const PortParts parts{device_, pd_, xrcd_, srq_, events_, send_cq_, receive_cq_, looks_};
-  for (std::size_t port = 0; port < ports_to_use(); ++port) {
-    ports_.push_back(std::make_unique<PortLinks>(parts, port, user));
-    if (auto made = ports_.back()->make(self, job); !made) return made;
-  }
+  for (std::size_t port = 0; port < ports_to_use(); ++port)
+    if (auto made = ports_.add(self, job, port_events_); !made) return made;
   return {};
-}
-
-// Returns one peer address for each port.
-std::string NetworkLink::address() const {
-  std::string text;
-  for (const auto& port : ports_)
-    text.append(reinterpret_cast<const char*>(&port->address()), sizeof(PeerAddress));
-  return text;
 }
 
 std::string NetworkLink::describe() const {
   const std::size_t asked = options_.ports;
-  std::string text = cat(device_.capability.describe(), ", large messages by ", ports_.size(),
-                         ports_.size() == 1 ? " port" : " ports");
+  std::string text = cat(device_.device().capability.describe(), ", large messages by ",
+                         ports_.size(), ports_.size() == 1 ? " port" : " ports");
   if (asked > ports_.size())
     text += cat(" of the ", asked, " that were asked for: ",
                 options_.max_links != 0 ? "connections are limited"
@@ -146,131 +117,191 @@ std::string NetworkLink::describe() const {
   return text;
 }
 
-// ---- names of peers ----
-
-NetworkLink::Remote* NetworkLink::remote(int rank) {
-  auto& known = remotes_[static_cast<std::size_t>(rank)];
-  if (known) return known.get();
-  known = std::make_unique<Remote>();
-  known->rank = rank;
-  const Result<std::string> said = card_of_(rank);
-  const std::size_t theirs = said ? said->size() / sizeof(PeerAddress) : 0;
-  if (theirs != 0 && theirs <= kMaxPorts && said->size() % sizeof(PeerAddress) == 0) {
-    known->ports = std::min(ports_.size(), theirs);
-    for (std::size_t port = 0; port < known->ports; ++port) {
-      PeerAddress address;
-      std::memcpy(&address, said->data() + port * sizeof address, sizeof address);
-      known->paths[port].id = ports_[port]->add(address);
-    }
-  } else {
-    lose(*known, said ? std::string("what it has said of itself is of another version of libscela")
-                      : said.error().text());
-  }
-  return known.get();
-}
-
-NetworkLink::Remote* NetworkLink::remote_of(std::size_t port, PeerId peer) {
-  const connect::Name& name = ports_[port]->peers().address(peer).name;
-  if (name.job != ports_[port]->address().name.job || name.rank >= remotes_.size()) return nullptr;
-  Remote* const found = remote(static_cast<int>(name.rank));
-  if (found->paths[port].id == connect::kNone) found->paths[port].id = peer;
-  return found;
-}
-
-// Called before the peer is told of a connection, since it may send at once.
-void NetworkLink::connect_flow(Remote& remote) {
-  if (remote.flow.connected() || remote.lost) return;
-  const std::uint32_t count = flow_.connect(remote.flow);
-  Result<void> good = receives_->add(count);
-  for (std::uint32_t i = 0; i < count && good; ++i)
-    good = post_receive(receives_->take());
-  if (!good) lose(remote, cat("there is no memory for its messages: ", good.error().text()));
-}
-
-// ---- events of ports ----
-
-// Messages come only by the first port.
-void NetworkLink::addressed(std::size_t port, PeerId peer) {
-  Remote* const remote = port == 0 ? remote_of(port, peer) : nullptr;
-  if (remote != nullptr) connect_flow(*remote);
-}
-
-void NetworkLink::drain(std::size_t port, PeerId peer) {
-  Remote* const remote = remote_of(port, peer);
-  if (remote == nullptr) return;
-  remote->paths[port].draining = true;
-  drained(*remote, port);
-}
-
-// Requests that come back are sent again.
-void NetworkLink::posted_is_lost(std::size_t port, PeerId peer) {
-  if (Remote* const remote = remote_of(port, peer)) remote->paths[port].draining = false;
-}
-
-// A port other than the first only adds bandwidth, so its failure is no error.
-void NetworkLink::not_connected(std::size_t port, PeerId peer, connect::Failure why) {
-  Remote* const remote = remote_of(port, peer);
-  if (remote == nullptr) return;
-  if (port == 0) return not_connected(*remote, why);
-  remote->paths[port].not_before = now() + kPauseOfPort;
-}
-
-void NetworkLink::gave_up(std::size_t port, PeerId peer) {
-  Remote* const remote = port == 0 ? remote_of(port, peer) : nullptr;
-  if (remote == nullptr) return;
-  const std::string& here = ports_.front()->why_no_pair();
-  lose(*remote,
-       here.empty() ? "it has given this rank up, as its own adapter has failed"
-                    : cat("it has given this rank up, whose own adapter had failed: ", here),
-       Tells::no);
-}
-
-// A port other than the first only adds bandwidth.
-void NetworkLink::failed(std::size_t port, const std::string& why) {
-  if (port == 0) lose_device(why);
-}
-
-void NetworkLink::changed() {
-  std::uint32_t links = 0, pairs = 0;
-  for (const auto& port : ports_) {
-    const connect::Counts counts = port->counts();
-    links += counts.links;
-    pairs += counts.links + counts.held + static_cast<std::uint32_t>(port->dying());
-  }
-  max_connections_ = std::max(max_connections_, links);
-  max_queue_pairs_ = std::max(max_queue_pairs_, pairs);
-}
-
-void NetworkLink::drained(Remote& remote, std::size_t port) {
-  PortPath& path = remote.paths[port];
-  if (!path.draining || path.under_way != 0) return;
-  path.draining = false;
-  ports_[port]->tell(event::Drained{path.id});
-}
-
 void NetworkLink::account(Accounts& accounts) const {
   accounts.registered =
-      sends_->registered() + receives_->registered() + registrations_->counts().bytes;
-  for (const auto& port : ports_) {
-    const connect::Counts counts = port->counts();
-    accounts.send_queue_pairs += counts.links;
-    accounts.connections += counts.links;
-    accounts.receive_queue_pairs += counts.held;
-    accounts.handshake_repeats += counts.repeats;
-    accounts.handshake_unheard += counts.unheard;
-    accounts.registered += port->registered();
-  }
-  accounts.receive_buffers = receives_->count();
-  accounts.max_connections = max_connections_;
-  accounts.max_queue_pairs = max_queue_pairs_;
+      requests_.registered() + receives_.registered() + device_.registrations().counts().bytes;
+  ports_.account(accounts);
+  accounts.receive_buffers = receives_.count();
   accounts.rnr_events = rnr_events_;
   accounts.credit_waits = flow_.waits();
   accounts.resent = resent_;
-  accounts.ports = ports_.size();
   accounts.by_port_1 = bytes_by_port_[0];
   accounts.by_port_2 = bytes_by_port_[1];
   accounts.by_port_3 = bytes_by_port_[2];
   accounts.by_port_4 = bytes_by_port_[3];
+}
+
+Result<verbs::Registration> NetworkLink::registered(std::span<const std::byte> bytes,
+                                                    verbs::Registrations::For what) {
+  return device_.registrations().get(const_cast<std::byte*>(bytes.data()), bytes.size(), what);
+}
+
+bool NetworkLink::takes_eager(int rank) const {
+  const Remote* const known = ranks_.known(rank);
+  return known == nullptr || !known->flow.offers_only();
+}
+
+// ---- completions ----
+
+unsigned NetworkLink::poll(NetworkUser& user) {
+  const unsigned received = poll_receives(user);
+  unsigned count = received + poll_sends(user);
+  if (device_.works()) {
+    for (const auto& port : ports_)
+      count += port->poll();
+    checks_.settle();
+    messages_.send_notes();
+  } else {
+    count += ports_.first().poll();  // datagrams about it may not be read yet
+  }
+  if (!device_.works()) requests_.abandon();
+  count += report_ends(user);
+  // These are reported by the next poll. Losses that wait for the device are found by
+  // until_timer().
+  const std::size_t losses = ports_.is_receiving() ? 0 : ranks_.unreported();
+  return count + static_cast<unsigned>(requests_.unreported() + losses);
+}
+
+unsigned NetworkLink::poll_receives(NetworkUser& user) {
+  std::array<ibv_wc, 32> completions;
+  const int count = ::ibv_poll_cq(device_.receive_cq().get(), static_cast<int>(completions.size()),
+                                  completions.data());
+  if (count < 0) ranks_.lose_device("poll the completion queue of receives");
+  receives_.post_those_left();
+  device_.looks().looked(static_cast<std::size_t>(std::max(0, count)), completions.size());
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
+    auto* const buffer = reinterpret_cast<std::byte*>(wc.wr_id);
+    if (wc.status == IBV_WC_SUCCESS)
+      messages_.receive({buffer, wc.byte_len}, user, buffer);
+    else
+      receives_.post_again(buffer);
+  }
+  const unsigned events = read_device_events();
+  ports_.bury();
+  return static_cast<unsigned>(std::max(0, count)) + events;
+}
+
+// Reads the device's asynchronous events while a closed queue pair waits for one. Events of other
+// kinds are ignored: polling finds what they report.
+unsigned NetworkLink::read_device_events() {
+  if (!ports_.is_receiving()) return 0;
+  const verbs::Symbols& symbols = device_.symbols();
+  unsigned count = 0;
+  ibv_async_event event{};
+  while (count < kMaxDeviceEvents &&
+         symbols.ibv_get_async_event(device_.device().context.get(), &event) == 0) {
+    ++count;
+    if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+      for (const auto& port : ports_)
+        port->last_reached(event.element.qp);
+    symbols.ibv_ack_async_event(&event);
+  }
+  return count;
+}
+
+unsigned NetworkLink::poll_sends(NetworkUser& user) {
+  if (slots_.under_way() == 0) return 0;
+  std::array<ibv_wc, 32> completions;
+  const int count = ::ibv_poll_cq(device_.send_cq().get(), static_cast<int>(completions.size()),
+                                  completions.data());
+  if (count < 0) ranks_.lose_device("poll the completion queue of sends");
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
+    on_complete(*reinterpret_cast<LinkWork*>(wc.wr_id), wc, user);
+  }
+  ports_.bury();
+  return static_cast<unsigned>(std::max(0, count));
+}
+
+void NetworkLink::on_complete(LinkWork& work, const ibv_wc& wc, NetworkUser& user) {
+  Remote& to = *ranks_.known(work.rank);
+  const std::size_t port = work.port;
+  requests_.complete(to, work);
+  if (wc.status != IBV_WC_SUCCESS) {
+    on_failed(to, work, wc, user);
+  } else {
+    if (to.doubt.since) checks_.trust_node_of(work.rank);
+    refused_.on_sent(to, work.bytes);
+    bytes_by_port_[port] += work.length;
+    LinkMove* const move = work.move;
+    if (move == nullptr || !requests_.go_on(to, work)) {
+      requests_.free(work);
+      if (move != nullptr) requests_.end_part(*move, Outcome::none, user);
+    }
+  }
+  slots_.report_drained(to, port);
+}
+
+// The first completion shows what is wrong; the requests behind it were not carried out. Requests
+// that may or may not have arrived are sent again by another queue pair. The receiver recognizes a
+// message by its number; bytes that are written or read twice are the same.
+void NetworkLink::on_failed(Remote& to, LinkWork& work, const ibv_wc& wc, NetworkUser& user) {
+  const char* const what = device_.symbols().ibv_wc_status_str(wc.status);
+  if (wc.status == IBV_WC_RNR_RETRY_EXC_ERR) ++rnr_events_;
+  requests_.break_pair(work);
+  const bool message = work.move == nullptr;
+  const bool of_the_way = is_of_the_way(wc.status, message);
+  if (of_the_way && !to.lost) checks_.doubt_node_of(work.rank, what);
+  if (of_the_way) to.paths.pause(work.port, device_.now() + kPauseOfPort);
+  const bool refused = !of_the_way && wc.status != IBV_WC_WR_FLUSH_ERR &&
+                       wc.status != IBV_WC_RNR_RETRY_EXC_ERR;  // no buffer just then
+  if (!message && refused && !to.lost && is_of_the_other_side(wc.status))
+    return refused_.add(to, work);
+  if (!message && (refused || to.lost)) {
+    LinkMove& move = *work.move;
+    const bool ended = to.lost;
+    requests_.free(work);
+    return requests_.end_part(move, ended ? Outcome::peer_ended : Outcome::device, user);
+  }
+  // The queue where the rank receives is gone: the rank has ended.
+  if (message && refused && wc.status == IBV_WC_REM_INV_REQ_ERR)
+    ranks_.lose(to, {}, RankTable::Notify::no);
+  else if (message && refused)
+    ranks_.lose(to, cat("it refuses what is sent to it: ", what));
+  if (to.lost || (message && work.bytes == nullptr)) return requests_.free(work);
+  ++resent_;
+  requests_.go_again(to, work);
+}
+
+// ---- ends ----
+
+unsigned NetworkLink::report_ends(NetworkUser& user) {
+  unsigned count = 0;
+  if (device_.works()) count += requests_.report_moves(user);
+  count += ranks_.report_losses(user);
+  // Now the user knows why the operations fail.
+  if (!device_.works() && ranks_.unreported() == 0) count += requests_.report_moves(user);
+  return count;
+}
+
+void NetworkLink::ended(int rank) {
+  Remote* const known = ranks_.known(rank);
+  if (known == nullptr) return;
+  Remote& gone = *known;
+  if (!gone.lost) checks_.on_ended(rank);
+  ranks_.note_ended(gone);
+  requests_.end_waiting(gone);
+  refused_.on_ended(gone);
+  messages_.on_ended(gone);
+  // A peer that leaves still waits for answers.
+  if (gone.leaves || !device_.works()) return;
+  for (std::size_t port = 0; port < ports_.size(); ++port)
+    if (gone.paths.id(port) != connect::kNone)
+      ports_[port].tell(connect::event::PeerEnded{gone.paths.id(port)});
+}
+
+// Credit for others is not waited for: a rank that ends receives no more.
+bool NetworkLink::idle() const {
+  return slots_.under_way() == 0 && std::ranges::none_of(ranks_.all(), [](const auto& one) {
+           return one && !one->again.empty();
+         });
+}
+
+bool NetworkLink::leave() {
+  if (!device_.works()) return true;
+  ports_.begin_to_leave();
+  return ports_.has_left();
 }
 
 }  // namespace scela::channel
