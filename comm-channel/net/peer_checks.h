@@ -1,6 +1,6 @@
 // Checks whether ranks of other nodes are still there: it sends requests again, asks ranks that are
 // silent, doubts those to which a path has failed, and gives up those that do not answer
-// (docs/channel.md, Ends). NetworkLink (network_link.h) owns one.
+// (docs/design/channel.md, Ends). NetworkLink (network_link.h) owns one.
 //
 // Only one thread at a time may call it.
 #pragma once
