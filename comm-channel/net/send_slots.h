@@ -35,7 +35,7 @@ class SendSlots {
   // none and the rank may be asked now.
   SendSlot of_messages(Remote& remote);
   // Returns a slot by another port, of which only bytes of moves go. No message waits for it.
-  SendSlot of_moves(Remote& remote, std::size_t port);
+  SendSlot of_moves(Remote& remote, std::size_t index);
   // Notes that a request of so many bytes was posted, or that it is complete.
   void on_posted(Remote& remote, std::size_t port, const SendSlot& slot, std::uint64_t bytes) {
     ++slot.pair->under_way;
