@@ -38,6 +38,26 @@ Answer Engine::State::ask(ProcessId process, const Ask& ask) {
   return control_.execute(process, ask);
 }
 
+inline void Engine::State::poll_doorbells() {
+  for (const auto& [id, process] : objects_.processes()) {
+    const auto& users = process.doorbell_users;
+    take_doorbells(*process.page, [&, owner = id](std::uint32_t doorbell) {
+      if (doorbell == kOrdersDoorbell) steps_.schedule_waiting(owner);
+      scheduler_.schedule_all(users[doorbell]);
+    });
+  }
+}
+
+inline void Engine::State::run_queue_pairs() {
+  scheduler_.reset_moved_bytes();
+  for (int turn = 0;
+       turn < kTurns && scheduler_.moved_bytes() < kMaxBytes && scheduler_.has_next() && !rests();
+       ++turn) {
+    Qp* const qp = scheduler_.next();
+    if (qp && runner_.run(*qp)) scheduler_.schedule(*qp);
+  }
+}
+
 bool Engine::State::run(Moment now) {
   scheduler_.set_time(now);
   if (has_died()) return false;
@@ -49,26 +69,6 @@ bool Engine::State::run(Moment now) {
   if (has_died()) return false;
   completions_.release_some(false);
   return (scheduler_.has_next() && !rests()) || completions_.has_held();
-}
-
-void Engine::State::poll_doorbells() {
-  for (const auto& [id, process] : objects_.processes()) {
-    const auto& users = process.doorbell_users;
-    take_doorbells(*process.page, [&, owner = id](std::uint32_t doorbell) {
-      if (doorbell == kOrdersDoorbell) steps_.schedule_waiting(owner);
-      scheduler_.schedule_all(users[doorbell]);
-    });
-  }
-}
-
-void Engine::State::run_queue_pairs() {
-  scheduler_.reset_moved_bytes();
-  for (int turn = 0;
-       turn < kTurns && scheduler_.moved_bytes() < kMaxBytes && scheduler_.has_next() && !rests();
-       ++turn) {
-    Qp* const qp = scheduler_.next();
-    if (qp && runner_.run(*qp)) scheduler_.schedule(*qp);
-  }
 }
 
 bool Engine::State::wanted() const {
@@ -90,13 +90,14 @@ std::optional<Moment> Engine::State::deadline() const {
 
 // If a connection is full then, its datagram is late once more.
 void Engine::State::deliver_late() {
-  while (std::optional<LateFrames::Frame> frame = late_.next_due(scheduler_.now())) {
-    if (frame->node == 0)
-      receive_frame(0, frame->bytes);
-    else if (frames_.is_ready(frame->node))
-      frames_.send(frame->node, frame->bytes);
+  while (late_.has_due(scheduler_.now())) {
+    LateFrames::Frame frame = late_.next_due();
+    if (frame.node == 0)
+      receive_frame(0, frame.bytes);
+    else if (frames_.is_ready(frame.node))
+      frames_.send(frame.node, frame.bytes);
     else
-      late_.add(scheduler_.now() + LateFrames::kMaxDelay, std::move(*frame));
+      late_.add(scheduler_.now() + LateFrames::kMaxDelay, std::move(frame));
   }
 }
 

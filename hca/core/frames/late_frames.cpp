@@ -14,8 +14,7 @@ void LateFrames::add(Moment due, std::uint32_t node, std::span<const std::byte> 
   add(due, std::move(kept));
 }
 
-std::optional<LateFrames::Frame> LateFrames::next_due(Moment now) {
-  if (frames_.empty() || frames_.begin()->first > now) return std::nullopt;
+LateFrames::Frame LateFrames::next_due() {
   Frame first = std::move(frames_.begin()->second);
   frames_.erase(frames_.begin());
   return first;

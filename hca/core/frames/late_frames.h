@@ -32,8 +32,9 @@ class LateFrames {
   // Adds a frame of a header and its payload, which are copied.
   void add(Moment due, std::uint32_t node, std::span<const std::byte> header,
            std::span<const std::byte> payload);
-  // Removes the first frame that is due, or returns std::nullopt.
-  std::optional<Frame> next_due(Moment now);
+  bool has_due(Moment now) const { return !frames_.empty() && frames_.begin()->first <= now; }
+  // Removes the first frame. has_due() must be true.
+  Frame next_due();
   // Returns when the first frame is due.
   std::optional<Moment> deadline() const;
 

@@ -11,20 +11,8 @@ constexpr std::uint64_t kTurnBytes = 512 * 1024;
 
 }  // namespace
 
-bool QueueRunner::run(Qp& qp) {
-  trace_.report_posted(qp);
-  if (qp.state == QpState::err || qp.state == QpState::sqe) {
-    shutdown_.flush(qp);
-    return qp.state == QpState::sqe && remote_responder_.run_waiting(qp);  // it still receives
-  }
-  remote_requester_.run_waiting(qp);
-  const bool more = remote_responder_.run_waiting(qp);
-  if (qp.state != QpState::rts && qp.state != QpState::sqd) return more;
-  if (!remote_requester_.may_send(qp)) return more;
-  if (!qp.until) return send_requests(qp) == Next::again || more;
-  if (scheduler_.now() < *qp.until) return more;
-  return end_wait(qp) && (send_requests(qp) == Next::again || more);
-}
+// Functions that have one caller and run for each part are inline here: with them the queue pair's
+// turn is one function.
 
 bool QueueRunner::end_wait(Qp& qp) {
   scheduler_.wait_until(qp, std::nullopt);
@@ -38,16 +26,7 @@ bool QueueRunner::end_wait(Qp& qp) {
   return true;
 }
 
-QueueRunner::Next QueueRunner::send_requests(Qp& qp) {
-  std::uint64_t bytes = 0;
-  for (int requests = 0; requests < kTurnRequests && bytes < kTurnBytes; ++requests) {
-    if (const Next next = begin_request(qp); next != Next::go_on) return next;
-    if (const Next next = send_part(qp, bytes); next != Next::go_on) return next;
-  }
-  return Next::again;
-}
-
-QueueRunner::Next QueueRunner::begin_request(Qp& qp) {
+inline QueueRunner::Next QueueRunner::begin_request(Qp& qp) {
   // In a new round, a request that is over already (failed, or a task) is not executed again.
   while (qp.sent < qp.window.size() && qp.window[qp.sent].done)
     ++qp.sent;
@@ -56,7 +35,7 @@ QueueRunner::Next QueueRunner::begin_request(Qp& qp) {
   return window_.may_begin(qp) && window_.begin(qp) ? Next::go_on : Next::wait;
 }
 
-QueueRunner::Next QueueRunner::send_part(Qp& qp, std::uint64_t& bytes) {
+inline QueueRunner::Next QueueRunner::send_part(Qp& qp, std::uint64_t& bytes) {
   const Outgoing& out = qp.window[qp.sent];
   const std::uint64_t before = out.sent, all = out.bytes;
   const std::size_t waiting = qp.window.size() - qp.sent;
@@ -70,6 +49,30 @@ QueueRunner::Next QueueRunner::send_part(Qp& qp, std::uint64_t& bytes) {
   bytes += gained;
   scheduler_.add_moved_bytes(gained);
   return Next::go_on;
+}
+
+inline QueueRunner::Next QueueRunner::send_requests(Qp& qp) {
+  std::uint64_t bytes = 0;
+  for (int requests = 0; requests < kTurnRequests && bytes < kTurnBytes; ++requests) {
+    if (const Next next = begin_request(qp); next != Next::go_on) return next;
+    if (const Next next = send_part(qp, bytes); next != Next::go_on) return next;
+  }
+  return Next::again;
+}
+
+bool QueueRunner::run(Qp& qp) {
+  trace_.report_posted(qp);
+  if (qp.state == QpState::err || qp.state == QpState::sqe) {
+    shutdown_.flush(qp);
+    return qp.state == QpState::sqe && remote_responder_.run_waiting(qp);  // it still receives
+  }
+  remote_requester_.run_waiting(qp);
+  const bool more = remote_responder_.run_waiting(qp);
+  if (qp.state != QpState::rts && qp.state != QpState::sqd) return more;
+  if (!remote_requester_.may_send(qp)) return more;
+  if (!qp.until) return send_requests(qp) == Next::again || more;
+  if (scheduler_.now() < *qp.until) return more;
+  return end_wait(qp) && (send_requests(qp) == Next::again || more);
 }
 
 }  // namespace scela::hca

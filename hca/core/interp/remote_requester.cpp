@@ -9,7 +9,7 @@ namespace {
 
 // The limit of answers that wait, for a queue pair. An honest peer has fewer on its way (its
 // window, and kMaxAhead).
-constexpr std::size_t kMaxAnswers = 256;
+constexpr std::size_t kMaxKeptAnswers = 256;
 
 }  // namespace
 
@@ -172,7 +172,7 @@ void RemoteRequester::send_again(Qp& qp, const FrameHeader& header) {
 }
 
 void RemoteRequester::keep(Qp& qp, std::span<const std::byte> frame) {
-  const bool too_many = qp.arrived.size() >= kMaxAnswers;
+  const bool too_many = qp.arrived.size() >= kMaxKeptAnswers;
   if (!too_many && !kept_.exceeds(qp.owner, RoomFor::answers, 1)) {
     qp.arrived.emplace_back(kept_.counter(qp.owner, RoomFor::answers), frame);
     return;

@@ -8,15 +8,6 @@ void Scheduler::schedule(Qp& qp) {
   runnable_.push_back(qp.handle);
 }
 
-Qp* Scheduler::next() {
-  if (is_strict_) std::swap(runnable_.front(), runnable_[random_.below(runnable_.size())]);
-  const std::uint32_t number = runnable_.front();
-  runnable_.pop_front();
-  Qp* const qp = objects_.find<Qp>(number);
-  if (qp) qp->scheduled = false;
-  return qp;
-}
-
 void Scheduler::wait_until(Qp& qp, std::optional<Moment> moment) {
   if (qp.until) timers_.erase({*qp.until, qp.handle});
   qp.until = moment;
@@ -29,12 +20,10 @@ void Scheduler::limit_wait(Qp& qp, std::optional<Moment> moment) {
   if (moment) timers_.insert({*moment, qp.handle});
 }
 
-void Scheduler::run_timers() {
-  while (!timers_.empty() && timers_.begin()->first <= now_) {
-    const std::uint32_t number = timers_.begin()->second;
-    timers_.erase(timers_.begin());
-    if (Qp* const qp = objects_.find<Qp>(number)) schedule(*qp);
-  }
+void Scheduler::run_first_timer() {
+  const std::uint32_t number = timers_.begin()->second;
+  timers_.erase(timers_.begin());
+  if (Qp* const qp = objects_.find<Qp>(number)) schedule(*qp);
 }
 
 std::optional<Moment> Scheduler::next_timer() const {

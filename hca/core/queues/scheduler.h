@@ -38,14 +38,24 @@ class Scheduler {
   bool has_next() const { return !runnable_.empty(); }
   // Removes the next queue pair from the list. has_next() must be true. Returns null if that queue
   // pair was destroyed.
-  Qp* next();
+  Qp* next() {
+    if (is_strict_) std::swap(runnable_.front(), runnable_[random_.below(runnable_.size())]);
+    const std::uint32_t number = runnable_.front();
+    runnable_.pop_front();
+    Qp* const qp = objects_.find<Qp>(number);
+    if (qp) qp->scheduled = false;
+    return qp;
+  }
 
   // Sets the time before which the queue pair sends nothing (Qp::until), or removes it.
   void wait_until(Qp& qp, std::optional<Moment> moment);
   // Sets the time at which a held sending step ends without success (Qp::patience), or removes it.
   void limit_wait(Qp& qp, std::optional<Moment> moment);
   // Schedules the queue pairs that have waited for a time which has come.
-  void run_timers();
+  void run_timers() {
+    while (!timers_.empty() && timers_.begin()->first <= now_)
+      run_first_timer();
+  }
   // Returns the time of the first timer.
   std::optional<Moment> next_timer() const;
 
@@ -56,6 +66,8 @@ class Scheduler {
   std::uint64_t moved_bytes() const { return moved_bytes_; }
 
  private:
+  void run_first_timer();
+
   const ObjectTables& objects_;
   Random& random_;
   bool is_strict_;
