@@ -19,8 +19,7 @@ ConnectionState ssh_connection_state() {
   return own && peer ? connection_state(*own->get(), *peer->get()) : ConnectionState::unknown;
 }
 
-// Ticks the heart, if there is one, and sends a beat if one is due. A heart of a lost peer is
-// reset.
+// Ticks the heart, if there is one, and sends a beat if one is due. If the peer is lost, resets it.
 Heartbeat::Verdict tick(std::optional<Heartbeat>& heart, Link& link, const Heartbeat::Seen& seen) {
   if (!heart) return Heartbeat::Verdict::nothing;
   const Heartbeat::Verdict verdict = heart->tick(seen);
@@ -43,7 +42,7 @@ void LinkHealth::watch_child(ChildAgent& child) {
   if (!timer_) arm();
 }
 
-void LinkHealth::forget_parent() {
+void LinkHealth::unwatch_parent() {
   parent_heart_.reset();
   parent_probe_.reset();
 }

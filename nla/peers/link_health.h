@@ -26,7 +26,7 @@ class LinkHealth {
   void watch_parent();
   void watch_child(ChildAgent& child);
   // The parent is gone, or is about to be replaced: no sign of life is expected of it.
-  void forget_parent();
+  void unwatch_parent();
   // The period of beats in ShellContext::settings may have changed.
   void settings_changed();
   // Returns the error text for a silent peer.

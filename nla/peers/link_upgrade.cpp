@@ -11,23 +11,23 @@ void LinkUpgrade::plan(LinkId id) {
   LinkChange& change = children_.at(id).change;
   change.state = LinkChange::State::planned;
   change.timer.emplace(context_.io);
-  if (context_.settings.link == kLinkTcp) return ask(id);
+  if (context_.settings.link == kLinkTcp) return request(id);
   change.timer->set(std::chrono::milliseconds(kChangeAgeMs), [this, id] {
-    if (children_.at(id).change.state == LinkChange::State::planned) ask(id);
+    if (children_.at(id).change.state == LinkChange::State::planned) request(id);
   });
 }
 
-void LinkUpgrade::ask_busy() {
+void LinkUpgrade::request_busy() {
   for (LinkId id = 1; id <= children_.size(); ++id) {
     const ChildAgent& child = children_.at(id);
     if (child.change.state == LinkChange::State::planned &&
         child.link->carried_bytes() >= kChangeBytes) {
-      ask(id);
+      request(id);
     }
   }
 }
 
-void LinkUpgrade::ask(LinkId id) {
+void LinkUpgrade::request(LinkId id) {
   ChildAgent& child = children_.at(id);
   child.change.state = LinkChange::State::asked;
   child.link->send_link_frame(link_frame(LinkFrame::ask));

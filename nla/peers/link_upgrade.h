@@ -20,14 +20,15 @@ class LinkUpgrade {
   // The child's link has its stream, and may change (ChildAgent::may_change_link()).
   void plan(LinkId id);
   // Asks the children for which a change is planned and which have carried enough bytes.
-  void ask_busy();
+  void request_busy();
   // Connects to the port that the child has offered; 0: the child cannot listen.
   void connect(LinkId id, std::uint16_t port);
   // The child's change frame has come: the change has succeeded.
   void changed(LinkId id);
 
  private:
-  void ask(LinkId id);
+  // Asks the child for a port.
+  void request(LinkId id);
   // Reports that the link stays as it is. If the settings demand TCP, gives the child up instead.
   void failed(LinkId id, const std::string& why);
 

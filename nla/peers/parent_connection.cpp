@@ -26,7 +26,7 @@ void ParentConnection::lose(std::string why) {
 }
 
 // Destroys the old stream later, since it may be in the middle of a call.
-void ParentConnection::let_go() {
+void ParentConnection::close() {
   if (change_listener_) {
     boost::asio::post(
         context_.io,
@@ -54,7 +54,7 @@ void ParentConnection::await_adopter(const std::string& directory,
 }
 
 bool ParentConnection::adopt(Adopter adopter) {
-  let_go();
+  close();
   adopter_line_ = std::move(adopter.line);
   link_ = make_link(std::move(adopter.in), std::move(adopter.out));
   tell_adopted(context_.guardian_socket);

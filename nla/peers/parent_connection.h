@@ -28,7 +28,7 @@ class ParentConnection {
   void lose(std::string why);
 
   // Drops the link and all that belongs to it, without a report to the core.
-  void let_go();
+  void close();
   // There is no parent. Listens for an adopter in the node's `directory`, and calls `adopted` from
   // the loop when one has come.
   void await_adopter(const std::string& directory, std::function<void(Adopter)> adopted);

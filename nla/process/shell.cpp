@@ -164,14 +164,14 @@ void Shell::State::child_started(LinkId id) {
 }
 
 void Shell::State::carry_out(action::AwaitAdoption& await) {
-  health.forget_parent();
-  parent.let_go();
+  health.unwatch_parent();
+  parent.close();
   if (!await.still) return;
   parent.await_adopter(directory.path(), [this](Adopter adopter) { adopted(std::move(adopter)); });
 }
 
 void Shell::State::adopted(Adopter adopter) {
-  health.forget_parent();
+  health.unwatch_parent();
   if (parent.adopt(std::move(adopter))) health.watch_parent();
 }
 
@@ -197,7 +197,7 @@ void Shell::State::pump() {
     context.events.pop_front();
     handle(event);
   }
-  upgrade.ask_busy();
+  upgrade.request_busy();
   if (Link* up = parent.link()) up->flush();
   children.flush();
   apply_back_pressure();

@@ -284,7 +284,7 @@ bool Agent::State::from_parent(const msg::Adopt& message) {
   if (!parent.adopted_by(message)) return false;
   if (!message.last) return true;
   repeat_to_parent();
-  output.go_on(message.output_window, parent.take_seen());
+  output.go_on(message.output_window, parent.release_seen());
   return true;
 }
 

@@ -35,13 +35,13 @@ class ParentLink {
   // The parent is gone for good. This agent ends the subtree.
   void lost();
 
-  // An adopter speaks. Returns false if the message breaks the protocol. After the last message,
-  // this agent has a parent again, and has reported itself to it. The caller then repeats what the
-  // lost parent may not have passed on, and last sends again the output that the adopter has not
-  // seen (take_seen()).
+  // A message of an adopter. Returns false if it breaks the protocol. After the last message, this
+  // agent has a parent again, and has reported itself to it. The caller then repeats what the lost
+  // parent may not have passed on. Last it sends again the output that the adopter has not seen
+  // (release_seen()).
   bool adopted_by(const msg::Adopt& message);
   // Returns what the adopter has seen of the output of ranks here, and forgets it.
-  std::vector<msg::Seen> take_seen() { return std::exchange(seen_, {}); }
+  std::vector<msg::Seen> release_seen() { return std::exchange(seen_, {}); }
 
  private:
   // Returns true if another agent may replace a parent that is lost now.
