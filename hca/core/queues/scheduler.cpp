@@ -2,19 +2,13 @@
 
 namespace scela::hca {
 
-void Scheduler::schedule(Qp& qp) {
-  if (qp.scheduled) return;
-  qp.scheduled = true;
-  runnable_.push_back(qp.handle);
-}
-
 void Scheduler::wait_until(Qp& qp, std::optional<Moment> moment) {
   if (qp.until) timers_.erase({*qp.until, qp.handle});
   qp.until = moment;
   if (moment) timers_.insert({*moment, qp.handle});
 }
 
-void Scheduler::limit_wait(Qp& qp, std::optional<Moment> moment) {
+void Scheduler::set_limit(Qp& qp, std::optional<Moment> moment) {
   if (qp.patience && qp.patience != qp.until) timers_.erase({*qp.patience, qp.handle});
   qp.patience = moment;
   if (moment) timers_.insert({*moment, qp.handle});

@@ -28,7 +28,11 @@ class Scheduler {
   void set_time(Moment now) { now_ = now; }
 
   // Gives the queue pair a turn, unless it waits for one already.
-  void schedule(Qp& qp);
+  void schedule(Qp& qp) {
+    if (qp.scheduled) return;
+    qp.scheduled = true;
+    runnable_.push_back(qp.handle);
+  }
   // Schedules each queue pair of these numbers that still exists.
   template <class Numbers>
   void schedule_all(const Numbers& qpns) {
@@ -50,7 +54,9 @@ class Scheduler {
   // Sets the time before which the queue pair sends nothing (Qp::until), or removes it.
   void wait_until(Qp& qp, std::optional<Moment> moment);
   // Sets the time at which a held sending step ends without success (Qp::patience), or removes it.
-  void limit_wait(Qp& qp, std::optional<Moment> moment);
+  void limit_wait(Qp& qp, std::optional<Moment> moment) {
+    if (qp.patience || moment) set_limit(qp, moment);
+  }
   // Schedules the queue pairs that have waited for a time which has come.
   void run_timers() {
     while (!timers_.empty() && timers_.begin()->first <= now_)
@@ -66,6 +72,7 @@ class Scheduler {
   std::uint64_t moved_bytes() const { return moved_bytes_; }
 
  private:
+  void set_limit(Qp& qp, std::optional<Moment> moment);
   void run_first_timer();
 
   const ObjectTables& objects_;

@@ -4,24 +4,6 @@
 
 namespace scela::hca {
 
-void TransferSteps::begin(Qp& qp, Step& step, const Step::Key& key) {
-  if (step.key != key) abandon(step);
-  step.key = key;
-  step.qp = qp.handle;
-  step.next = 0;
-  step.held = false;
-  step.crowded = false;
-  step.again = !step.moves.empty();
-  present_ = &step;
-}
-
-bool TransferSteps::end(Step& step) {
-  present_ = nullptr;
-  if (!step.held) abandon(step);
-  if (step.held && step.crowded) drop_kept_bytes(step);
-  return step.held;
-}
-
 // Drops the bytes that a held step keeps, because other steps of the process need the room; they
 // are fetched again. Old values of atomic operations and transfers under way stay.
 void TransferSteps::drop_kept_bytes(Step& step) {
@@ -35,8 +17,7 @@ void TransferSteps::drop_kept_bytes(Step& step) {
   }
 }
 
-void TransferSteps::abandon(Step& step) {
-  step.filling = 0;
+void TransferSteps::abandon_moves(Step& step) {
   if (step.held && &step != present_) {
     step.held = false;
     schedule_waiting(step.waits_for);

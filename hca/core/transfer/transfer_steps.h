@@ -24,12 +24,31 @@ class TransferSteps {
 
   // Begins a step, or takes a held one again. If `key` differs from the one before, the step begins
   // with no bytes moved. The step is the present one until end().
-  void begin(Qp& qp, Step& step, const Step::Key& key);
+  void begin(Qp& qp, Step& step, const Step::Key& key) {
+    if (step.key != key) abandon(step);
+    step.key = key;
+    step.qp = qp.handle;
+    step.next = 0;
+    step.held = false;
+    step.crowded = false;
+    step.again = !step.moves.empty();
+    present_ = &step;
+  }
   // Returns true if the step is held and must be taken again.
-  bool end(Step& step);
+  bool end(Step& step) {
+    present_ = nullptr;
+    if (!step.held)
+      abandon(step);
+    else if (step.crowded)
+      drop_kept_bytes(step);
+    return step.held;
+  }
   // Ends a step, the present one or another: its moves are final or not needed any more. Orders
   // under way are dropped.
-  void abandon(Step& step);
+  void abandon(Step& step) {
+    step.filling = 0;
+    if (step.held || !step.moves.empty()) abandon_moves(step);
+  }
   // Abandons all steps of a queue pair that is reset, destroyed or in error, and drops the answers
   // that wait.
   void abandon_all(Qp& qp);
@@ -61,6 +80,7 @@ class TransferSteps {
  private:
   // Drops the bytes that a held step keeps, because other steps need the room.
   void drop_kept_bytes(Step& step);
+  void abandon_moves(Step& step);
   void abandon(const Move& move);
   // Returns whether the present step may exceed the limit of kept bytes.
   bool may_exceed(ProcessId process);
