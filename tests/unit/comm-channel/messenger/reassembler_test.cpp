@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLength = 5000;
 
-// What rank 0 needs to receive a message with tag 7 of rank 1, in fragments of 2000 bytes.
+// The parts by which rank 0 receives a message with tag 7 of rank 1, in fragments of 2000 bytes.
 struct Coming {
   World world = apart(2);
   Peers peers{world, true};
@@ -117,7 +117,7 @@ TEST_CASE(
 
 TEST_CASE("channel reassembler: fragments that no correct sender sends are ignored") {
   Coming coming;
-  coming.last();  // of no message
+  coming.last();  // there is no message
   coming.first(kMaxStreamed + 1);
   CHECK(coming.matcher.take({kWorld, 1, 7}) == nullptr);
   coming.post(kLength);
