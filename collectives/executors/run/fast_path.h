@@ -29,7 +29,7 @@ class FastPath {
   bool run();
 
  private:
-  // Where the fast steps end early, and what the message there has come to.
+  // The step at which the fast path stops, and the outcome of its message.
   struct Stop {
     const FastStep* at = nullptr;
     Outcome outcome;

@@ -45,9 +45,9 @@ class RunMessages {
   // Returns the message that was not over when it was tested last.
   Transport::Ticket waits_for() const { return waits_for_; }
 
-  // For a short run: these work on a message at once, whose bytes are in one piece, and no fault is
-  // recorded. They return false if the message is not over, or not as expected; `outcome` is then
-  // set. send_piece() begins a message.
+  // For a short run: each message has its bytes in one piece, and no fault is recorded.
+  // send_piece() begins a message. The others return false if the message is not over, or not as
+  // expected; `outcome` is then set.
   void send_piece(std::uint32_t message, int peer, std::span<const std::byte> bytes);
   bool is_sent(std::uint32_t message, Outcome& outcome);
   bool receive_piece(std::uint32_t message, int peer, std::span<std::byte> bytes, Outcome& outcome);
