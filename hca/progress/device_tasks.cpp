@@ -1,7 +1,7 @@
-// Makes, changes and destroys the objects of DeviceTasks.
+// Makes, changes and destroys objects, and passes posts and polls to the parts of DeviceTasks.
 #include "hca/progress/device_tasks.h"
 
-#include <sys/eventfd.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,8 +9,6 @@
 
 #include "common/core/random.h"
 #include "common/os/clock.h"
-#include "common/os/syscall.h"
-#include "hca/progress/payloads.h"
 
 namespace scela::hca::progress {
 namespace {
@@ -18,6 +16,10 @@ namespace {
 // Unsignalled requests that may be on their way at once, for each completion queue. A larger value
 // makes each device queue longer; a smaller one makes more requests wait.
 constexpr int kSpare = 128;
+
+// Tasks that one post or poll executes; the thread does the rest. More would make calls longer,
+// fewer would leave more to the thread.
+constexpr int kStepsAtOnce = 64;
 
 constexpr std::uint32_t kFlags =
     SCELA_QP_CROSS_CHANNEL | SCELA_QP_MANAGED_SEND | SCELA_QP_MANAGED_RECV;
@@ -28,117 +30,76 @@ Operations operations_of(const ibv_context& context) {
 }
 
 // No wr_id of a program is taken for one of ours, in whichever way the program counts.
-std::uint64_t draw_mark(const void* where) {
+RequestMark draw_mark(const void* where) {
   Random random(monotonic_ns() ^ reinterpret_cast<std::uintptr_t>(where));
-  return random.next() << 32 | 1ULL << 63;
+  return RequestMark(random.next() << 32 | 1ULL << 63);
 }
 
 int error_number(int fallback) {
   return errno != 0 ? errno : fallback;
 }
 
+// Returns 0, or the errno of a post to a queue pair in this state.
+int check_state(const ibv_qp& qp) {
+  return qp.state == IBV_QPS_RESET || qp.state == IBV_QPS_INIT || qp.state == IBV_QPS_RTR ? EINVAL
+                                                                                          : 0;
+}
+
 }  // namespace
 
 DeviceTasks::DeviceTasks(ibv_context& context, const VerbsCalls& calls)
-    : context_(context),
-      calls_(calls),
-      own_(operations_of(context)),
-      mark_(draw_mark(this)),
-      queues_(*this) {}
-
-// The channel has gone with the last object, or with a context that was closed before.
-DeviceTasks::~DeviceTasks() {
-  stop_thread();
-}
-
-DeviceTasks::Cq* DeviceTasks::find(const ibv_cq* cq) const {
-  const std::shared_lock lock(table_);
-  const auto found = cqs_.find(cq);
-  return found == cqs_.end() ? nullptr : found->second.get();
-}
-
-DeviceTasks::Qp* DeviceTasks::find(const ibv_qp* qp) const {
-  const std::shared_lock lock(table_);
-  const auto found = qps_.find(qp);
-  return found == qps_.end() ? nullptr : found->second.get();
-}
-
-// Makes the descriptors that the thread sleeps on. Returns 0 or an errno.
-int DeviceTasks::open() {
-  if (channel_ != nullptr) return 0;
-  Fd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake) return errno;
-  errno = 0;
-  ibv_comp_channel* const channel = calls_.create_comp_channel(&context_);
-  if (channel == nullptr) return error_number(ENOMEM);
-  if (!set_nonblocking(channel->fd)) {
-    const int error = errno;
-    calls_.destroy_comp_channel(channel);
-    return error;
-  }
-  wake_ = std::move(wake);
-  channel_ = channel;
-  is_deaf_ = false;
-  return 0;
-}
+    : context_(context), calls_(calls), own_(operations_of(context)), mark_(draw_mark(this)) {}
 
 int DeviceTasks::create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made) {
   if (cqe <= 0) return EINVAL;
-  const int error = open();
+  const int error = thread_.open(context_);
   if (error != 0) return error;
-  auto cq = std::make_unique<Cq>();
+  auto cq = std::make_unique<TaskCq>();
   errno = 0;
-  made = calls_.create_cq(&context_, cqe + kSpare, cq_context, channel_, comp_vector);
+  made = calls_.create_cq(&context_, cqe + kSpare, cq_context, thread_.channel(), comp_vector);
   // The program asked for as many entries as the device has: some of them then are ours.
-  if (made == nullptr) made = calls_.create_cq(&context_, cqe, cq_context, channel_, comp_vector);
+  if (made == nullptr)
+    made = calls_.create_cq(&context_, cqe, cq_context, thread_.channel(), comp_vector);
   if (made == nullptr) return error_number(ENOMEM);
   cq->device = made;
   cq->capacity = static_cast<std::size_t>(std::max(cqe, made->cqe - kSpare));
   cq->spare = std::clamp(made->cqe - cqe, 1, kSpare);
-  const Turn turn(*this);
-  const std::unique_lock table(table_);
+  const TaskLock::Turn turn(lock_);
   cq->id = queues_.add_count();
-  cqs_by_id_[cq->id] = cq.get();
-  cqs_[made] = std::move(cq);
+  objects_.add(std::move(cq));
   return 0;
 }
 
 int DeviceTasks::destroy_cq(ibv_cq* device) {
-  Cq* const cq = find(device);
+  TaskCq* const cq = objects_.find(device);
   if (cq == nullptr) return calls_.destroy_cq(device);
   {
-    const Turn turn(*this);
+    const TaskLock::Turn turn(lock_);
     cq->leaving = true;
   }
   // The lock is not held here: the call waits until the thread has acknowledged its events.
   const int error = calls_.destroy_cq(device);
-  const Turn turn(*this);
+  const TaskLock::Turn turn(lock_);
   if (error != 0) {
     cq->leaving = false;
-    if (cq->watched) wanted_ = true;
+    if (cq->watched) signal_.request();
     go_on();
     return error;
   }
   queues_.remove_count(cq->id);
-  std::erase(watched_, cq);
+  poller_.remove(*cq);
   go_on();
-  const std::unique_lock table(table_);
-  cqs_by_id_.erase(cq->id);
-  cqs_.erase(device);
+  objects_.remove(*cq);
   return 0;
 }
 
-void DeviceTasks::add_qp(std::unique_ptr<Qp> qp, TaskQueues::Shape shape) {
-  const Turn turn(*this);
-  const std::unique_lock table(table_);
+void DeviceTasks::add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::Shape shape) {
+  const TaskLock::Turn turn(lock_);
   shape.send_count = qp->send_cq == nullptr ? 0 : qp->send_cq->id;
   shape.recv_count = qp->recv_cq == nullptr ? 0 : qp->recv_cq->id;
   shape.max_receives = qp->cap.max_recv_wr;
   qp->id = queues_.add_pair(shape);
-  qps_by_id_[qp->id] = qp.get();
-  qps_by_number_[qp->device->qp_num] = qp.get();
-  const ibv_qp* const device = qp->device;
-  qps_[device] = std::move(qp);
+  objects_.add(std::move(qp));
 }
 
 int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made) {
@@ -150,12 +111,12 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   // Such requests would not pass through this class.
   if ((plain.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) return EOPNOTSUPP;
   if (plain.qp_type == IBV_QPT_XRC_RECV) return EOPNOTSUPP;
-  auto qp = std::make_unique<Qp>();
-  qp->send_cq = find(plain.send_cq);
-  qp->recv_cq = find(plain.recv_cq);
+  auto qp = std::make_unique<TaskQp>();
+  qp->send_cq = objects_.find(plain.send_cq);
+  qp->recv_cq = objects_.find(plain.recv_cq);
   if (qp->send_cq == nullptr || (qp->recv_cq == nullptr && plain.qp_type != IBV_QPT_XRC_SEND))
     return EINVAL;
-  const int error = start_thread();
+  const int error = thread_.start();
   if (error != 0) return error;
   errno = 0;
   if (plain.comp_mask == IBV_QP_INIT_ATTR_PD) {
@@ -184,10 +145,10 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
 // The device's queue pair is never used. It lets the program treat the management queue like any
 // other queue pair.
 int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_qp*& made) {
-  auto qp = std::make_unique<Qp>();
-  qp->send_cq = qp->recv_cq = find(cq);
+  auto qp = std::make_unique<TaskQp>();
+  qp->send_cq = qp->recv_cq = objects_.find(cq);
   if (qp->send_cq == nullptr || max_tasks == 0) return EINVAL;
-  const int error = start_thread();
+  const int error = thread_.start();
   if (error != 0) return error;
   ibv_qp_init_attr attributes{};
   attributes.send_cq = attributes.recv_cq = cq;
@@ -207,9 +168,9 @@ int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_
 }
 
 int DeviceTasks::modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask) {
-  Qp* const qp = find(device);
+  TaskQp* const qp = objects_.find(device);
   if (qp == nullptr) return calls_.modify_qp(device, attributes, mask);
-  const Turn turn(*this);
+  const TaskLock::Turn turn(lock_);
   const int error = calls_.modify_qp(device, attributes, mask);
   if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   if (attributes->qp_state == IBV_QPS_ERR) {
@@ -225,35 +186,119 @@ int DeviceTasks::modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask) {
 }
 
 int DeviceTasks::destroy_qp(ibv_qp* device) {
-  Qp* const found = find(device);
+  TaskQp* const found = objects_.find(device);
   if (found == nullptr) return calls_.destroy_qp(device);
-  std::unique_ptr<Qp> qp;
+  std::unique_ptr<TaskQp> qp;
   {
-    const Turn turn(*this);
+    const TaskLock::Turn turn(lock_);
     forget(*found);
     queues_.remove_pair(found->id);
     go_on();
-    const std::unique_lock table(table_);
-    qp = std::move(qps_.at(device));
-    qps_.erase(device);
-    qps_by_id_.erase(qp->id);
-    qps_by_number_.erase(device->qp_num);
+    qp = objects_.remove(*found);
   }
   return calls_.destroy_qp(device);
 }
 
 bool DeviceTasks::close_if_empty() {
-  bool has_queues = false;
-  {
-    const std::shared_lock table(table_);
-    if (!qps_.empty()) return false;
-    has_queues = !cqs_.empty();
-  }
-  stop_thread();
+  if (objects_.has_qps()) return false;
+  const bool has_queues = objects_.has_cqs();
+  thread_.stop();
   if (has_queues) return false;
-  if (channel_ != nullptr) calls_.destroy_comp_channel(std::exchange(channel_, nullptr));
-  wake_.reset();
+  thread_.close();
   return true;
+}
+
+// After this no result is written for a queue pair that is gone, and the program gets none of its
+// completions.
+void DeviceTasks::forget(TaskQp& qp) {
+  calculations_.drop(qp.id, lock_.mutex());
+  poller_.forget(qp);
+}
+
+void DeviceTasks::go_on() {
+  if (queues_.run(kStepsAtOnce)) signal_.request();
+  signal_.wake_if_requested();
+}
+
+int DeviceTasks::post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad) {
+  TaskQp* const qp = objects_.find(device);
+  if (qp == nullptr) return own_.post_send(device, request, bad);
+  const TaskLock::Turn turn(lock_);
+  int error = check_state(*device);
+  for (; error == 0 && request != nullptr; request = request->next) {
+    error = requests_.accept_send(*qp, *request);
+    if (error != 0) break;
+  }
+  if (error != 0) *bad = request;
+  go_on();
+  return error;
+}
+
+int DeviceTasks::post_recv(ibv_qp* device, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  TaskQp* const qp = objects_.find(device);
+  if (qp == nullptr) return own_.post_recv(device, request, bad);
+  const TaskLock::Turn turn(lock_);
+  for (; request != nullptr; request = request->next) {
+    const int error = requests_.accept_receive(*qp, *request);
+    if (error == 0) continue;
+    *bad = request;
+    go_on();
+    return error;
+  }
+  go_on();
+  return 0;
+}
+
+int DeviceTasks::post_task(ibv_qp* device, scela_task* task, scela_task** bad) {
+  TaskQp* const qp = objects_.find(device);
+  if (qp == nullptr) {
+    *bad = task;
+    return EINVAL;
+  }
+  const TaskLock::Turn turn(lock_);
+  int error = qp->manages_only ? 0 : check_state(*device);
+  for (; error == 0 && task != nullptr; task = task->next) {
+    error = requests_.accept_task(*qp, *task);
+    if (error != 0) break;
+  }
+  if (error != 0) *bad = task;
+  go_on();
+  return error;
+}
+
+int DeviceTasks::poll_cq(ibv_cq* device, int count, ibv_wc* completions) {
+  TaskCq* const cq = objects_.find(device);
+  if (cq == nullptr) return own_.poll_cq(device, count, completions);
+  bool is_thread_at_work = false;
+  int filled = 0;
+  {
+    const TaskLock::Turn turn(lock_);
+    if (cq->ready.size() < static_cast<std::size_t>(std::max(count, 0))) {
+      poller_.look(*cq);
+      go_on();
+    }
+    if (cq->ready.empty() && count > 0) {
+      poller_.look_around();
+      go_on();
+      poller_.look(*cq);
+    }
+    for (; filled < count && !cq->ready.empty(); ++filled) {
+      completions[filled] = cq->ready.front();
+      cq->ready.pop_front();
+    }
+    if (filled == 0 && count > 0 && cq->broken) {
+      errno = EIO;
+      return -1;
+    }
+    is_thread_at_work = !calculations_.empty();
+  }
+  if (filled == 0 && is_thread_at_work) ::sched_yield();
+  return filled;
+}
+
+// There is no completion channel, so there is no event to ask for.
+int DeviceTasks::req_notify_cq(ibv_cq* device, int solicited_only) {
+  return objects_.find(device) == nullptr ? own_.req_notify_cq(device, solicited_only) : 0;
 }
 
 }  // namespace scela::hca::progress

@@ -1,15 +1,15 @@
-// The thread of DeviceTasks, which continues tasks while no thread of the program polls.
+#include "hca/progress/progress_thread.h"
+
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <system_error>
+#include <utility>
 
-#include "hca/progress/payloads.h"
+#include "common/os/syscall.h"
 
 namespace scela::hca::progress {
 namespace {
@@ -19,23 +19,48 @@ constexpr int kSteps = 256;  // between two chances for other threads
 constexpr int kMaxSpins = 64;
 // The thread does not spin on more completion queues than these.
 constexpr std::size_t kFew = 8;
-constexpr int kYields = 100;
 constexpr int kDeafMs = 10;
 
 }  // namespace
 
-int DeviceTasks::start_thread() {
+int ProgressThread::open(ibv_context& context) {
+  if (channel_ != nullptr) return 0;
+  if (const int error = work_.signal.open(); error != 0) return error;
+  int error = 0;
+  errno = 0;
+  ibv_comp_channel* const channel = calls_.create_comp_channel(&context);
+  if (channel == nullptr) {
+    error = errno != 0 ? errno : ENOMEM;
+  } else if (!set_nonblocking(channel->fd)) {
+    error = errno;
+    calls_.destroy_comp_channel(channel);
+  }
+  if (error != 0) {
+    work_.signal.close();
+    return error;
+  }
+  channel_ = channel;
+  is_deaf_ = false;
+  return 0;
+}
+
+void ProgressThread::close() {
+  if (channel_ != nullptr) calls_.destroy_comp_channel(std::exchange(channel_, nullptr));
+  work_.signal.close();
+}
+
+int ProgressThread::start() {
   if (thread_.joinable()) return 0;
-  if (!wake_) return EINVAL;
+  if (!work_.signal.is_open()) return EINVAL;
   // The thread blocks all signals: they are for the program's threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = 0;
   {
-    const Turn turn(*this);
+    const TaskLock::Turn turn(work_.lock);
     stop_ = false;
-    serving_ = true;
+    work_.signal.set_awake();
   }
   try {
     thread_ = std::thread([this] { serve(); });
@@ -47,55 +72,47 @@ int DeviceTasks::start_thread() {
   return error;
 }
 
-void DeviceTasks::stop_thread() {
+void ProgressThread::stop() {
   if (!thread_.joinable()) return;
   {
-    const Turn turn(*this);
+    const TaskLock::Turn turn(work_.lock);
     stop_ = true;
-    wake();
+    work_.signal.wake();
   }
   thread_.join();
 }
 
-void DeviceTasks::serve() {
-  std::unique_lock lock(mutex_);
+void ProgressThread::serve() {
+  std::unique_lock lock(work_.lock.mutex());
   while (!stop_) {
     if (work(lock)) {
-      let_others(lock);
+      work_.lock.let_callers(lock);
       continue;
     }
     // The look after arming sees what comes between the two.
-    if (spin() || arm() || wanted_) continue;
+    if (spin() || arm() || work_.signal.is_requested()) continue;
     sleep(lock);
   }
 }
 
 // Returns true if there may be more to do.
-bool DeviceTasks::work(std::unique_lock<std::mutex>& lock) {
-  wanted_ = false;
-  const bool more = queues_.run(kSteps);
-  if (!calculations_.empty()) {
-    calculate_one(lock);
+bool ProgressThread::work(std::unique_lock<std::mutex>& lock) {
+  work_.signal.clear_request();
+  const bool more = work_.queues.run(kSteps);
+  if (!work_.calculations.empty()) {
+    const CalculationQueue::Ended ended = work_.calculations.run_oldest(lock);
+    work_.queues.calculated(ended.pair, ended.serial, ended.status);
     return true;
   }
-  return look_at_unarmed() || more || wanted_;
-}
-
-bool DeviceTasks::look_at_unarmed() {
-  bool found = false;
-  // A completion may change `watched_`.
-  for (std::size_t i = 0; i < watched_.size(); ++i)
-    if (!watched_[i]->armed && look(*watched_[i])) found = true;
-  return found;
+  return work_.poller.look_at_unarmed() || more || work_.signal.is_requested();
 }
 
 // Looks again for a while, because the next completions are often close behind.
-bool DeviceTasks::spin() {
-  const auto unarmed = static_cast<std::size_t>(
-      std::ranges::count_if(watched_, [](const Cq* cq) { return !cq->armed; }));
+bool ProgressThread::spin() {
+  const std::size_t unarmed = work_.poller.unarmed();
   if (unarmed == 0 || unarmed > kFew) return false;
   for (int i = 0; i < spins_; ++i)
-    if (look_at_unarmed()) {
+    if (work_.poller.look_at_unarmed()) {
       spins_ = std::min(2 * spins_, kMaxSpins);
       return true;
     }
@@ -105,59 +122,39 @@ bool DeviceTasks::spin() {
 
 // From here on the device reports the next completion. Those that came before are taken. Returns
 // true if there were any.
-bool DeviceTasks::arm() {
+bool ProgressThread::arm() {
   bool found = false;
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    Cq& cq = *watched_[i];
+  // A completion may change watched().
+  for (std::size_t i = 0; i < work_.poller.watched().size(); ++i) {
+    TaskCq& cq = *work_.poller.watched()[i];
     if (cq.armed || cq.leaving) continue;
     cq.armed = !is_deaf_;
-    if (cq.armed && own_.req_notify_cq(cq.device, 0) != 0) go_deaf();
-    if (look(cq)) found = true;
+    if (cq.armed && device_.req_notify_cq(cq.device, 0) != 0) go_deaf();
+    if (work_.poller.look(cq)) found = true;
   }
   return found;
 }
 
 // From here on no queue counts as armed, watched or not. A task that begins to wait for one
 // therefore wakes the thread.
-void DeviceTasks::go_deaf() {
+void ProgressThread::go_deaf() {
   is_deaf_ = true;
-  for (const auto& [device, cq] : cqs_)
-    cq->armed = false;
+  work_.objects.clear_armed();
 }
 
-void DeviceTasks::calculate_one(std::unique_lock<std::mutex>& lock) {
-  Calculation one = std::move(calculations_.front());
-  calculations_.pop_front();
-  calculating_ = one.pair;
-  lock.unlock();
-  const Status status = calculate_here(one.what.op, one.what.type, one.what.pieces);
-  lock.lock();
-  calculating_.reset();
-  calculated_.notify_all();
-  queues_.calculated(one.pair, one.serial, status);
-}
-
-void DeviceTasks::let_others(std::unique_lock<std::mutex>& lock) {
-  lock.unlock();
-  for (int i = 0; i < kYields && coming_.load(std::memory_order_relaxed) > 0; ++i)
-    ::sched_yield();
-  lock.lock();
-}
-
-void DeviceTasks::sleep(std::unique_lock<std::mutex>& lock) {
-  serving_ = false;
-  pollfd fds[] = {{wake_.get(), POLLIN, 0}, {is_deaf_ ? -1 : channel_->fd, POLLIN, 0}};
-  const int patience = is_deaf_ && !watched_.empty() ? kDeafMs : -1;
+void ProgressThread::sleep(std::unique_lock<std::mutex>& lock) {
+  work_.signal.set_asleep();
+  pollfd fds[] = {{work_.signal.fd(), POLLIN, 0}, {is_deaf_ ? -1 : channel_->fd, POLLIN, 0}};
+  const int patience = is_deaf_ && !work_.poller.watched().empty() ? kDeafMs : -1;
   lock.unlock();
   ::poll(fds, 2, patience);
   lock.lock();
-  serving_ = true;
-  std::uint64_t rings = 0;
-  [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &rings, sizeof rings);
+  work_.signal.set_awake();
+  work_.signal.clear_event();
   if (!is_deaf_ && fds[1].revents != 0) take_events();
 }
 
-void DeviceTasks::take_events() {
+void ProgressThread::take_events() {
   for (;;) {
     ibv_cq* device = nullptr;
     void* cq_context = nullptr;
@@ -166,7 +163,7 @@ void DeviceTasks::take_events() {
       if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) go_deaf();
       break;
     }
-    if (const auto found = cqs_.find(device); found != cqs_.end()) found->second->armed = false;
+    if (TaskCq* const cq = work_.objects.find(device)) cq->armed = false;
     calls_.ack_cq_events(device, 1);
   }
 }

@@ -23,6 +23,14 @@ struct VerbsCalls {
   decltype(&ibv_destroy_qp) destroy_qp = nullptr;
 };
 
+// The operations of a context that DeviceTasks replaces.
+struct Operations {
+  decltype(ibv_context_ops::poll_cq) poll_cq = nullptr;
+  decltype(ibv_context_ops::req_notify_cq) req_notify_cq = nullptr;
+  decltype(ibv_context_ops::post_send) post_send = nullptr;
+  decltype(ibv_context_ops::post_recv) post_recv = nullptr;
+};
+
 // The functions of hca/include/scela/verbs_ext.h, from a library with a device that executes tasks.
 struct TaskCalls {
   decltype(&scela_create_cq) create_cq = nullptr;

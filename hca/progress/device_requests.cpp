@@ -1,8 +1,10 @@
 // Requests and tasks that a program posts. They go to the device at once, or wait in memory until
 // their turn comes.
-#include <algorithm>
+#include "hca/progress/device_requests.h"
+
 #include <cerrno>
-#include <cstring>
+#include <memory>
+#include <utility>
 
 #include "hca/progress/payloads.h"
 
@@ -12,8 +14,6 @@ namespace {
 // Operand bytes that a post or a poll itself calculates. Larger calculations are left to the
 // thread, so that no post or poll takes long.
 constexpr std::uint64_t kBytesAtOnce = 16384;
-
-constexpr std::uint64_t kSerialMask = 0xFFFFFFFF;
 
 bool is_inline(const ibv_send_wr& request) {
   return (request.send_flags & IBV_SEND_INLINE) != 0;
@@ -56,22 +56,17 @@ int opcode_of(const Entry& entry, const ibv_send_wr* request) {
   }
 }
 
-// Returns 0, or the errno of a post to a queue pair in this state.
-int check_state(const ibv_qp& qp) {
-  return qp.state == IBV_QPS_RESET || qp.state == IBV_QPS_INIT || qp.state == IBV_QPS_RTR ? EINVAL
-                                                                                          : 0;
-}
-
 }  // namespace
 
 // Looks at the device if the queue is full: it may have completed requests that were not polled
 // yet.
-bool DeviceTasks::make_room(Qp& qp) {
-  return queues_.has_room_to_send(qp.id) || (look(*qp.send_cq) && queues_.has_room_to_send(qp.id));
+bool DeviceRequests::make_room(TaskQp& qp) {
+  return work_.queues.has_room_to_send(qp.id) ||
+         (work_.poller.look(*qp.send_cq) && work_.queues.has_room_to_send(qp.id));
 }
 
 // Returns 0 or an errno.
-int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
+int DeviceRequests::accept_send(TaskQp& qp, const ibv_send_wr& request) {
   if (qp.manages_only || request.num_sge < 0 ||
       static_cast<std::uint32_t>(request.num_sge) > qp.cap.max_send_sge ||
       request.opcode == IBV_WR_BIND_MW || request.opcode == IBV_WR_TSO)
@@ -81,10 +76,10 @@ int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
   Entry entry;
   entry.wr_id = request.wr_id;
   entry.signalled = qp.all_signalled || (request.send_flags & IBV_SEND_SIGNALED) != 0;
-  if (queues_.may_send_now(qp.id)) {
-    const int error = give_to_device(qp, request, queues_.next_serial(qp.id), entry.signalled);
+  if (work_.queues.may_send_now(qp.id)) {
+    const int error = post_to_device(qp, request, work_.queues.next_serial(qp.id), entry.signalled);
     if (error == 0) {
-      queues_.sent_now(qp.id, std::move(entry));
+      work_.queues.sent_now(qp.id, std::move(entry));
       return 0;
     }
     if (error != ENOMEM) return error;
@@ -104,19 +99,19 @@ int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
   payload->request.sg_list = payload->pieces.data();
   payload->request.num_sge = static_cast<int>(payload->pieces.size());
   entry.payload = std::move(payload);
-  return queues_.post_send(qp.id, std::move(entry)) ? 0 : ENOMEM;
+  return work_.queues.post_send(qp.id, std::move(entry)) ? 0 : ENOMEM;
 }
 
-int DeviceTasks::accept_receive(Qp& qp, const ibv_recv_wr& request) {
+int DeviceRequests::accept_receive(TaskQp& qp, const ibv_recv_wr& request) {
   if (qp.manages_only || qp.device->srq != nullptr || request.num_sge < 0 ||
       static_cast<std::uint32_t>(request.num_sge) > qp.cap.max_recv_sge ||
       qp.device->state == IBV_QPS_RESET)
     return EINVAL;
-  if (queues_.may_receive_now(qp.id)) {
+  if (work_.queues.may_receive_now(qp.id)) {
     ibv_recv_wr one = request, *bad = nullptr;
     one.next = nullptr;
-    const int error = own_.post_recv(qp.device, &one, &bad);
-    if (error == 0) queues_.received_now(qp.id);
+    const int error = device_.operations.post_recv(qp.device, &one, &bad);
+    if (error == 0) work_.queues.received_now(qp.id);
     return error;
   }
   auto payload = std::make_unique<ReceivePayload>();
@@ -128,10 +123,10 @@ int DeviceTasks::accept_receive(Qp& qp, const ibv_recv_wr& request) {
   entry.wr_id = request.wr_id;
   entry.signalled = true;
   entry.payload = std::move(payload);
-  return queues_.post_receive(qp.id, std::move(entry)) ? 0 : ENOMEM;
+  return work_.queues.post_receive(qp.id, std::move(entry)) ? 0 : ENOMEM;
 }
 
-int DeviceTasks::accept_task(Qp& qp, const scela_task& task) {
+int DeviceRequests::accept_task(TaskQp& qp, const scela_task& task) {
   if ((task.send_flags & ~static_cast<unsigned>(IBV_SEND_SIGNALED)) != 0) return EINVAL;
   if (!make_room(qp)) return ENOMEM;
   Entry entry;
@@ -139,26 +134,26 @@ int DeviceTasks::accept_task(Qp& qp, const scela_task& task) {
   entry.signalled = qp.all_signalled || (task.send_flags & IBV_SEND_SIGNALED) != 0;
   const int error = fill(qp, task, entry);
   if (error != 0) return error;
-  queues_.post_send(qp.id, std::move(entry));
+  work_.queues.post_send(qp.id, std::move(entry));
   return 0;
 }
 
 // The base of a completion queue changes only once nothing else in the task can be wrong.
-int DeviceTasks::fill(const Qp& qp, const scela_task& task, Entry& entry) {
+int DeviceRequests::fill(const TaskQp& qp, const scela_task& task, Entry& entry) {
   switch (task.opcode) {
     case SCELA_TASK_WAIT: {
-      const Cq* const cq = find(task.u.wait.cq);
+      const TaskCq* const cq = work_.objects.find(task.u.wait.cq);
       if (cq == nullptr) return EINVAL;
       entry.kind = Kind::wait;
       entry.target = cq->id;
-      entry.count = queues_.claim(cq->id, task.u.wait.count, task.u.wait.last != 0);
+      entry.count = work_.queues.claim(cq->id, task.u.wait.count, task.u.wait.last != 0);
       return 0;
     }
     case SCELA_TASK_SEND_ENABLE:
     case SCELA_TASK_RECV_ENABLE: {
       const ibv_qp* const target = task.u.enable.qp;
-      if (target == nullptr || target->context != &context_) return EINVAL;
-      const Qp* const ours = find(target);
+      if (target == nullptr || target->context != &device_.context) return EINVAL;
+      const TaskQp* const ours = work_.objects.find(target);
       entry.kind = task.opcode == SCELA_TASK_SEND_ENABLE ? Kind::enable_send : Kind::enable_receive;
       entry.target = ours == nullptr ? 0 : ours->id;
       entry.count = task.u.enable.count;
@@ -184,66 +179,61 @@ int DeviceTasks::fill(const Qp& qp, const scela_task& task, Entry& entry) {
 // Every request asks the device for a completion, so that its end is known. A completion that the
 // program did not ask for goes no further. Returns ENOMEM if the device cannot take the request
 // now.
-int DeviceTasks::give_to_device(Qp& qp, ibv_send_wr request, std::uint64_t serial, bool signalled) {
-  Cq& cq = *qp.send_cq;
+int DeviceRequests::post_to_device(TaskQp& qp, ibv_send_wr request, std::uint64_t serial,
+                                   bool signalled) {
+  TaskCq& cq = *qp.send_cq;
   if (!signalled && cq.unasked >= cq.spare) return ENOMEM;
   request.next = nullptr;
-  request.wr_id = mark_ | (serial & kSerialMask);
+  request.wr_id = device_.mark.wr_id(serial);
   request.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
-  const int error = own_.post_send(qp.device, &request, &bad);
+  const int error = device_.operations.post_send(qp.device, &request, &bad);
   if (error != 0 || signalled) return error;
   ++cq.unasked;
   ++qp.unasked;
   return 0;
 }
 
-Host::Posted DeviceTasks::post_send(PairId pair, const Entry& entry) {
-  Qp& qp = *qps_by_id_.at(pair);
+Host::Posted DeviceRequests::post_send(PairId pair, const Entry& entry) {
+  TaskQp& qp = work_.objects.qp(pair);
   const auto& payload = static_cast<const SendPayload&>(*entry.payload);
-  const int error = give_to_device(qp, payload.request, entry.serial, entry.signalled);
+  const int error = post_to_device(qp, payload.request, entry.serial, entry.signalled);
   if (error == 0) return Posted::yes;
   // If no request is on its way, no completion would ever make room.
-  const bool comes = queues_.oldest_in_flight(pair) != nullptr || qp.send_cq->unasked > 0;
+  const bool comes = work_.queues.oldest_in_flight(pair) != nullptr || qp.send_cq->unasked > 0;
   return error == ENOMEM && comes ? Posted::full : Posted::refused;
 }
 
-Host::Posted DeviceTasks::post_receive(PairId pair, const Entry& entry) {
+Host::Posted DeviceRequests::post_receive(PairId pair, const Entry& entry) {
   ibv_recv_wr request = static_cast<const ReceivePayload&>(*entry.payload).request, *bad = nullptr;
-  const int error = own_.post_recv(qps_by_id_.at(pair)->device, &request, &bad);
+  const int error = device_.operations.post_recv(work_.objects.qp(pair).device, &request, &bad);
   if (error == 0) return Posted::yes;
   return error == ENOMEM ? Posted::full : Posted::refused;
 }
 
-std::optional<Status> DeviceTasks::calculate(PairId pair, const Entry& entry) {
+std::optional<Status> DeviceRequests::calculate(PairId pair, const Entry& entry) {
   const auto& payload = static_cast<const CalcPayload&>(*entry.payload);
   if (payload.pieces[0].length * payload.pieces.size() <= kBytesAtOnce)
     return calculate_here(payload.op, payload.type, payload.pieces);
-  Calculation left;
-  left.pair = pair;
-  left.serial = entry.serial;
-  left.what.op = payload.op;
-  left.what.type = payload.type;
-  left.what.pieces = payload.pieces;
-  calculations_.push_back(std::move(left));
-  wanted_ = true;
+  work_.calculations.push(pair, entry.serial, payload);
+  work_.signal.request();
   return std::nullopt;
 }
 
-bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool receives) {
-  Cq& cq = *cqs_by_id_.at(count);
+bool DeviceRequests::complete(CountId count, PairId pair, const Entry& entry, bool receives) {
+  TaskCq& cq = work_.objects.cq(count);
   ibv_wc wc{};
-  if (current_ != nullptr) {
+  if (const ibv_wc* const current = work_.poller.current()) {
     // The entry is the one that the device completes now, or a task behind it that can now
     // complete.
     const bool is_it = !receives && entry.kind == Kind::request && entry.done &&
-                       current_->wr_id == (mark_ | (entry.serial & kSerialMask)) &&
-                       current_->qp_num == qps_by_id_.at(pair)->device->qp_num;
-    if (is_it) wc = *current_;
+                       current->wr_id == device_.mark.wr_id(entry.serial) &&
+                       current->qp_num == work_.objects.qp(pair).device->qp_num;
+    if (is_it) wc = *current;
   }
   wc.wr_id = entry.wr_id;
   wc.status = static_cast<ibv_wc_status>(entry.status);
-  wc.qp_num = qps_by_id_.at(pair)->device->qp_num;
+  wc.qp_num = work_.objects.qp(pair).device->qp_num;
   const auto* request = entry.kind == Kind::request && !receives && entry.payload != nullptr
                             ? &static_cast<const SendPayload&>(*entry.payload).request
                             : nullptr;
@@ -251,61 +241,22 @@ bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool 
     wc.opcode = IBV_WC_RECV;
   else if (entry.kind != Kind::request || entry.status != Status::success)
     wc.opcode = static_cast<ibv_wc_opcode>(opcode_of(entry, request));
-  return put(cq, wc);
+  return work_.poller.put(cq, wc);
 }
 
 // Sets the device's queue pair to the error state, so that the remote end finds out and a query
 // reports it.
-void DeviceTasks::broken(PairId pair) {
+void DeviceRequests::broken(PairId pair) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;
-  calls_.modify_qp(qps_by_id_.at(pair)->device, &attributes, IBV_QP_STATE);
+  device_.calls.modify_qp(work_.objects.qp(pair).device, &attributes, IBV_QP_STATE);
 }
 
-int DeviceTasks::post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad) {
-  Qp* const qp = find(device);
-  if (qp == nullptr) return own_.post_send(device, request, bad);
-  const Turn turn(*this);
-  int error = check_state(*device);
-  for (; error == 0 && request != nullptr; request = request->next) {
-    error = accept_send(*qp, *request);
-    if (error != 0) break;
-  }
-  if (error != 0) *bad = request;
-  go_on();
-  return error;
-}
-
-int DeviceTasks::post_recv(ibv_qp* device, ibv_recv_wr* request, ibv_recv_wr** bad) {
-  Qp* const qp = find(device);
-  if (qp == nullptr) return own_.post_recv(device, request, bad);
-  const Turn turn(*this);
-  for (; request != nullptr; request = request->next) {
-    const int error = accept_receive(*qp, *request);
-    if (error == 0) continue;
-    *bad = request;
-    go_on();
-    return error;
-  }
-  go_on();
-  return 0;
-}
-
-int DeviceTasks::post_task(ibv_qp* device, scela_task* task, scela_task** bad) {
-  Qp* const qp = find(device);
-  if (qp == nullptr) {
-    *bad = task;
-    return EINVAL;
-  }
-  const Turn turn(*this);
-  int error = qp->manages_only ? 0 : check_state(*device);
-  for (; error == 0 && task != nullptr; task = task->next) {
-    error = accept_task(*qp, *task);
-    if (error != 0) break;
-  }
-  if (error != 0) *bad = task;
-  go_on();
-  return error;
+void DeviceRequests::watch(CountId count, bool wanted) {
+  TaskCq* const cq = work_.objects.find_cq(count);
+  if (cq == nullptr) return;
+  work_.poller.watch(*cq, wanted);
+  if (wanted && !cq->armed) work_.signal.request();
 }
 
 }  // namespace scela::hca::progress
