@@ -106,7 +106,8 @@ class Policy {
   // fence of the whole job has brought to all nodes yet. It is empty if puts have travelled
   // already.
   virtual std::string take_stage() = 0;
-  // A part of a child's aggregate passes on its way up.
+  // A part of a child's aggregate passes on its way up. The policy may keep pairs of it; the caller
+  // forwards it in any case.
   virtual void aggregate_passes(std::string_view pairs) = 0;
   // Returns true if an agent commits a release even if no rank of its node takes part in the fence,
   // because other agents ask it.

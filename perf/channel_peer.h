@@ -29,6 +29,7 @@ class ChannelPeer {
   void recv(int peer, void* bytes, std::size_t n) {
     check(channel_.recv(peer, 1, writable(bytes, n)));
   }
+  // These have a tag of their own, for messages that are not measured: they match no other message.
   void send_aside(int peer, const void* bytes, std::size_t n) {
     check(channel_.send(peer, 2, readable(bytes, n)));
   }

@@ -17,7 +17,7 @@ struct Source {
   Table table;
 };
 
-// A run of sizes for which the same row is taken.
+// A row that is taken, and the bytes of a message for which it is.
 struct Explained {
   Range bytes;
   Row row;
@@ -29,7 +29,8 @@ struct Explained {
 // are ignored. Results point into `sources`.
 std::vector<Explained> explain(std::span<const Source> sources, Question question);
 
-// Returns the first source with a row that fits, and the row; std::nullopt if there is none.
+// Returns the first source that has a row for the question, and the row; std::nullopt if there is
+// none. `bytes` of the result are those of the question. The result points into `sources`.
 std::optional<Explained> explain_one(std::span<const Source> sources, const Question& question);
 
 // Returns the rows of all sources as one table, in the order of the sources.

@@ -24,6 +24,7 @@ class Space {
  public:
   virtual ~Space() = default;
   virtual const Place& place() const = 0;
+  // Returns text for errors, such as "PMI-1 by PMI_FD 5, job x". May be called at any time.
   virtual std::string describe() const = 0;
   // put(), fence() and get() have the contract of Bootstrap (bootstrap.h).
   virtual Result<void> put(std::string_view key, std::string_view bytes) = 0;

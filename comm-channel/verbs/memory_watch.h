@@ -76,7 +76,9 @@ class MemoryWatch {
   bool is_told(std::uint64_t begin, std::uint64_t end);
   // The thread: run() reads the reports until the destructor ends it.
   void run();
+  // Waits for reports and records them, until the destructor ends it. Locks `held_` while it reads.
   void read_all();
+  // Adds one report to the news.
   void write_down(const uffd_msg& message);
 
   Fd faults_, stop_;

@@ -9,9 +9,10 @@
 
 namespace scela {
 
-// Calls `see` once with the name of each library, the nearest first, until `see` returns false.
-// `directories` is the value of LD_LIBRARY_PATH and may be empty. Returns false if the program
-// cannot be read, or is of a kind that has no libraries (a script).
+// Calls `see` once with the name of each library (DT_NEEDED, such as libmpi.so.12), breadth first,
+// until `see` returns false. A library that is not found is named too, but its own libraries are
+// not. `directories` is the value of LD_LIBRARY_PATH and may be empty. Returns true also if `see`
+// has ended it. Returns false if the program cannot be read, or is no ELF file (a script).
 bool for_each_library(const std::string& program, std::string_view directories,
                       const std::function<bool(const std::string& name)>& see);
 

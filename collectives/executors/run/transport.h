@@ -173,10 +173,11 @@ class Transport {
   // Says that the other ranks have agreed that this rank has ended. Messages with it then end with
   // peer_ended, whatever the transport was told of it.
   virtual void lost(int /*peer*/) {}
-  // Sends this word to these ranks, which hear it as soon as they look.
+  // Sends this notice to these ranks. Their given_up() returns it.
   virtual void give_up(std::span<const int> /*peers*/, const AbortedContext& /*what*/) {}
-  // Returns the next word that this rank was told. The transport looks for words now and then, and
-  // wait_any() returns as often.
+  // Returns the next notice that another rank has sent by give_up(), each one once; std::nullopt if
+  // there is none, or if the last look was a moment ago. Never blocks. wait_any() returns at each
+  // look, so that its caller can ask here.
   virtual std::optional<AbortedContext> given_up() { return std::nullopt; }
   // Withdraws a receive that the caller does not need any more. test() says that it is over: at
   // once, unless a message is on its way. Never blocks.

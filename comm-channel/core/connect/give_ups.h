@@ -66,6 +66,7 @@ class GiveUps {
   };
 
   void say(HandshakeKind said, const PeerAddress& to, std::uint32_t number);
+  // Sends the notice, the first time or again, counts the try, and sets when the next one is due.
   void say_again(One& one, Time now);
   // Returns true if the notice is still to be repeated.
   bool goes_on(const One& one) const { return !one.heard && one.tries < rules_.tries; }

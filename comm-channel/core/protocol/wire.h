@@ -175,7 +175,8 @@ inline bool has_envelope(Kind kind) {
   return kind == Kind::eager || kind == Kind::rts || kind == Kind::open;
 }
 // Returns true if the message has its place among its sender's messages, and waits for credit as
-// they do.
+// they do. Returns false for the parts of a message: they go on a node only, where the queue keeps
+// the order.
 inline bool is_in_order(Kind kind) {
   return has_envelope(kind) || kind == Kind::begin || kind == Kind::left;
 }

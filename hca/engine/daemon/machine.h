@@ -60,6 +60,7 @@ class Machine final : public Host {
                std::span<const std::byte> bytes) override;
   Transfer collect(ProcessId process, Ticket ticket, std::span<std::byte> to) override;
   void forget(ProcessId process, Ticket ticket) override;
+  // Asks the kernel. Returns false too if no such process is attached.
   bool alive(ProcessId process) override;
   Shared allocate(ProcessId process, std::uint64_t bytes) override;
   void release(ProcessId process, const Region& region) override;

@@ -115,7 +115,7 @@ class PeerLink {
  private:
   PeerLink(Fd socket, Greeting greeting);
   // Checks whether TCP has connected, and then clears `connecting_`. Returns false if it has
-  // failed.
+  // failed, and true if it has connected or still connects.
   bool connected();
   // Returns how many bytes of the pieces were sent. Returns 0 if the socket takes nothing now, and
   // std::nullopt if the connection has ended. encrypt() also counts bytes that are encrypted and

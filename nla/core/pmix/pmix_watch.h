@@ -56,8 +56,11 @@ class PmixWatch {
   void ended(const pmix::Process& process);
   // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // The events of PmixService with these names.
+  // The agents of these nodes (node numbers) are gone. Tables are answered without them. The caller
+  // has called peers_failed() for known failures there before.
   void nodes_lost(const RankSet& nodes);
+  // Messages that were under way between these ranks and all others may be lost. If a table waits
+  // for the answer of a node on the other side, that node is asked again.
   void reconnected(const RankSet& ranks);
 
  private:
