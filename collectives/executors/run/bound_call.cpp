@@ -95,12 +95,6 @@ void BoundCall::bind_again(const std::byte* input, std::byte* output, Route rout
   buffers_.set_input_and_output(input, output);
 }
 
-void BoundCall::release() {
-  plan_ = nullptr;
-  call_.plan.reset();
-  call_.refused.reset();
-}
-
 void BoundCall::begin_prelude(const Prelude& prelude) {
   buffers_.set_layout(*prelude.layout);
   std::byte* const scratch = buffers_.own_scratch();

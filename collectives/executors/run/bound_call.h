@@ -32,7 +32,11 @@ class BoundCall {
   // Binds a short call again, to other buffers and another route. All else stays as bind() set it.
   void bind_again(const std::byte* input, std::byte* output, Route route, std::uint64_t number);
   // Drops what the run shares with others, at its end. call() stays, but for its plan.
-  void release();
+  void release() {
+    plan_ = nullptr;
+    call_.plan.reset();
+    call_.refused.reset();
+  }
 
   // If there is no plan in use, no run is bound or the run is over.
   const Plan* plan() const { return plan_; }

@@ -57,14 +57,6 @@ bool Run::advance(Ends* ends) {
   return goes_on;
 }
 
-bool Run::try_fast_path() {
-  if (!is_short() || call_.prelude() != nullptr || failure_ || state_ == State::draining)
-    return false;
-  if (!fast_path_.run()) return false;
-  finish();
-  return true;
-}
-
 bool Run::carry_out_steps() {
   if (state_ == State::draining) return !messages_.is_drained();
   do {
@@ -148,12 +140,6 @@ void Run::fill(Ends& ends) const {
   ends.rank = call_.peer_of(fault.rank);
   ends.refusal = fault.code == FaultCode::peer_ended ? Refusal::none : Refusal::other;
   call_.list_peers(ends.peers);
-}
-
-void Run::finish() {
-  state_ = State::idle;
-  call_.release();
-  over_.store(true, std::memory_order_release);  // the owner may reuse it now
 }
 
 void Run::cancel(Fault why) {

@@ -77,7 +77,7 @@ class Run {
   // Runs a short run for a caller that has nothing else to do, after begin(). Each message takes
   // less work than with advance(). Returns true if the run is over. Otherwise advance() goes on
   // from the point that it reached.
-  bool try_fast_path();
+  inline bool try_fast_path();
   // Returns the message that must be over before a run under way can progress.
   Transport::Ticket waits_for() const { return messages_.waits_for(); }
   // Ends the run and cancels its messages, whatever the other ranks do. The run fails with this
@@ -151,7 +151,7 @@ class Run {
   // Fills in `ends` from the run's error. It does nothing if this rank or no rank is at fault.
   void fill(Ends& ends) const;
   // Ends the run. Its owner may use it again at once, so nothing touches it after this.
-  void finish();
+  inline void finish();
 
   BoundCall call_;
   RunFailure failure_;
@@ -163,5 +163,20 @@ class Run {
   unsigned looks_ = 0;  // calls of word_if_stalled()
   std::atomic<bool> over_{true};
 };
+
+// These two are inline because each short run calls them.
+inline bool Run::try_fast_path() {
+  if (!is_short() || call_.prelude() != nullptr || failure_ || state_ == State::draining)
+    return false;
+  if (!fast_path_.run()) return false;
+  finish();
+  return true;
+}
+
+inline void Run::finish() {
+  state_ = State::idle;
+  call_.release();
+  over_.store(true, std::memory_order_release);  // the owner may reuse it now
+}
 
 }  // namespace scela::collectives

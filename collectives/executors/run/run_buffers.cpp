@@ -16,12 +16,6 @@ std::byte* Memory::reserve(std::uint64_t bytes) {
   return data();
 }
 
-void RunBuffers::set_input_and_output(const std::byte* input, std::byte* output) {
-  at(Space::input) =
-      const_cast<std::byte*>(input);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  at(Space::output) = output;
-}
-
 void RunBuffers::reserve_staging(const Plan& plan) {
   const bool all_runs = layout_.of(Space::input).is_packed() &&
                         layout_.of(Space::output).is_packed() &&

@@ -37,7 +37,11 @@ class RunBuffers {
 
   // Set the addresses of the spaces. No run writes its input: lists that would write it are not
   // proven.
-  void set_input_and_output(const std::byte* input, std::byte* output);
+  void set_input_and_output(const std::byte* input, std::byte* output) {
+    at(Space::input) =
+        const_cast<std::byte*>(input);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    at(Space::output) = output;
+  }
   void set_scratch(std::byte* scratch) { at(Space::scratch) = scratch; }
   std::byte* space(Space space) const { return spaces_[static_cast<std::size_t>(space)]; }
 
