@@ -73,21 +73,25 @@ int main(int argc, char** argv) {
            (end == "exit" || end == "quick" || end == "killed" || end == "unfinished"),
        "usage: channel_reopened N exit|quick|killed|unfinished, N from 12");
   int rank = 0, size = 0;
+  // If a rank dies in the last opening, libpmix keeps what it was told of it: the heap is that
+  // before.
+  const bool dies = end == "killed" || end == "unfinished";
+  const int measured = dies ? openings - 1 : openings;
   std::size_t heap_when_warm = 0;
+  std::size_t now = 0;
   for (int opening = 1; opening <= openings; ++opening) {
     Channel::Opened opened = Channel::open();
     if (!opened.channel) failed(cat("opening ", opening, ": ", opened.error.text()));
     rank = opened.channel->rank();
     size = opened.channel->size();
     exchange(*opened.channel, opening);
-    if (opening == openings && (end == "killed" || end == "unfinished"))
-      see_the_end_of_the_last(*opened.channel, end);
+    if (opening == openings && dies) see_the_end_of_the_last(*opened.channel, end);
     opened.channel.reset();
     if (opening == kWarm) heap_when_warm = heap();
+    if (opening == measured) now = heap();
   }
-  const std::size_t now = heap();
   const std::size_t grown = now > heap_when_warm ? now - heap_when_warm : 0;
-  const std::size_t each = grown / static_cast<std::size_t>(openings - kWarm);
+  const std::size_t each = grown / static_cast<std::size_t>(measured - kWarm);
   must(each <= heap_of_opening(size), cat("each opening leaves ", each, " bytes of heap"));
   if (rank == 0) std::printf("reopened: %d times, %s, %d ranks\n", openings, end.c_str(), size);
   if (rank == 0) std::printf("reopened: each leaves %zu bytes of heap\n", each);
