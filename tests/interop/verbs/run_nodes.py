@@ -60,6 +60,9 @@ def main():
     parser.add_argument("--other-key", action="store_true")
     options = parser.parse_args(sys.argv[1:at])
     fails = options.kill_engine or options.other_key
+    if options.other_key:
+        # The program shows its first completion only. A strict engine may flush its receives before its send fails.
+        nodes.Node.strict = "0"
     with contextlib.ExitStack() as stack:
         server, *clients = start_nodes(stack, options)
         for node in [server] + clients:
