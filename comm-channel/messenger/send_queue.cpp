@@ -72,8 +72,12 @@ void SendQueue::enqueue_control(int rank, Kind kind, std::uint32_t number,
     entry.header.context = of->context;
     entry.header.tag = of->tag;
   }
-  std::memcpy(entry.body.data(), body.data(), std::min(body.size(), entry.body.size()));
-  entry.body_length = static_cast<std::uint8_t>(body.size());
+  if (body.size() > entry.body.size()) {
+    entry.longer = std::make_shared<const std::vector<std::byte>>(body.begin(), body.end());
+  } else {
+    std::memcpy(entry.body.data(), body.data(), body.size());
+    entry.body_length = static_cast<std::uint8_t>(body.size());
+  }
   enqueue(rank, entry);
 }
 

@@ -31,6 +31,11 @@ class BoundCall {
   void bind(Call&& call);
   // Binds a short call again, to other buffers and another route. All else stays as bind() set it.
   void bind_again(const std::byte* input, std::byte* output, Route route, std::uint64_t number);
+  // Forgets that the plan of the last bind() fits, so that the next bind() prepares it anew.
+  void forget_fit() {
+    fitted_ = nullptr;
+    fast_steps_.clear();
+  }
   // Drops what the run shares with others, at its end. call() stays, but for its plan.
   void release() {
     plan_ = nullptr;
@@ -48,8 +53,8 @@ class BoundCall {
 
   // Returns the prelude in use, or null.
   const Prelude* prelude() const { return prelude_; }
-  // Makes the prelude's plan, layout and buffers those in use. Throws std::bad_alloc; then the
-  // earlier ones stay in use.
+  // Makes the prelude's plan, layout and buffers those in use. Throws std::bad_alloc; the run must
+  // then end.
   void begin_prelude(const Prelude& prelude);
   // Makes the call's plan and buffers those in use. Returns false if the call has no plan; then
   // nothing changes.

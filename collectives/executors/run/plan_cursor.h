@@ -12,7 +12,7 @@ namespace scela::collectives {
 
 class PlanCursor {
  public:
-  // Moves to the plan's first step. The plan must stay until the next restart().
+  // Moves to the plan's first step. The plan must stay until the run is over.
   void restart(const Plan& plan) {
     plan_ = &plan;
     position_ = 0;

@@ -20,6 +20,7 @@ Result<void> Run::bind(Call call) {
     if (const Plan* const plan = this->call().plan.get()) messages_.reserve(*plan);
     if (const Prelude* const prelude = call_.prelude()) messages_.reserve(*prelude->plan);
   } catch (const std::bad_alloc&) {
+    call_.forget_fit();  // its messages may have no room
     return fail(
         {ErrorKind::io, "start a collective operation", "",
          cat("there is no memory for its scratch of ", layout().of(Space::scratch).end(), " bytes"),
