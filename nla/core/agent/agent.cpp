@@ -20,6 +20,17 @@ void pass_event(const E& event, First& first, Rest&... rest) {
   }
 }
 
+// A part that handles messages of a kind. A kind that no part handles in either direction is a
+// mistake in the name or the access of a function (receive_from_child).
+template <class Part, class M>
+concept HandlesFromParent = requires(Part& part, const M& message) {
+  part.from_parent(message);
+};
+template <class Part, class M>
+concept HandlesFromChild = requires(Part& part, Child& child, const M& message) {
+  part.from_child(child, message);
+};
+
 // Pass the message on to the first of the parts that handles messages of its kind. Return false if
 // none does, or if the message breaks the protocol.
 template <class M, class First, class... Rest>
@@ -247,6 +258,15 @@ bool Agent::State::receive_from_child(Child& child, const Message& message) {
   }
   return std::visit(
       [&](const auto& one) {
+        using M = std::remove_cvref_t<decltype(one)>;
+        static_assert(HandlesFromParent<State, M> || HandlesFromParent<RankServices, M> ||
+                      HandlesFromParent<TreeStart, M> || HandlesFromParent<JobUpdates, M> ||
+                      HandlesFromParent<LostNodes, M> || HandlesFromChild<State, M> ||
+                      HandlesFromChild<RankServices, M> || HandlesFromChild<TreeStart, M> ||
+                      HandlesFromChild<LaunchReport, M> || HandlesFromChild<VerdictReports, M> ||
+                      HandlesFromChild<RankFailures, M> || HandlesFromChild<LogRelay, M> ||
+                      HandlesFromChild<FinalReport, M> || HandlesFromChild<LostNodes, M> ||
+                      HandlesFromChild<LostChildren, M>);
         return pass_from_child(child, one, *this, services, tree_start, launch_report,
                                verdict_reports, failures, log, final_report, lost_nodes,
                                lost_children);
