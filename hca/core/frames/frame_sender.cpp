@@ -1,6 +1,5 @@
 #include "hca/core/frames/frame_sender.h"
 
-#include <ranges>
 #include <utility>
 
 namespace scela::hca {
@@ -43,8 +42,8 @@ void FrameSender::writable(std::uint32_t node) {
   waiting_.erase(node);
   // Round robin: otherwise the first queue pairs would fill the connection each time.
   const auto next = waiting.upper_bound(last_sender_[node]);
-  scheduler_.schedule_all(std::ranges::subrange(next, waiting.end()));
-  scheduler_.schedule_all(std::ranges::subrange(waiting.begin(), next));
+  scheduler_.schedule_all(next, waiting.end());
+  scheduler_.schedule_all(waiting.begin(), next);
 }
 
 void FrameSender::lost(std::uint32_t node) {

@@ -28,9 +28,9 @@ class CompletionWriter {
         random_(random),
         is_strict_(is_strict) {}
 
-  // Reports a completion to the CQ `cq`; a strict engine holds it back for a while. `solicited`
-  // says whether the sender's request had that flag.
-  void complete(std::uint32_t cq, const Completion& completion, bool solicited);
+  // Reports a completion to the CQ of this number; a strict engine holds it back for a while.
+  // `solicited` says whether the sender's request had that flag.
+  void complete(std::uint32_t number, const Completion& completion, bool solicited);
   // Counts a send request that is over, and reports its completion unless it succeeded and is
   // unsignalled.
   void complete_send(Qp& qp, const Outgoing& out, Status status);

@@ -36,8 +36,12 @@ class Scheduler {
   // Schedules each queue pair of these numbers that still exists.
   template <class Numbers>
   void schedule_all(const Numbers& qpns) {
-    for (const std::uint32_t qpn : qpns)
-      if (Qp* const qp = objects_.find<Qp>(qpn)) schedule(*qp);
+    schedule_all(qpns.begin(), qpns.end());
+  }
+  template <class Iterator>
+  void schedule_all(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin)
+      if (Qp* const qp = objects_.find<Qp>(*begin)) schedule(*qp);
   }
   bool has_next() const { return !runnable_.empty(); }
   // Removes the next queue pair from the list. has_next() must be true. Returns null if that queue

@@ -20,7 +20,7 @@ class RankFailures {
       : context_(context), verdicts_(verdicts), job_end_(job_end), services_(services) {}
 
   // Reports the failure of a rank of the subtree upwards. The root decides what follows.
-  void report(Rank rank, const Outcome& outcome);
+  void report(Rank rank, const Outcome& said);
   // Reports the failure of these ranks. If the job ends because of them, one report is enough. If
   // it goes on, peers must hear of every rank that they might wait for.
   void report_all(const RankSet& ranks, const Outcome& outcome);
