@@ -1,5 +1,5 @@
 # The three kinds of target that rooms are made of:
-#   scela_room     a static library, installed and exported as Scela::<target>
+#   scela_room     a static library for this tree, which is not installed
 #   scela_program  an executable in <build>/bin, installed
 #   scela_arrow... the check behind DEPENDS (tests/style/check_layers.py checks the #include lines)
 
@@ -72,8 +72,7 @@ function(scela_room name)
   string(REGEX REPLACE "[/-]" "_" target "scela_${name}")
   scela_joined(sources ${target} SOURCES ${ROOM_SOURCES} ALONE ${ROOM_ALONE})
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/scela>)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_link_libraries(${target} PUBLIC ${ROOM_LIBRARIES})
   if(ROOM_PCH AND SCELA_PCH)
@@ -87,7 +86,6 @@ function(scela_room name)
   if(ROOM_PURE)
     set_property(GLOBAL APPEND PROPERTY SCELA_PURE_ROOMS ${target})
   endif()
-  set_property(GLOBAL APPEND PROPERTY SCELA_ROOMS ${name})
 endfunction()
 
 # scela_program(<name> SOURCES main.cpp... [ROOMS room...] [LIBRARIES target...] [STATIC])

@@ -17,4 +17,3 @@ target_include_directories(scela_libssh SYSTEM INTERFACE ${SCELA_LIBSSH_INCLUDE}
 target_compile_definitions(scela_libssh INTERFACE LIBSSH_STATIC)
 target_link_libraries(scela_libssh INTERFACE ${SCELA_LIBSSH} scela_no_gssapi ${SCELA_LIBSSL}
   ${SCELA_LIBCRYPTO} ${SCELA_LIBZ})
-install(TARGETS scela_no_gssapi scela_libssh EXPORT ScelaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,12 +1,15 @@
+// A program of a user's that links libscela. Started alone, it is a job of one rank.
+#include <scela/channel.h>
+#include <scela/communicator.h>
+
 #include <iostream>
 
-#include "common/core/rank_set.h"
-
 int main() {
-  const auto ranks = scela::RankSet::parse("0-3,7");
-  if (!ranks) {
-    std::cout << ranks.error().text() << '\n';
+  const auto opened = scela::channel::Channel::open();
+  if (!opened.channel) {
+    std::cout << opened.error.text() << '\n';
     return 1;
   }
-  std::cout << ranks->size() << " ranks: " << ranks->text() << '\n';
+  const scela::Communicator world = scela::Communicator::over(*opened.channel);
+  std::cout << "rank " << world.rank() << " of " << world.size() << '\n';
 }
