@@ -41,11 +41,11 @@ class RankPort {
   void add(const RankSet& more) { listener_->add(more, job_.map.size()); }
   // Reads what has come to the port until now.
   void settle() { listener_->settle(); }
-  // Aborts the job if an unverified abort in the name of the rank is known, which has failed or is
-  // about to. Otherwise returns false.
+  // The rank has failed, or seems about to. If an unverified abort in its name is known, aborts the
+  // job and returns true.
   bool believe_claim(Rank rank);
   // Calls `verdict` after a second if the rank still runs then. If an abort in the name of the rank
-  // is known, that is the cause, and aborts at once instead.
+  // is known, that is the cause, so that the job is aborted at once instead.
   void doubt(Rank rank, std::function<void()> verdict);
 
  private:
