@@ -11,7 +11,7 @@ namespace scela::nla {
 
 void ChildAgents::carry_out(const action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
-  child->link = make_stream_link(context_.buffer, start.link, listener_);
+  child->link = std::make_unique<Link>(context_.buffer, start.link, listener_);
   child->link->set_reading(!context_.paused);
   Result<Contact> contact = parse_contact(start.host);
   // If the host list was cut or forged, there is no name and no address, so nothing is started.

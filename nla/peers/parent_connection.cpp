@@ -10,7 +10,7 @@
 namespace scela::nla {
 
 std::unique_ptr<Link> ParentConnection::make_link(Fd in, Fd out) {
-  auto link = make_stream_link(context_.buffer, kParentLink, listener_);
+  auto link = std::make_unique<Link>(context_.buffer, kParentLink, listener_);
   link->attach(out ? make_pipe_transport(context_.io, std::move(in), std::move(out))
                    : make_fd_transport(context_.io, std::move(in)));
   return link;

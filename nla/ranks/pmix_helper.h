@@ -4,7 +4,7 @@
 //
 // It is a thin shell around PmixService: it starts the server, carries bytes, and reports why the
 // server ended. The server ends with its link or its agent, and has nothing outside of the node's
-// directory. Stand-ins for ranks that have ended (nla/core/pmix/pmix_service.h) run one after the
+// directory. Stand-ins for ranks that have ended (nla/core/pmix/pmix_ranks.h) run one after the
 // other, and end with the agent. Used by Ranks; runs on the shell's loop. Never blocks, except for
 // starting processes as start_child() does.
 #pragma once

@@ -12,7 +12,7 @@
 #include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "nla/ranks/rank_end.h"
+#include "nla/io/rank_end.h"
 
 namespace scela::nla {
 

@@ -13,9 +13,9 @@
 
 #include "common/os/asio.h"
 #include "nla/io/poller.h"
+#include "nla/pmi/rank_pmi.h"
 #include "nla/ranks/engine_helper.h"
 #include "nla/ranks/pmix_helper.h"
-#include "nla/ranks/rank_pmi.h"
 #include "nla/ranks/rank_streams.h"
 #include "nla/ranks/rank_terminal.h"
 

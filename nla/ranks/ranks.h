@@ -1,5 +1,5 @@
 // The ranks of this node as the shell sees them. Their processes are managed here, their standard
-// streams in rank_streams.h, their PMI connections in rank_pmi.h.
+// streams in rank_streams.h, their PMI connections in nla/pmi/rank_pmi.h.
 //
 // Turns what ranks do into events, and carries out the actions that concern them. It knows nothing
 // of links or of the tree. Everything runs on the shell's loop, in one thread. Starting a rank
@@ -16,31 +16,10 @@
 #include "common/core/topology.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/events.h"
-#include "nla/io/read_buffer.h"
-#include "nla/io/trace.h"
+#include "nla/io/ranks_host.h"
 #include "nla/ranks/rank_starter.h"
 
-namespace boost::asio {
-class io_context;
-}
-
 namespace scela::nla {
-
-// Lent by the owner of the ranks; must outlive them.
-struct RanksHost {
-  boost::asio::io_context& io;
-  ReadBuffer& buffer;
-  Tracer& tracer;
-  std::function<std::uint64_t()> clock_ns;  // the root's clock
-  std::function<void(Event)> emit;          // queues; does not handle it at once
-  std::function<void()> turn_over;          // time to handle the emitted events
-  std::function<int()> segment;             // makes the segment if need be; -1: none
-  // A rank has read the pair in the segment that has this hash of its key. Empty if the cache
-  // evicts nothing.
-  std::function<void(std::uint64_t hash)> used;
-  // Takes a directory outside of the node's that must not outlive it. Called before it exists.
-  std::function<void(const std::string&)> register_cleanup;
-};
 
 // Facts for the node's adapter engine (engine_helper.h).
 struct EngineFacts {

@@ -1,5 +1,5 @@
 // The requests that a client's session makes to its job, and their answers, for PMI-1 and PMI-2.
-// Sessions make requests, and LineServer passes them to JobServices.
+// Sessions make requests, and the rank's server passes them to JobServices.
 //
 // Values only. A session numbers its requests from 1 in the order in which it gives them. The
 // answer names that number. Abort and Violation end a session and have no number.
@@ -28,56 +28,80 @@ struct SpawnProgram {
 
 namespace ask {
 
-struct Put {  // into the job's space; within the limits
+// Stores a pair in the job's space, within the limits. Other ranks are sure to see it only after
+// the next fence.
+struct Put {
   std::string key;
   std::string value;
 };
-struct Get {  // answered at once, found or not
+// Answered without waiting for the pair to be put.
+struct Get {
   std::string key;
 };
-struct Fence {};     // barrier; earlier puts become visible
-struct GroupFence {  // a fence of some ranks, with the asker
+// A barrier of all ranks of the job that makes every put before it visible everywhere.
+struct Fence {};
+// A fence of the ranks of `group`, of which the asker is one. Ranks that enter one fence give the
+// same tag. Fences that differ in group or tag may overlap. The group of all ranks with the tag 0
+// is the one of Fence.
+struct GroupFence {
   RankSet group;
-  // Fences of one group may overlap if their tags differ. Fence has the tag 0.
   std::uint32_t tag = 0;
 };
-struct Exchange {  // each rank gives bytes, receives all
+// All ranks of the job give bytes. The answer to each rank holds the bytes of all ranks
+// (Answer::parts).
+struct Exchange {
   std::string bytes;
 };
-struct PutNode {  // a node's attribute, visible at once
+// Attributes of the node, which only its ranks see. A put takes effect at once and may replace a
+// value. If `wait`, the answer comes when a rank of the node has put the attribute.
+struct PutNode {
   std::string key;
   std::string value;
 };
 struct GetNode {
   std::string key;
-  bool wait = false;  // if true, the answer waits for a put
+  bool wait = false;
 };
-struct Publish {  // for the whole job; error if it exists
+// Names of the whole job. The answer is an error if a published name exists already, or if a name
+// to look up or unpublish does not exist.
+struct Publish {
   std::string name;
   std::string port;
 };
-struct Lookup {  // error if there is no such name
+struct Lookup {
   std::string name;
 };
-struct Unpublish {  // error if there is no such name
+struct Unpublish {
   std::string name;
 };
-struct Spawn {  // new ranks; their space has `preput`
+// Starts more ranks; their space has `preput`. The answer comes when all of them run, or when one
+// could not be started.
+struct Spawn {
   std::vector<SpawnProgram> programs;
   KeyValues preput;
 };
-struct Segment {  // the node's segment, sent with the answer
-};
-struct Ring {};    // a ring, sent with the answer
-struct Failed {};  // asks which ranks have failed
-struct Left {      // asks if a rank has finalized or ended
+// Asks for the memory that the agent shares with the ranks of this node (segment_layout.h). Its
+// descriptor goes to the rank with the answer. The answer is an error if there is no segment or no
+// way to send a descriptor.
+struct Segment {};
+// Asks for a ring to use instead of the connection (ring_layout.h). Descriptors and errors are as
+// for Segment. Once the rank has taken the ring, its connection ends and its bytes pass there.
+struct Ring {};
+// Asks which ranks this node knows to have failed.
+struct Failed {};
+// Asks if `about`, a rank of the same job, has finalized or has ended. The answer comes at once
+// with what this node knows. If this node does not know it, it asks for it, so that a later request
+// is answered.
+struct Left {
   Rank about = 0;
 };
-struct Abort {  // asks to end the job; not answered
+// The rank asks for the end of the job with this exit code. Not answered.
+struct Abort {
   std::int32_t code = 1;
   std::string message;  // may be empty
 };
-struct Violation {  // a broken protocol; not answered
+// The rank broke its protocol, so the job ends and the error names the rank. Not answered.
+struct Violation {
   std::string why;  // for the user: what the rank did
 };
 

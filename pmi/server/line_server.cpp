@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "common/core/overloaded.h"
-
 namespace scela::pmi {
 
 LineServer::LineServer(JobServices& services, Rank rank)
@@ -61,49 +59,12 @@ void LineServer::pump() {
   // outer loop goes on.
   if (pumping_) return;
   pumping_ = true;
-  while (auto request = next())
-    pass_on(next_id_++, *request);
+  while (auto request = next()) {
+    broken_ = broken_ || std::holds_alternative<ask::Abort>(*request) ||
+              std::holds_alternative<ask::Violation>(*request);
+    services_.submit(rank_, next_id_++, std::move(*request));
+  }
   pumping_ = false;
-}
-
-void LineServer::pass_on(RequestId id, Request& request) {
-  std::visit(
-      Overloaded{
-          [&](ask::Put& put) {
-            services_.put(rank_, id, std::move(put.key), std::move(put.value));
-          },
-          [&](ask::Get& get) { services_.get(rank_, id, std::move(get.key), false); },
-          [&](ask::Fence&) { services_.fence(rank_, id); },
-          [&](ask::GroupFence& fence) {
-            services_.group_fence(rank_, id, std::move(fence.group), fence.tag);
-          },
-          [&](ask::Exchange& exchange) {
-            services_.exchange(rank_, id, std::move(exchange.bytes));
-          },
-          [&](ask::PutNode& put) {
-            services_.put_node(rank_, id, std::move(put.key), std::move(put.value));
-          },
-          [&](ask::GetNode& get) { services_.get_node(rank_, id, std::move(get.key), get.wait); },
-          [&](ask::Publish& publish) {
-            services_.publish(rank_, id, std::move(publish.name), std::move(publish.port));
-          },
-          [&](ask::Lookup& lookup) { services_.lookup(rank_, id, std::move(lookup.name)); },
-          [&](ask::Unpublish& gone) { services_.unpublish(rank_, id, std::move(gone.name)); },
-          [&](ask::Failed&) { services_.failed(rank_, id); },
-          [&](ask::Spawn& spawn) { services_.spawn(rank_, id, std::move(spawn)); },
-          [&](ask::Segment&) { services_.segment(rank_, id); },
-          [&](ask::Ring&) { services_.ring(rank_, id); },
-          [&](ask::Left& left) { services_.left(rank_, id, left.about); },
-          [&](ask::Abort& abort) {
-            broken_ = true;
-            services_.abort(rank_, abort.code, std::move(abort.message));
-          },
-          [&](ask::Violation& violation) {
-            broken_ = true;
-            services_.violation(rank_, std::move(violation.why));
-          },
-      },
-      request);
 }
 
 }  // namespace scela::pmi

@@ -45,14 +45,12 @@ class LineServer final : public RankServer {
   // Returns the session's next request, or std::nullopt if there is none. Begins the PMI-2 session
   // once the rank has chosen that protocol.
   std::optional<Request> next();
-  // Calls the service that the request asks for. Ids count from 1.
-  void pass_on(RequestId id, Request& request);
 
   JobServices& services_;
   Rank rank_;
   Pmi1Session pmi1_;
   std::optional<Pmi2Session> pmi2_;  // set once the rank chose PMI-2
-  RequestId next_id_ = 1;            // counts as the session does
+  RequestId next_id_ = 1;            // counts from 1, as the session does
   bool pumping_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -35,11 +35,11 @@ void PmgrServer::pump() {
                    },
                    [&](pmgr::Abort& abort) {
                      broken_ = true;
-                     services_.abort(rank_, abort.code, {});
+                     services_.submit(rank_, 0, ask::Abort{abort.code, {}});
                    },
                    [&](pmgr::Violation& violation) {
                      broken_ = true;
-                     services_.violation(rank_, std::move(violation.why));
+                     services_.submit(rank_, 0, ask::Violation{std::move(violation.why)});
                    },
                    [&](pmgr::HangUp&) { hangs_up_ = true; },
                },

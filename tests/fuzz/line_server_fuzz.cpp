@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi2_wire.h"
@@ -54,65 +55,14 @@ class Job final : public JobServices {
             .process_mapping = "(vector,(0,2,1))",
             .node_ranks = RankSet::single(0)};
   }
-  void put(Rank, RequestId id, std::string key, std::string value) override {
-    pair(key, value);
-    asked(id);
+  void submit(Rank, RequestId id, Request request) override {
+    require(!ended_);
+    std::visit([](const auto& one) { check(one); }, request);
+    ended_ = std::holds_alternative<ask::Abort>(request) ||
+             std::holds_alternative<ask::Violation>(request);
+    if (!ended_) asked(id);
   }
-  void get(Rank, RequestId id, std::string key, bool) override {
-    pair(key, {});
-    asked(id);
-  }
-  void fence(Rank, RequestId id) override { asked(id); }
-  void group_fence(Rank, RequestId id, RankSet group, std::uint32_t) override {
-    require(group.contains(0) && RankSet::run(0, 2).contains_all(group));
-    asked(id);
-  }
-  void exchange(Rank, RequestId id, std::string bytes) override {
-    require(bytes.size() <= kMaxMessage);
-    asked(id);
-  }
-  void put_node(Rank, RequestId id, std::string key, std::string value) override {
-    pair(key, value);
-    asked(id);
-  }
-  void get_node(Rank, RequestId id, std::string key, bool) override {
-    pair(key, {});
-    asked(id);
-  }
-  void publish(Rank, RequestId id, std::string name, std::string port) override {
-    pair({}, name);
-    pair({}, port);
-    asked(id);
-  }
-  void lookup(Rank, RequestId id, std::string name) override {
-    pair({}, name);
-    asked(id);
-  }
-  void unpublish(Rank, RequestId id, std::string name) override {
-    pair({}, name);
-    asked(id);
-  }
-  void spawn(Rank, RequestId id, ask::Spawn request) override {
-    require(!request.programs.empty());
-    for (const SpawnProgram& program : request.programs)
-      require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
-    for (const auto& [key, value] : request.preput)
-      pair(key, value);
-    asked(id);
-  }
-  void failed(Rank, RequestId id) override { asked(id); }
-  void left(Rank, RequestId id, Rank) override { asked(id); }
-  void segment(Rank, RequestId id) override { asked(id); }
-  void ring(Rank, RequestId id) override { asked(id); }
   void collective(Rank, RequestId, Collective) override { std::abort(); }  // only PMGR has it
-  void abort(Rank, std::int32_t, std::string message) override {
-    require(!ended_ && message.size() <= kMaxLine);
-    ended_ = true;
-  }
-  void violation(Rank, std::string why) override {
-    require(!ended_ && !why.empty() && why.size() < 500);
-    ended_ = true;
-  }
 
   bool ended() const { return ended_; }
   void cut_off() { ended_ = true; }
@@ -125,8 +75,38 @@ class Job final : public JobServices {
   static void pair(std::string_view key, std::string_view value) {
     require(key.size() <= kLongestKey && value.size() <= kLongestValue);
   }
+  // These check that a request is within the limits.
+  static void check(const ask::Put& put) { pair(put.key, put.value); }
+  static void check(const ask::Get& get) { pair(get.key, {}); }
+  static void check(const ask::GroupFence& fence) {
+    require(fence.group.contains(0) && RankSet::run(0, 2).contains_all(fence.group));
+  }
+  static void check(const ask::Exchange& exchange) {
+    require(exchange.bytes.size() <= kMaxMessage);
+  }
+  static void check(const ask::PutNode& put) { pair(put.key, put.value); }
+  static void check(const ask::GetNode& get) { pair(get.key, {}); }
+  static void check(const ask::Publish& publish) {
+    pair({}, publish.name);
+    pair({}, publish.port);
+  }
+  static void check(const ask::Lookup& lookup) { pair({}, lookup.name); }
+  static void check(const ask::Unpublish& gone) { pair({}, gone.name); }
+  static void check(const ask::Spawn& spawn) {
+    require(!spawn.programs.empty());
+    for (const SpawnProgram& program : spawn.programs)
+      require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
+    for (const auto& [key, value] : spawn.preput)
+      pair(key, value);
+  }
+  static void check(const ask::Abort& abort) { require(abort.message.size() <= kMaxLine); }
+  static void check(const ask::Violation& violation) {
+    require(!violation.why.empty() && violation.why.size() < 500);
+  }
+  template <class Other>
+  static void check(const Other& /*other*/) {}  // has no text
   void asked(RequestId id) {
-    require(!ended_ && id > last_);
+    require(id > last_);
     last_ = id;
     waiting_.push_back(id);
     require(waiting_.size() <= kMaxInFlight);

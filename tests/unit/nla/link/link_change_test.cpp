@@ -112,8 +112,8 @@ Encoded numbered(std::uint32_t number, std::size_t padding) {
 
 struct Bench {
   Bench() {
-    parent = make_stream_link(buffer, 1, above);
-    child = make_stream_link(buffer, kParentLink, below);
+    parent = std::make_unique<Link>(buffer, 1, above);
+    child = std::make_unique<Link>(buffer, kParentLink, below);
     above.link = parent.get();
     below.link = child.get();
   }

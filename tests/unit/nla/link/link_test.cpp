@@ -42,7 +42,7 @@ struct Probe final : LinkListener {
 
 struct Bench {
   Bench() : ends(make_socket_pair(SOCK_STREAM).value()) {}
-  std::unique_ptr<Link> link(Probe& probe) { return make_stream_link(buffer, 1, probe); }
+  std::unique_ptr<Link> link(Probe& probe) { return std::make_unique<Link>(buffer, 1, probe); }
   // Handles all events that are ready.
   void settle() {
     io.restart();

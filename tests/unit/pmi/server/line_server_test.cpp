@@ -5,7 +5,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "common/core/overloaded.h"
 
 namespace scela::pmi::line_server_test {
 namespace {
@@ -16,58 +19,53 @@ class FakeServices : public JobServices {
   JobFacts facts(Rank rank) const override {
     return {.rank = rank, .size = 2, .universe_size = 2, .kvsname = "kvs", .process_mapping = "m"};
   }
-  void put(Rank rank, RequestId id, std::string key, std::string value) override {
-    pairs[key] = value;
-    log("put " + key, rank, id, {});
-  }
-  void get(Rank rank, RequestId id, std::string key, bool wait) override {
-    const auto pair = pairs.find(key);
-    Answer answer;
-    if (pair != pairs.end()) answer = {.found = true, .value = pair->second};
-    log("get " + key + (wait ? " waiting" : ""), rank, id, answer);
-  }
-  void fence(Rank rank, RequestId id) override { log("fence", rank, id, {}); }
-  void group_fence(Rank rank, RequestId id, RankSet group, std::uint32_t tag) override {
-    log("fence " + group.text() + " " + std::to_string(tag), rank, id, {});
-  }
-  void exchange(Rank rank, RequestId id, std::string bytes) override {
-    log("exchange", rank, id, {.parts = {Chunk(bytes), Chunk(bytes)}});
-  }
-  void put_node(Rank rank, RequestId id, std::string key, std::string value) override {
-    log("put_node " + key + "=" + value, rank, id, {});
-  }
-  void get_node(Rank rank, RequestId id, std::string key, bool wait) override {
-    log("get_node " + key + (wait ? " waiting" : ""), rank, id, {});
-  }
-  void publish(Rank rank, RequestId id, std::string name, std::string port) override {
-    log("publish " + name + "=" + port, rank, id, {});
-  }
-  void lookup(Rank rank, RequestId id, std::string name) override {
-    log("lookup " + name, rank, id, {.value = "port"});
-  }
-  void unpublish(Rank rank, RequestId id, std::string name) override {
-    log("unpublish " + name, rank, id, {});
-  }
-  void spawn(Rank rank, RequestId id, ask::Spawn request) override {
-    log("spawn " + request.programs[0].argv[0], rank, id, {.value = "kvs.1"});
-  }
-  void failed(Rank rank, RequestId id) override { log("failed", rank, id, {.value = "1"}); }
-  void left(Rank rank, RequestId id, Rank about) override {
-    log("left", rank, id, {.found = about == 1});
-  }
-  void segment(Rank rank, RequestId id) override {
-    log("segment", rank, id, {.ok = false, .error = "none"});
-  }
-  void ring(Rank rank, RequestId id) override {
-    log("ring", rank, id, {.ok = false, .error = "none"});
+  void submit(Rank rank, RequestId id, Request request) override {
+    std::visit(
+        Overloaded{
+            [&](ask::Put& put) {
+              pairs[put.key] = put.value;
+              log("put " + put.key, rank, id, {});
+            },
+            [&](ask::Get& get) {
+              const auto pair = pairs.find(get.key);
+              Answer answer;
+              if (pair != pairs.end()) answer = {.found = true, .value = pair->second};
+              log("get " + get.key, rank, id, answer);
+            },
+            [&](ask::Fence&) { log("fence", rank, id, {}); },
+            [&](ask::GroupFence& fence) {
+              log("fence " + fence.group.text() + " " + std::to_string(fence.tag), rank, id, {});
+            },
+            [&](ask::Exchange& exchange) {
+              log("exchange", rank, id, {.parts = {Chunk(exchange.bytes), Chunk(exchange.bytes)}});
+            },
+            [&](ask::PutNode& put) { log("put_node " + put.key + "=" + put.value, rank, id, {}); },
+            [&](ask::GetNode& get) {
+              log("get_node " + get.key + (get.wait ? " waiting" : ""), rank, id, {});
+            },
+            [&](ask::Publish& publish) {
+              log("publish " + publish.name + "=" + publish.port, rank, id, {});
+            },
+            [&](ask::Lookup& lookup) { log("lookup " + lookup.name, rank, id, {.value = "port"}); },
+            [&](ask::Unpublish& gone) { log("unpublish " + gone.name, rank, id, {}); },
+            [&](ask::Spawn& spawn) {
+              log("spawn " + spawn.programs[0].argv[0], rank, id, {.value = "kvs.1"});
+            },
+            [&](ask::Failed&) { log("failed", rank, id, {.value = "1"}); },
+            [&](ask::Left& left) { log("left", rank, id, {.found = left.about == 1}); },
+            [&](ask::Segment&) { log("segment", rank, id, {.ok = false, .error = "none"}); },
+            [&](ask::Ring&) { log("ring", rank, id, {.ok = false, .error = "none"}); },
+            [&](ask::Abort& abort) {
+              calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(abort.code) +
+                              " " + abort.message);
+            },
+            [&](ask::Violation& violation) {
+              calls.push_back("violation " + std::to_string(rank) + " " + violation.why);
+            },
+        },
+        request);
   }
   void collective(Rank /*rank*/, RequestId /*id*/, Collective /*call*/) override {}
-  void abort(Rank rank, std::int32_t code, std::string message) override {
-    calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(code) + " " + message);
-  }
-  void violation(Rank rank, std::string why) override {
-    calls.push_back("violation " + std::to_string(rank) + " " + why);
-  }
 
   std::map<std::string, std::string> pairs;
   std::vector<std::string> calls;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "pmi/protocol/native_ints.h"
@@ -12,32 +13,19 @@ namespace {
 class FakeServices : public JobServices {
  public:
   JobFacts facts(Rank rank) const override { return {.rank = rank, .size = 2}; }
-  void put(Rank, RequestId, std::string, std::string) override {}
-  void get(Rank, RequestId, std::string, bool) override {}
-  void fence(Rank, RequestId) override {}
-  void group_fence(Rank, RequestId, RankSet, std::uint32_t) override {}
-  void exchange(Rank, RequestId, std::string) override {}
-  void put_node(Rank, RequestId, std::string, std::string) override {}
-  void get_node(Rank, RequestId, std::string, bool) override {}
-  void publish(Rank, RequestId, std::string, std::string) override {}
-  void lookup(Rank, RequestId, std::string) override {}
-  void unpublish(Rank, RequestId, std::string) override {}
-  void spawn(Rank, RequestId, ask::Spawn) override {}
-  void failed(Rank, RequestId) override {}
-  void left(Rank, RequestId, Rank) override {}
-  void segment(Rank /*rank*/, RequestId /*id*/) override {}
-  void ring(Rank /*rank*/, RequestId /*id*/) override {}
   void collective(Rank rank, RequestId id, Collective call) override {
     told.push_back("operation " + std::to_string(static_cast<int>(call.operation)) + " by " +
                    std::to_string(rank));
     ids.push_back(id);
     if (answer_at_once != nullptr) answer_at_once->collected(id, {});
   }
-  void abort(Rank rank, std::int32_t code, std::string) override {
-    told.push_back("abort by " + std::to_string(rank) + " with " + std::to_string(code));
-  }
-  void violation(Rank rank, std::string why) override {
-    told.push_back("violation by " + std::to_string(rank) + ": " + why);
+  void submit(Rank rank, RequestId, Request request) override {
+    if (const auto* abort = std::get_if<ask::Abort>(&request)) {
+      told.push_back("abort by " + std::to_string(rank) + " with " + std::to_string(abort->code));
+    } else {
+      told.push_back("violation by " + std::to_string(rank) + ": " +
+                     std::get<ask::Violation>(request).why);
+    }
   }
 
   std::vector<std::string> told;

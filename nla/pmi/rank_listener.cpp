@@ -1,4 +1,4 @@
-#include "nla/ranks/rank_listener.h"
+#include "nla/pmi/rank_listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 // The agent's end of something that leads to a rank: a pipe, its terminal, its PMI connection.
-// RankStreams and RankPmi own such ends.
+// RankStreams and RankConnection own such ends.
 //
 // Event loop, one thread; the poller tells the end's owner what happens there.
 #pragma once

@@ -1,6 +1,6 @@
 // The port through which the ranks of this node reach their agent, if their protocol needs one. It
 // is a listener on 127.0.0.1, together with the visitors: connections that have not yet identified
-// themselves. RankPmi uses it.
+// themselves. RankPort uses it.
 //
 // Only processes of this job are served. The kernel tells the user of a connection's other end
 // before a byte of it is read. Once the visitor has named a rank, the socket must be open in that

@@ -1,5 +1,5 @@
 // Tests visitors of the port of a node's ranks, and which process a connection belongs to.
-#include "nla/ranks/rank_listener.h"
+#include "nla/pmi/rank_listener.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,0 +1,64 @@
+// The fences of a node's PMIx server. A fence is an allgather among the lowest ranks that its set
+// has on each node. Each gives what its node's server has collected.
+//
+// The tag of a fence comes from the set, so that fences of different ranks on the same nodes are
+// apart. Each contribution names the set, so that equal tags are noticed. Fences of one set follow
+// each other. Fences with a name (groups) are apart and get a number from the node of their lowest
+// rank. A member that has ended fails the fence on every node: libpmix would let it pass.
+//
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "nla/core/pmix/pmix_questions.h"
+#include "nla/core/pmix/pmix_ranks.h"
+#include "nla/core/wire/job.h"
+
+namespace scela::nla {
+
+class PmixFences {
+ public:
+  // All references are borrowed. `own` are this node's ranks.
+  PmixFences(const Job& job, const RankSet& own, const PmixRanks& ranks, PmixQuestions& questions)
+      : job_(job), own_(own), ranks_(ranks), questions_(questions) {}
+
+  // Returns false if no server of this kind says that here.
+  bool receive(pmix::msg::Fence& message);
+  // The agent has answered the question of a fence, which was taken from the open ones. Answers the
+  // server and goes on as go_on() does.
+  void answered(const PmixQuestion& question, const Response& response);
+  // A fence is over. Begins a fence of the gathering that waits for it; if none waits, forgets the
+  // gathering.
+  void go_on(const PmixGathering& gathering);
+
+ private:
+  // One fence of this node's server, with what the server has collected.
+  struct Fence {
+    pmix::Id id = 0;
+    std::string blob;
+  };
+  struct Fences {  // the fences of one gathering
+    RankSet leaders;
+    std::uint32_t tag = 0;
+    bool under_way = false;  // the agent was asked for one
+    std::deque<Fence> waiting;
+  };
+
+  // Returns the fences of a gathering. If there are none yet, sets leaders and tag.
+  Fences& fences_of(const PmixGathering& gathering);
+  // Begins the next waiting fence. under_way stays false if none is left to begin.
+  void enter(const PmixGathering& gathering, Fences& fences);
+
+  const Job& job_;
+  const RankSet& own_;
+  const PmixRanks& ranks_;
+  PmixQuestions& questions_;
+  std::map<PmixGathering, Fences> fences_;
+  std::uint32_t numbered_ = 0;  // number of named fences of this node
+};
+
+}  // namespace scela::nla

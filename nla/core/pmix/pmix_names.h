@@ -1,0 +1,41 @@
+// The names that ranks of a node publish and look up by PMIx. The job's table of names
+// (nla/core/kvs/names.h) holds them. When a rank ends, the table is told if the rank has published
+// names that go with it.
+//
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
+#pragma once
+
+#include <cstdint>
+
+#include "nla/core/pmix/pmix_questions.h"
+#include "nla/core/pmix/pmix_ranks.h"
+#include "nla/core/wire/job.h"
+
+namespace scela::nla {
+
+class PmixNames {
+ public:
+  // The references are borrowed. `node` is this node's number.
+  PmixNames(const Job& job, std::uint32_t node, const PmixRanks& ranks, PmixQuestions& questions)
+      : job_(job), node_(node), ranks_(ranks), questions_(questions) {}
+
+  // Return false if no server of this kind says that here.
+  bool receive(pmix::msg::Publish& message);
+  bool receive(pmix::msg::Lookup& message);
+  bool receive(pmix::msg::Unpublish& message);
+  // A rank of this node has ended. The agent must still accept requests of that rank.
+  void rank_ended(Rank rank);
+
+ private:
+  // Asks the table of names. A request that cannot be is answered with an error. Returns false if
+  // the rank is not of this node.
+  bool ask_name(PmixQuestion question, ask::Name name);
+
+  const Job& job_;
+  const std::uint32_t node_;
+  const PmixRanks& ranks_;
+  PmixQuestions& questions_;
+  RankSet publishers_;  // ranks with names that go with them
+};
+
+}  // namespace scela::nla

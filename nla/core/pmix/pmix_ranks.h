@@ -1,0 +1,61 @@
+// The lives of a node's ranks, as its PMIx server sees them: which of them are connected, and which
+// have ended.
+//
+// libpmix waits in its fences for every rank of its node, until it loses the connection of one. A
+// rank that ends before it has connected has no connection to lose, so a stand-in connects in its
+// name and ends. It is sent once other ranks are connected, because those may wait for it.
+//
+// Pure, like PmixService (pmix_service.h), which owns this part and lends it to the others; one
+// thread at a time calls it.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "nla/core/wire/job.h"
+#include "pmix/core/process.h"
+
+namespace scela::nla {
+
+class PmixRanks {
+ public:
+  // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
+  // `is_leaving` and `stand_in` are PmixService::Sides' functions; both may be absent.
+  PmixRanks(const Job& job, const RankSet& own, std::function<bool(Rank)> is_leaving,
+            std::function<void(Rank)> stand_in)
+      : job_(job), own_(own), is_leaving_(std::move(is_leaving)), stand_in_(std::move(stand_in)) {}
+
+  // The server reports these. They return false if the rank is not of this node.
+  bool connected(Rank rank);
+  bool finalized(Rank rank);
+  // A rank of this node has ended.
+  void ended(Rank rank);
+  // Sends a stand-in for the rank if it never connected, now or when another rank is connected. To
+  // be called after ended().
+  void note_end(const pmix::Process& process);
+
+  // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
+  bool is_connected(Rank rank) const { return connected_.contains(rank); }
+  bool is_own(Rank rank) const { return own_.contains(rank); }
+  // Returns true if the rank is of this node and has not ended.
+  bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
+  // Returns true if one of `ranks` has ended here or is about to. The server lets a fence pass when
+  // the last of its ranks that is left has come, but such a fence must fail.
+  bool is_incomplete(const RankSet& ranks) const;
+
+ private:
+  // Sends a stand-in for each rank in absent_, once a rank is connected.
+  void send_stand_ins();
+
+  const Job& job_;
+  const RankSet& own_;
+  std::function<bool(Rank)> is_leaving_;
+  std::function<void(Rank)> stand_in_;
+  RankSet connected_;  // see is_connected()
+  RankSet known_;      // ranks that have ever connected
+  // Ranks that ended before they connected, and for which no stand-in was sent.
+  RankSet absent_;
+  RankSet ended_;
+};
+
+}  // namespace scela::nla

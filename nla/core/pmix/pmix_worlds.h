@@ -1,0 +1,57 @@
+// The worlds of the job (nla/core/wire/job.h) as a node's PMIx server is told of them. Each is a
+// namespace there, told in order, before any of its ranks starts here. The server answers with the
+// environment of each of the world's ranks on this node, and then that the world is ready.
+//
+// Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nla/core/wire/job.h"
+#include "pmix/core/messages.h"
+
+namespace scela::nla {
+
+class PmixWorlds {
+ public:
+  // `job` is borrowed: it must outlive the object, and may grow. `tell` tells the server of this
+  // node, which is `node`.
+  PmixWorlds(const Job& job, std::uint32_t node, std::function<void(pmix::Message)> tell)
+      : job_(job), node_(node), tell_(std::move(tell)) {}
+
+  // Tells the server of the worlds that it does not know yet.
+  void tell_new();
+  // Return false if no server of this kind says that here: it was told of no world, or not of this
+  // rank, or has not yet given all environments.
+  bool receive(pmix::msg::Environment& message);
+  bool receive(pmix::msg::Ready& message);
+
+  // Returns the number of worlds, from the first on, that are ready.
+  std::size_t ready() const { return ready_; }
+  // Returns true if the server was told of a world that is not ready.
+  bool is_any_awaited() const { return !awaited_.empty(); }
+  // Returns the variables (K=V) that the server wants the rank to have. All are there once the
+  // rank's world is ready.
+  const std::vector<std::string>& environment(Rank rank) const;
+
+ private:
+  // Returns the message about a world.
+  pmix::msg::World describe(std::size_t number) const;
+
+  const Job& job_;
+  const std::uint32_t node_;
+  std::function<void(pmix::Message)> tell_;
+  // For each world that is not ready: this node's ranks with an environment that is to come.
+  std::deque<RankSet> awaited_;
+  std::size_t ready_ = 0;
+  std::map<Rank, std::vector<std::string>> environments_;
+};
+
+}  // namespace scela::nla

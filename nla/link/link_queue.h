@@ -1,0 +1,50 @@
+// The frames that wait to be written to a link's stream, in the order in which they leave.
+//
+// Messages may be held until the link has changed to another stream; frames about the link itself
+// never are. Link uses this part. Values only, for one thread.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include "nla/core/wire/messages.h"
+
+namespace scela::nla {
+
+class LinkQueue {
+ public:
+  // Messages that are added from now on are held until add_change().
+  void hold() { holding_ = true; }
+  void add(Encoded message);
+  void add_link_frame(std::string frame);
+  // `frame` is the last one on the present stream. Messages that were held follow it.
+  void add_change(std::string frame);
+
+  // Returns true if nothing can be written now. Messages that are held do not count.
+  bool empty() const { return items_.empty(); }
+  // Returns the number of bytes that are left, with those that are held.
+  std::size_t bytes() const { return bytes_; }
+  // Sets the first of `parts`, at most `max`, to the bytes to write next, and returns their number.
+  // They end with the last frame on the present stream, if it is among them.
+  int gather(iovec* parts, int max) const;
+  // So many of those bytes were written. Returns true if the present stream has got its last frame.
+  bool wrote(std::size_t bytes);
+  void clear();
+
+ private:
+  struct Item {
+    Encoded message;
+    bool is_last = false;  // the last one on this stream
+  };
+
+  std::deque<Item> items_;
+  std::deque<Item> held_;
+  std::size_t offset_ = 0;  // written bytes of the first item
+  std::size_t bytes_ = 0;
+  bool holding_ = false;
+};
+
+}  // namespace scela::nla

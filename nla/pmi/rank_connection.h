@@ -1,0 +1,132 @@
+// The PMI connection of one rank: a socket, or the memory that replaces it (rank_ring.h), with the
+// server of the rank's protocol and the answers that the rank has not taken yet.
+//
+// Reads the rank's bytes when the poller or a doorbell says so, gives them to the server, and
+// writes the answers. RankPmi owns the connections. They run on the shell's loop and never block.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nla/io/rank_end.h"
+#include "nla/io/ranks_host.h"
+#include "nla/pmi/answer_queue.h"
+#include "nla/pmi/rank_doorbells.h"
+#include "nla/pmi/rank_port.h"
+#include "nla/pmi/rank_ring.h"
+#include "pmi/server/rank_server.h"
+
+namespace scela::nla {
+
+// Objects that all connections of a node share. RankPmi owns them.
+struct ConnectionContext {
+  const RanksHost& host;
+  std::optional<Poller>& poller;  // has a value when the first rank is opened
+  RankDoorbells doorbells;
+  std::unique_ptr<RankPort> port;  // nullptr: the ranks inherit their connections
+  bool reading = true;             // false: no requests are read
+};
+
+class RankConnection final : EndListener, DoorbellListener {
+ public:
+  RankConnection(ConnectionContext& context, Rank rank, std::unique_ptr<pmi::RankServer> server)
+      : context_(context), end_{*this, rank, 3}, server_(std::move(server)) {}
+  RankConnection(const RankConnection&) = delete;
+  RankConnection& operator=(const RankConnection&) = delete;
+
+  // `socket` is the agent's end of the connection that the rank, the process `process`, has
+  // inherited.
+  void open(Fd socket, pid_t process);
+  // The rank has made this connection to the node's port. It is first sent `greeting`, if that is
+  // not empty. `rest` is what followed the rank's own greeting.
+  void check_in(Fd socket, std::string greeting, const std::string& rest);
+  // The rank has ended. Serves its last requests, and closes the connection.
+  void close();
+
+  pmi::RankServer& server() { return *server_; }
+  const pmi::RankServer& server() const { return *server_; }
+  // Writes the answers that the server has and that the rank takes now. The rest follows when there
+  // is room.
+  void flush();
+  // Tells the poller what the connection waits for. To be called when ConnectionContext::reading
+  // has changed.
+  void watch();
+
+  // Return true if descriptors go to the rank with the next answer, to be given to the server by
+  // the caller: that of the segment, or those of memory to use instead of the connection. The
+  // segment is offered once, to a rank on a local socket with no answers queued. Memory is not
+  // lent if a process that the rank has started asks, answers are queued, or the system refuses.
+  bool offer_segment();
+  bool lend_ring();
+
+  // For the trace: notes that the core was asked for `id`, and reports the span when it has
+  // answered. `name` is a literal.
+  void note_asked(pmi::RequestId id, const char* name);
+  void note_answered(pmi::RequestId id);
+
+ private:
+  // How far the rank has come to the memory of its node. Descriptors are sent once, since those on
+  // their way are counted for all processes of this user.
+  enum class Offer : std::uint8_t {
+    none,      // the segment was not offered
+    segment,   // it was offered; the kernel does not name the process that sends requests
+    may_lend,  // it was offered, and the kernel names the process, so that a ring may be lent
+  };
+  struct Asked {
+    const char* name = nullptr;  // name in the trace
+    std::uint64_t since_ns = 0;
+  };
+
+  // The contract is in nla/io/rank_end.h.
+  void on_ready(Rank rank, int which, bool readable, bool writable) override;
+  // The contract is in rank_doorbells.h.
+  void rung() override;
+
+  // Returns false while reading is off, the protocol wants no bytes, or the rank leaves too many
+  // answers unread.
+  bool may_read() const;
+  // Reads and serves the bytes of one turn. At their end closes the connection, or goes on with the
+  // rank's memory.
+  void read();
+  // Reads the bytes that are in the socket now, and no later ones.
+  void take_rest();
+  // Writes what the socket takes now.
+  void write_socket();
+  // Makes the kernel acknowledge the received bytes at once (TCP_QUICKACK).
+  void acknowledge() const;
+  // The rank has closed its connection to the port. If it has not finalized and runs on, this is a
+  // violation.
+  void left_early();
+  void violation(std::string why);
+
+  bool uses_ring() const { return ring_ && ring_->state() != RankRing::State::lent; }
+  bool is_spoilt() const { return ring_->state() == RankRing::State::spoilt; }
+  // One turn: takes the requests that are there, and writes the answers that fit.
+  void serve_ring();
+  void write_ring();
+  // Reports the rank's violation. Its memory is not used any more.
+  void report_spoilt();
+  // Takes the last requests of a rank that has ended, and closes the memory.
+  void end_ring();
+  // The memory could not be handed over: the rank stays with its socket.
+  void drop_ring();
+
+  ConnectionContext& context_;
+  RankEnd end_;
+  std::unique_ptr<pmi::RankServer> server_;
+  AnswerQueue answers_;
+  pid_t process_ = 0;           // of the rank
+  pid_t sender_ = 0;            // last writer's pid, if the kernel names it
+  std::vector<int> hand_over_;  // descriptors to send with the next byte; borrowed
+  Offer offer_ = Offer::none;
+  std::unique_ptr<RankRing> ring_;
+  std::map<pmi::RequestId, Asked> asked_;  // not answered yet
+};
+
+}  // namespace scela::nla

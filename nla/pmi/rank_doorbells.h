@@ -1,0 +1,58 @@
+// The doorbells of this node's ranks that use memory instead of their sockets. All of these ranks
+// ring one doorbell after they have written there, since descriptors are counted; the agent then
+// looks at each of them. A second doorbell is rung by the agent only.
+//
+// RankPmi owns this part and lends it to its connections. It runs on the shell's loop.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/os/fd.h"
+#include "nla/io/poller.h"
+
+namespace scela::nla {
+
+// Is told that some rank has rung.
+class DoorbellListener {
+ public:
+  // The listener looks at the memory of its own rank. It must not add or remove listeners that
+  // exist already.
+  virtual void rung() = 0;
+
+ protected:
+  ~DoorbellListener() = default;
+};
+
+class RankDoorbells {
+ public:
+  RankDoorbells() = default;
+  RankDoorbells(const RankDoorbells&) = delete;
+  RankDoorbells& operator=(const RankDoorbells&) = delete;
+
+  // Makes the doorbells if there are none yet. Returns false if the system refuses.
+  bool hang(Poller& poller);
+  // Returns the descriptor by which ranks ring. To be called after hang().
+  int descriptor() const { return of_ranks_->fd.get(); }
+  // Makes the loop call all listeners in a later turn. Does nothing before hang(). Does not block.
+  void ring() const;
+
+  void add(DoorbellListener& listener) { listeners_.push_back(&listener); }
+  void remove(DoorbellListener& listener) { std::erase(listeners_, &listener); }
+
+ private:
+  struct Doorbell final : Poller::Watcher {
+    explicit Doorbell(RankDoorbells& owner) : all(owner) {}
+    void ready(bool readable, bool writable) override;
+    RankDoorbells& all;
+    Fd fd;  // an eventfd
+  };
+
+  void rung();
+
+  std::unique_ptr<Doorbell> own_;       // rung by the agent only
+  std::unique_ptr<Doorbell> of_ranks_;  // made once a rank has asked for memory
+  std::vector<DoorbellListener*> listeners_;
+};
+
+}  // namespace scela::nla
