@@ -4,8 +4,16 @@
 // A program must acknowledge each event before it can destroy the event's object.
 #include <sys/socket.h>
 
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <shared_mutex>
+
 #include "common/os/syscall.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/cq.h"
+#include "hca/library/objects/qp.h"
+#include "hca/library/objects/srq.h"
 
 namespace scela::hca::library {
 

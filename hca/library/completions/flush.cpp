@@ -1,5 +1,12 @@
 // After the engine has gone, the requests in the queues complete as flushed.
-#include "hca/library/objects/objects.h"
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+
+#include "hca/library/completions/completions.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/srq.h"
 
 namespace scela::hca::library {
 

@@ -1,7 +1,14 @@
 // Takes completions from their rings.
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
 
-#include "hca/library/objects/objects.h"
+#include "hca/library/completions/completions.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/srq.h"
 
 namespace scela::hca::library {
 
@@ -61,48 +68,49 @@ void show(ibv_wc& to, const Completion& from) {
   to.dlid_path_bits = 0;
 }
 
-}  // namespace
-
-bool Cq::next(Completion& completion) {
-  for (;;) {
-    if (taken == produced) {
-      produced = ring->produced.load(std::memory_order_acquire);
-      if (taken == produced) return false;
-    }
-    std::memcpy(&completion, entries + (taken & mask) * sizeof(Completion), sizeof(completion));
-    ++taken;
-    // The request's memory may be written until its order is over.
-    if (completion.status != Status::success) context_of(this->context).link.settle();
-    if (settle(*this, completion)) return true;
+// Marks the queue pair's entries. Entries that the engine has written and this side has not taken
+// belong to this side. The caller holds the CQ's lock.
+void forget(Cq& cq, const Qp& qp) {
+  cq.last = nullptr;
+  const std::uint64_t end = cq.ring->produced.load(std::memory_order_acquire);
+  for (std::uint64_t at = cq.taken; at != end; ++at) {
+    auto* const entry = const_cast<std::byte*>(cq.entries) + (at & cq.mask) * sizeof(Completion);
+    Completion completion;
+    std::memcpy(&completion, entry, sizeof(completion));
+    if (completion.qpn != qp.qp_base.qp_num || completion.owner == kNobody) continue;
+    settle(cq, completion);  // returns a slot of a shared queue
+    cq.last = nullptr;
+    completion.owner = kNobody;
+    std::memcpy(entry, &completion, sizeof(completion));
   }
 }
 
-void Cq::give_back(std::uint64_t from) {
-  if (taken == from) return;
-  ring->consumed.store(taken, std::memory_order_release);
+}  // namespace
+
+bool take_next(Cq& cq, Completion& completion) {
+  for (;;) {
+    if (cq.taken == cq.produced) {
+      cq.produced = cq.ring->produced.load(std::memory_order_acquire);
+      if (cq.taken == cq.produced) return false;
+    }
+    std::memcpy(&completion, cq.entries + (cq.taken & cq.mask) * sizeof(Completion),
+                sizeof(completion));
+    ++cq.taken;
+    // The request's memory may be written until its order is over.
+    if (completion.status != Status::success) context_of(cq.context).link.settle();
+    if (settle(cq, completion)) return true;
+  }
+}
+
+void give_back(Cq& cq, std::uint64_t from) {
+  if (cq.taken == from) return;
+  cq.ring->consumed.store(cq.taken, std::memory_order_release);
 }
 
 void forget_in(ibv_cq* cq, const Qp& qp) {
   if (cq == nullptr) return;
   const std::lock_guard lock(cq_of(cq).lock);
-  cq_of(cq).forget(qp);
-}
-
-// Marks the queue pair's entries. Entries that the engine has written and this side has not taken
-// belong to this side.
-void Cq::forget(const Qp& qp) {
-  last = nullptr;
-  const std::uint64_t end = ring->produced.load(std::memory_order_acquire);
-  for (std::uint64_t at = taken; at != end; ++at) {
-    auto* const entry = const_cast<std::byte*>(entries) + (at & mask) * sizeof(Completion);
-    Completion completion;
-    std::memcpy(&completion, entry, sizeof(completion));
-    if (completion.qpn != qp.qp_base.qp_num || completion.owner == kNobody) continue;
-    settle(*this, completion);  // returns a slot of a shared queue
-    last = nullptr;
-    completion.owner = kNobody;
-    std::memcpy(entry, &completion, sizeof(completion));
-  }
+  forget(cq_of(cq), qp);
 }
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
@@ -113,9 +121,9 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
     const std::lock_guard lock(ours.lock);
     const std::uint64_t from = ours.taken;
     Completion completion;
-    while (filled < count && ours.next(completion))
+    while (filled < count && take_next(ours, completion))
       show(completions[filled++], completion);
-    ours.give_back(from);
+    give_back(ours, from);
     if (filled == 0 && count > 0) {
       if (context.link.gone()) {
         context.link.settle();

@@ -1,6 +1,10 @@
 // The extended interface of completion queues: ibv_start_poll, ibv_next_poll, ibv_end_poll, and a
 // function for each field.
-#include "hca/library/objects/objects.h"
+#include <atomic>
+#include <cerrno>
+
+#include "hca/library/completions/completions.h"
+#include "hca/library/objects/context.h"
 
 namespace scela::hca::library {
 
@@ -24,7 +28,7 @@ void from_public(Completion& to, const ibv_wc& from) {
 
 // Returns 0, ENOENT if there is no completion now, or EIO if there will be none.
 int advance(Cq& cq) {
-  if (!cq.next(cq.current)) {
+  if (!take_next(cq, cq.current)) {
     if (context_of(cq.context).link.gone()) {
       context_of(cq.context).link.settle();
       ibv_wc flushed;
@@ -50,7 +54,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
     context.poll_sleeper.found_something();
     return 0;  // locked until end_poll
   }
-  ours.give_back(ours.polled_from);
+  give_back(ours, ours.polled_from);
   unlock(ours);
   if (error == ENOENT) context.poll_sleeper.found_nothing(ours, context.link);
   return error;
@@ -61,7 +65,7 @@ int next_poll(ibv_cq_ex* cq) {
 }
 
 void end_poll(ibv_cq_ex* cq) {
-  of(cq).give_back(of(cq).polled_from);
+  give_back(of(cq), of(cq).polled_from);
   unlock(of(cq));
 }
 

@@ -1,10 +1,14 @@
 // Address handles: values in the program's memory, which each datagram carries along.
 #include <endian.h>
 
+#include <cerrno>
+#include <cstring>
 #include <new>
 
 #include "hca/core/wire/address.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 

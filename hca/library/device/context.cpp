@@ -1,10 +1,17 @@
 // Opens the device, and fills the tables that the inline functions of verbs.h read.
+#include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <new>
+#include <string>
 
+#include "hca/library/completions/completions.h"
 #include "hca/library/device/device.h"
 #include "hca/library/link/join.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/link/known_device.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/requests/requests.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 

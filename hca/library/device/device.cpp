@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
 #include <string>
 
 #include "common/os/syscall.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/link/known_device.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 
@@ -24,7 +29,6 @@ struct Padded {
 
 std::mutex device_mutex;
 Padded the_device;
-std::uint64_t known_guid = 0;  // 0: not known
 
 ibv_device* device_entry() {
   const std::lock_guard lock(device_mutex);
@@ -104,11 +108,6 @@ ibv_device_attr device_attributes(const Device& device) {
 
 }  // namespace
 
-void remember(const Device& device) {
-  const std::lock_guard lock(device_mutex);
-  known_guid = device.guid;
-}
-
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
                std::size_t bytes) {
   if (!is_port(port)) return EINVAL;
@@ -159,10 +158,7 @@ int ibv_get_device_index(ibv_device*) {
 }
 
 __be64 ibv_get_device_guid(ibv_device* device) {
-  {
-    const std::lock_guard lock(device_mutex);
-    if (known_guid != 0) return htobe64(known_guid);
-  }
+  if (const std::uint64_t guid = known_guid(); guid != 0) return htobe64(guid);
   // Only the engine knows the GUID.
   ibv_context* const context = ibv_open_device(device);
   if (context == nullptr) return 0;

@@ -5,12 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "common/os/sealed_memory.h"
 #include "common/os/syscall.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/device/device.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/verbs/guarded.h"
 
 // The functions that this header declares are for programs.
 #pragma GCC visibility push(default)

@@ -80,7 +80,7 @@ int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, st
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     socket_.reset();
     fds.clear();
-    const int error = connect_told(socket_path(), socket_, why);
+    const int error = connect_told(socket_, why);
     if (error != 0) return error;
     ucred peer{};
     socklen_t bytes = sizeof(peer);

@@ -1,5 +1,5 @@
 // The connection of an open device to its engine: questions, and the memory that both share. Each
-// open device (objects.h) has one.
+// open device (hca/library/objects/context.h) has one.
 //
 // Any thread may ask; the link sends one question at a time and waits for its answer. A link that
 // has broken stays broken: every further question fails with EIO.
@@ -19,14 +19,6 @@
 #include "hca/library/link/service.h"
 
 namespace scela::hca::library {
-
-// Returns the path of the engine's socket. That is SCELA_HCA_SOCKET, or a path for this user and
-// this job. The launcher names the job, or `job` does (hca/core/wire/job_socket.h).
-std::string socket_path();
-std::string socket_path(const std::string& job);
-// Connects to the engine that listens at `path`. If there is none, starts one that ends with its
-// last process, and waits up to 20 s for it. Returns 0 or an errno; `why` then says what was tried.
-int connect_engine(const std::string& path, Fd& socket, std::string& why);
 
 class EngineLink {
  public:

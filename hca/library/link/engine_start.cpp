@@ -1,4 +1,5 @@
-// Finds the path at which the engine listens, and starts an engine if none listens there.
+#include "hca/library/link/engine_start.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,12 +19,12 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/core/error.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/job_socket.h"
-#include "hca/library/link/engine_link.h"
-#include "hca/library/link/join.h"
 
 namespace scela::hca::library {
 
@@ -281,8 +282,7 @@ std::string socket_path(const std::string& job) {
 }
 
 std::string socket_path() {
-  std::string told = joined_socket();
-  return told.empty() ? socket_path(launchers_job(environment)) : told;
+  return socket_path(launchers_job(environment));
 }
 
 int connect_engine(const std::string& path, Fd& socket, std::string& why) {

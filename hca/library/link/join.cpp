@@ -6,15 +6,17 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "common/os/syscall.h"
 #include "hca/core/wire/job_socket.h"
 #include "hca/core/wire/joining.h"
-#include "hca/library/device/device.h"
-#include "hca/library/link/engine_link.h"
+#include "hca/library/link/engine_start.h"
+#include "hca/library/link/known_device.h"
 #include "hca/library/link/own_address.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/verbs/guarded.h"
 
 // The functions that this header declares are for programs.
 #pragma GCC visibility push(default)
@@ -197,15 +199,10 @@ int join(const scela_hca_job& job) {
 
 }  // namespace
 
-std::string joined_socket() {
-  const std::lock_guard lock(joined().mutex);
-  return joined().socket;
-}
-
-int connect_told(const std::string& path, Fd& socket, std::string& why) {
+int connect_told(Fd& socket, std::string& why) {
   Joined& mine = joined();
   const std::lock_guard lock(mine.mutex);
-  if (!mine.engine) return connect_engine(path, socket, why);
+  if (!mine.engine) return connect_engine(socket_path(), socket, why);
   const int error = tell_again(mine, socket, why);
   if (error != 0)
     why = "cannot join job " + mine.job + " as node " + std::to_string(mine.node) + ": " + why;

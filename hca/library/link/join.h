@@ -8,13 +8,10 @@
 
 namespace scela::hca::library {
 
-// Returns the path at which the job's engine listens, or an empty string if this process has named
-// no job.
-std::string joined_socket();
-
-// Like connect_engine(). If this process has named its job, the engine is told of it first, because
-// it may be another engine than before, which has died.
-int connect_told(const std::string& path, Fd& socket, std::string& why);
+// Connects to the engine of this process's job, or starts it (connect_engine). If the process has
+// named its job, the engine is told of it first, because it may be another engine than before,
+// which has died. Returns 0 or an errno; `why` then says what was tried.
+int connect_told(Fd& socket, std::string& why);
 
 // Counts a device that was opened (1) or closed (-1).
 void count_open(int more);

@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "common/os/futex.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/cq.h"
 
 namespace scela::hca::library {
 

@@ -3,7 +3,12 @@
 //
 // A function writes straight into the queue's memory. The engine sees the requests only after
 // ibv_wr_complete. The queue is locked from start to complete or abort.
-#include "hca/library/objects/objects.h"
+#include <cerrno>
+#include <cstring>
+
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/requests/requests.h"
 
 namespace scela::hca::library {
 

@@ -2,8 +2,15 @@
 // per list.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
 
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/objects/srq.h"
+#include "hca/library/requests/requests.h"
 
 namespace scela::hca::library {
 

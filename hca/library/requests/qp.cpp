@@ -1,7 +1,16 @@
 // Makes, opens and destroys queue pairs. qp_attributes.cpp changes their state.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
 #include <new>
 
-#include "hca/library/objects/objects.h"
+#include "hca/library/completions/completions.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/objects/srq.h"
+#include "hca/library/requests/requests.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 

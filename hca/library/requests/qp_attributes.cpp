@@ -1,5 +1,13 @@
 // Converts a queue pair's attributes between the form of programs and the form of the engine.
-#include "hca/library/objects/objects.h"
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "hca/library/completions/completions.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/srq.h"
+#include "hca/library/requests/requests.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 

@@ -3,30 +3,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <mutex>
 #include <new>
 
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/cq.h"
+#include "hca/library/objects/domains.h"
+#include "hca/library/objects/srq.h"
+#include "hca/library/requests/requests.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
-
-bool RequestQueue::map(EngineLink& link, const Region& where, std::uint32_t slots,
-                       std::uint32_t bytes_apart, std::size_t header) {
-  if (where.bytes == 0) return true;
-  const std::size_t data = std::max(sges * sizeof(Sge), static_cast<std::size_t>(inline_bytes));
-  if (slots == 0 || (slots & (slots - 1)) != 0 || slots < capacity || bytes_apart < header + data ||
-      bytes_apart % alignof(SendRequest) != 0) {
-    return false;
-  }
-  std::byte* const base =
-      link.at(where, kEntriesOffset + static_cast<std::uint64_t>(slots) * bytes_apart);
-  if (base == nullptr) return false;
-  ring = reinterpret_cast<RequestRing*>(base);
-  region = where;
-  entries = base + kEntriesOffset;
-  mask = slots - 1;
-  stride = bytes_apart;
-  return true;
-}
 
 namespace {
 

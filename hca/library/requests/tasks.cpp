@@ -1,9 +1,15 @@
 // Management queues (hca/include/scela/verbs_ext.h), for the library's own device.
-
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "hca/core/model/calc.h"
-#include "hca/library/objects/objects.h"
+#include "hca/library/objects/context.h"
+#include "hca/library/objects/cq.h"
+#include "hca/library/requests/requests.h"
+#include "hca/library/verbs/guarded.h"
 
 namespace scela::hca::library {
 
@@ -73,13 +79,10 @@ int make_ready(ibv_qp* mq) {
   int error = ibv_modify_qp(mq, &attributes,
                             IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) return error;
-  ibv_port_attr port{};
-  error = library::query_port(mq->context, 1, &port, sizeof port);
-  if (error != 0) return error;
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = IBV_MTU_4096;
   attributes.dest_qp_num = mq->qp_num;
-  attributes.ah_attr.dlid = port.lid;
+  attributes.ah_attr.dlid = context_of(mq->context).link.device().lids[0];
   attributes.ah_attr.port_num = 1;
   error = ibv_modify_qp(mq, &attributes,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
