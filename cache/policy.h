@@ -93,8 +93,7 @@ struct Usage {
 
 class Store;
 
-// What a policy does with single pairs: those that ranks put and get, and those that pass this node
-// alone.
+// Decides about single pairs: those that ranks put and get, and those that pass this node alone.
 class PairPolicy {
  public:
   virtual ~PairPolicy() = default;
@@ -116,7 +115,7 @@ class PairPolicy {
   virtual void answer_passes(std::string_view key, std::string_view value) = 0;
 };
 
-// What a policy does at fences: the aggregates that go up, and the releases that come down.
+// Decides what a fence carries: the aggregates that go up, and the releases that come down.
 class FencePolicy {
  public:
   virtual ~FencePolicy() = default;
@@ -151,6 +150,7 @@ class FencePolicy {
   virtual void evict_no_more() = 0;
 };
 
+// The two parts of a policy, and the pairs that they decide about.
 class Policy : public PairPolicy, public FencePolicy {
  public:
   // The pairs of this node. A Mirror of this table answers gets of this node's ranks from its copy.

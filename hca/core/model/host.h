@@ -84,7 +84,7 @@ class SharedMemory {
   virtual void release(ProcessId process, const Region& region) = 0;
 };
 
-// What the engine tells processes beside the completions in their rings.
+// Tells processes what does not stand in their rings of completions.
 class Notices {
  public:
   virtual ~Notices() = default;
@@ -118,6 +118,7 @@ class OtherNodes {
                     std::span<const std::byte> payload) = 0;
 };
 
+// The whole machine, which an Engine is given.
 class Host : public ProgramMemory, public SharedMemory, public Notices, public OtherNodes {};
 
 }  // namespace scela::hca

@@ -1,4 +1,4 @@
-// What Fabric has to do later, in the order of the times. Only the engine's thread uses it.
+// The timers of Fabric, in the order of their times. Only the engine's thread uses them.
 #pragma once
 
 #include <compare>

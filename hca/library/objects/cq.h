@@ -29,7 +29,8 @@ struct Cq : ibv_cq_ex {
   std::uint32_t comp_events = 0;  // handed out; under `mutex`
   std::uint32_t async_events = 0;
   bool single_threaded = false;
-  bool helps = true;     // vain polls move bytes (helper.h)
+  // Vain polls move bytes (hca/library/link/helper.h).
+  bool helps = true;
   bool polling = false;  // between start_poll and end_poll
   // The value of `taken` at start_poll. end_poll gives back what was taken since.
   std::uint64_t polled_from = 0;
