@@ -45,7 +45,6 @@ class Dht final : public Policy {
   bool release_carries_pairs() const override { return false; }
   std::string take_release() override { return {}; }
   void commit(std::string_view) override {}
-  std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override;
   void group_fence_done(std::uint64_t taken) override;
   // A job with this policy ends with the first agent that is lost.

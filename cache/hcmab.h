@@ -23,7 +23,6 @@ class Hcmab final : public Policy {
   bool wants_release() const override { return false; }
   std::string take_release() override { return {}; }
   void commit(std::string_view pairs) override;
-  std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override { store_.settle(taken); }
   void group_fence_done(std::uint64_t) override {}
   void evict_no_more() override {}

@@ -32,7 +32,6 @@ class HcmabLru final : public Policy {
   bool release_carries_pairs() const override { return true; }
   std::string take_release() override;
   void commit(std::string_view pairs) override;
-  std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override;
   void group_fence_done(std::uint64_t) override {}
   void evict_no_more() override { keeps_all_ = true; }

@@ -3,6 +3,7 @@
 #include "cache/dht.h"
 #include "cache/hcmab.h"
 #include "cache/hcmab_lru.h"
+#include "cache/store.h"
 #include "cache/upward.h"
 #include "common/core/bytes.h"
 
@@ -102,6 +103,10 @@ bool evicts(PolicyKind kind, std::uint64_t limit) {
       return true;
   }
   return false;
+}
+
+std::uint64_t Policy::taken() {
+  return table().taken();
 }
 
 std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place) {

@@ -93,14 +93,32 @@ struct Usage {
 
 class Store;
 
-class Policy {
+// Decides about single pairs: those that ranks put and get, and those that pass this node alone.
+class PairPolicy {
  public:
-  virtual ~Policy() = default;
+  virtual ~PairPolicy() = default;
 
   // A rank of this node published a pair. Returns true if the pair must travel up now.
   virtual bool put(std::string_view key, std::string_view value) = 0;
   // A pair of a child passes on its way up. Returns true if the agent must forward it.
   virtual bool put_from_child(std::string_view key, std::string_view value) = 0;
+
+  // Returns the rank that owns the key, or std::nullopt if an agent further up knows more. A policy
+  // without owners returns std::nullopt for every key.
+  virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
+  // A pair has come to its owner, or passes here on its way to the owner.
+  virtual void pair_passes(std::string_view, std::string_view, Stamp) {}
+
+  // Looks a key up. `below` is true if another agent asks, which will keep the answer.
+  virtual Lookup get(std::string_view key, bool below) = 0;
+  // The answer to a question of get() passes on its way to the agent that asked.
+  virtual void answer_passes(std::string_view key, std::string_view value) = 0;
+};
+
+// Decides what a fence carries: the aggregates that go up, and the releases that come down.
+class FencePolicy {
+ public:
+  virtual ~FencePolicy() = default;
 
   // The node's own ranks have all entered a fence. Returns the aggregate of what they put and no
   // fence of the whole job has brought to all nodes yet. It is empty if puts have travelled
@@ -121,10 +139,8 @@ class Policy {
   // The fence is complete. `pairs` is one piece of what the release carried; there may be many
   // calls.
   virtual void commit(std::string_view pairs) = 0;
-  // Returns the number of the last take_stage(). fence_done() is told the number that its fence
-  // had.
-  virtual std::uint64_t taken() const = 0;
-  // A fence of the whole job is complete, and what it carried is committed.
+  // A fence of the whole job is complete, and what it carried is committed. `taken` is the number
+  // of the take_stage() that its pairs came from (Policy::taken).
   virtual void fence_done(std::uint64_t taken) = 0;
   // A fence in which only some ranks took part is complete, and what it carried is committed.
   virtual void group_fence_done(std::uint64_t taken) = 0;
@@ -132,20 +148,16 @@ class Policy {
   // From now on aggregates turn round here, because the way to the root was lost. Agents below that
   // have evicted a pair ask here.
   virtual void evict_no_more() = 0;
+};
 
-  // Returns the rank that owns the key, or std::nullopt if an agent further up knows more. A policy
-  // without owners returns std::nullopt for every key.
-  virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
-  // A pair has come to its owner, or passes here on its way to the owner.
-  virtual void pair_passes(std::string_view, std::string_view, Stamp) {}
-
-  // Looks a key up. `below` is true if another agent asks, which will keep the answer.
-  virtual Lookup get(std::string_view key, bool below) = 0;
-  // The answer to a question of get() passes on its way to the agent that asked.
-  virtual void answer_passes(std::string_view key, std::string_view value) = 0;
-
+// The two parts of a policy, and the pairs that they decide about.
+class Policy : public PairPolicy, public FencePolicy {
+ public:
   // The pairs of this node. A Mirror of this table answers gets of this node's ranks from its copy.
   virtual Store& table() = 0;
+  // Returns the number of the last take_stage(). fence_done() is told the number that its fence
+  // had.
+  std::uint64_t taken();
   virtual Usage usage() const = 0;
 };
 

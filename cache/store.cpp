@@ -8,10 +8,6 @@ namespace scela::cache {
 
 namespace {
 
-// The first block holds the pairs of one small node. Blocks double from there up to the size from
-// which malloc maps each one separately, so that closing holes gives memory back.
-constexpr std::size_t kFirstBlock = 1024;
-constexpr std::size_t kLargestBlock = std::size_t{128} * 1024;
 // Smaller holes are not worth moving all pairs for.
 constexpr std::uint64_t kTolerableHoles = std::uint64_t{64} * 1024;
 
@@ -27,25 +23,16 @@ void copy(char* to, std::string_view bytes) {
 
 }  // namespace
 
-// Returns the key's slot, or the empty slot where it belongs. Requires an index with an empty slot.
-const Store::EntryId* Store::slot_of(std::string_view key, std::uint32_t hash) const {
-  const std::size_t mask = index_.size() - 1;
-  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-    const EntryId id = index_[at];
-    if (id == 0) return &index_[at];
-    const Entry& entry = entries_[id - 1];
-    if (entry.hash == hash && entry.key() == key) return &index_[at];
-  }
-}
-
-Store::EntryId* Store::slot_of(std::string_view key, std::uint32_t hash) {
-  return index_.data() + (std::as_const(*this).slot_of(key, hash) - index_.data());
+Store::EntryId Store::find_id(std::string_view key, std::uint32_t hash) const {
+  return index_.find(hash, [&](EntryId id) {
+    const Entry& entry = entries_[id];
+    return entry.hash == hash && entry.key() == key;
+  });
 }
 
 const Store::Entry* Store::entry_of(std::string_view key) const {
-  if (index_.empty()) return nullptr;
-  const EntryId at = *slot_of(key, hash_of(key));
-  return at == 0 ? nullptr : &entries_[at - 1];
+  const EntryId id = find_id(key, hash_of(key));
+  return id == kNone ? nullptr : &entries_[id];
 }
 
 std::optional<std::string_view> Store::find(std::string_view key) const {
@@ -67,10 +54,8 @@ bool Store::is_pending(std::string_view key) const {
 }
 
 std::optional<std::string_view> Store::use(std::string_view key) {
-  if (index_.empty()) return std::nullopt;
-  const EntryId at = *slot_of(key, hash_of(key));
-  if (at == 0) return std::nullopt;
-  const EntryId id = at - 1;
+  const EntryId id = find_id(key, hash_of(key));
+  if (id == kNone) return std::nullopt;
   if (entries_[id].life == Life::settled && id != newest_) {
     unlink(id);
     link_newest(id);
@@ -195,29 +180,21 @@ Stamp Store::stamp_of(std::string_view key) const {
   return entry == nullptr ? 0 : entry->stamp;
 }
 
-// A put is newer than a value that has come here from any node. It is as new as a value that is
-// staged.
-Stamp Store::stamp_now(const Entry& entry) const {
-  const bool own = entry.life == Life::staged || entry.stamp == 0 || entry.stamp == UINT32_MAX;
-  return std::max(clock_, entry.stamp + (own ? 0 : 1));
-}
-
 Store::EntryId Store::put(std::string_view key, std::string_view value, std::optional<Stamp> came) {
-  if ((entries_.size() + 1) * 4 > index_.size() * 3) grow_index();
+  if (!index_.has_room(entries_.size() + 1)) grow_index();
   differs_ = false;
   const std::uint32_t hash = hash_of(key);
-  const EntryId at = *slot_of(key, hash);
-  if (at == 0) {
-    const EntryId id = add(key, value, hash);
-    entries_[id].stamp = came.value_or(clock_);
-    return id;
+  const EntryId id = find_id(key, hash);
+  if (id == kNone) {
+    const EntryId added = add(key, value, hash);
+    entries_[added].stamp = came.value_or(clock_);
+    return added;
   }
-  const EntryId id = at - 1;
   Entry& entry = entries_[id];
   if (came && entry.life == Life::staged) return id;
   differs_ = entry.value() != value;
   if (came && *came < entry.stamp) return id;
-  entry.stamp = came ? *came : stamp_now(entry);
+  entry.stamp = came ? *came : entry.stamp_of_put(clock_);
   const bool settled = entry.life == Life::settled;
   if (settled) unlink(id);
   if (differs_) {
@@ -238,14 +215,14 @@ Store::EntryId Store::add(std::string_view key, std::string_view value, std::uin
   }
   Entry& entry = entries_[id];
   entry = Entry{};
-  entry.at = allocate(key.size() + value.size());
+  entry.at = blocks_.take(key.size() + value.size());
   entry.key_size = static_cast<std::uint32_t>(key.size());
   entry.value_size = entry.room = static_cast<std::uint32_t>(value.size());
   entry.hash = hash;
   copy(entry.at, key);
   copy(entry.at + key.size(), value);
   live_bytes_ += key.size() + value.size();
-  *slot_of(key, hash) = id + 1;
+  index_.insert(hash, id);
   link_newest(id);
   if (mirror_ != nullptr) mirror_->set(key, value);
   return id;
@@ -278,16 +255,7 @@ void Store::evict(EntryId id) {
   Entry& entry = entries_[id];
   unlink(id);
   if (mirror_ != nullptr) mirror_->erase(entry.key());
-  // Linear probing without gaps: an entry that could have stood in the freed slot moves there.
-  const std::size_t mask = index_.size() - 1;
-  auto hole = static_cast<std::size_t>(slot_of(entry.key(), entry.hash) - index_.data());
-  for (std::size_t at = (hole + 1) & mask; index_[at] != 0; at = (at + 1) & mask) {
-    const std::size_t home = entries_[index_[at] - 1].hash & mask;
-    if (((at - home) & mask) < ((at - hole) & mask)) continue;
-    index_[hole] = index_[at];
-    hole = at;
-  }
-  index_[hole] = 0;
+  index_.erase(entry.hash, id, [this](EntryId other) { return entries_[other].hash; });
   live_bytes_ -= entry.bytes();
   entry = Entry{};
   entry.life = Life::evicted;
@@ -301,7 +269,7 @@ void Store::write(Entry& entry, std::string_view value) {
     pending_bytes_ = pending_bytes_ - entry.value_size + value.size();
   }
   if (value.size() > entry.room) {
-    char* const place = allocate(entry.key_size + value.size());
+    char* const place = blocks_.take(entry.key_size + value.size());
     copy(place, entry.key());
     entry.at = place;
     entry.room = static_cast<std::uint32_t>(value.size());
@@ -312,47 +280,21 @@ void Store::write(Entry& entry, std::string_view value) {
 }
 
 void Store::close_holes() {
-  const std::uint64_t holes = used_bytes_ - live_bytes_;
+  const std::uint64_t holes = blocks_.taken_bytes() - live_bytes_;
   if (holes > kTolerableHoles && holes > live_bytes_) compact();
 }
 
-char* Store::allocate(std::size_t bytes) {
-  if (bytes > free_bytes_) {
-    next_block_ = std::clamp(next_block_ * 2, kFirstBlock, kLargestBlock);
-    const std::size_t size = std::max(next_block_, bytes);
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(size));
-    free_ = blocks_.back().get();
-    free_bytes_ = size;
-    held_bytes_ += size;
-  }
-  char* const out = free_;
-  free_ += bytes;
-  free_bytes_ -= bytes;
-  used_bytes_ += bytes;
-  return out;
-}
-
 void Store::grow_index() {
-  index_.assign(index_.empty() ? 16 : index_.size() * 2, 0);
-  const std::size_t mask = index_.size() - 1;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (entries_[i].life == Life::evicted) continue;
-    std::size_t at = entries_[i].hash & mask;
-    while (index_[at] != 0)
-      at = (at + 1) & mask;
-    index_[at] = static_cast<EntryId>(i + 1);
-  }
+  index_.grow();
+  for (EntryId id = 0; id < entries_.size(); ++id)
+    if (entries_[id].life != Life::evicted) index_.insert(entries_[id].hash, id);
 }
 
 void Store::compact() {
-  const auto old = std::move(blocks_);
-  blocks_.clear();
-  free_bytes_ = 0;
-  used_bytes_ = 0;
-  held_bytes_ = 0;
+  const ByteBlocks::Blocks old = blocks_.begin_anew();
   for (Entry& entry : entries_) {
     if (entry.life == Life::evicted) continue;
-    char* const place = allocate(entry.key_size + std::size_t{entry.value_size});
+    char* const place = blocks_.take(entry.key_size + std::size_t{entry.value_size});
     copy(place, {entry.at, entry.key_size + std::size_t{entry.value_size}});
     entry.at = place;
     entry.room = entry.value_size;

@@ -23,12 +23,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cache/byte_blocks.h"
+#include "cache/key_index.h"
 #include "cache/mirror.h"
 #include "cache/policy.h"
 
@@ -103,12 +104,11 @@ class Store {
   void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
   Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
   // Returns the bytes of the blocks: live bytes, holes, and room for more.
-  std::uint64_t held_bytes() const { return held_bytes_; }
+  std::uint64_t held_bytes() const { return blocks_.held_bytes(); }
 
  private:
-  // A position in entries_.
-  using EntryId = std::uint32_t;
-  static constexpr EntryId kNone = UINT32_MAX;
+  using EntryId = KeyIndex::EntryId;
+  static constexpr EntryId kNone = KeyIndex::kNone;
   // The states of the table above. The position of an evicted pair is free for another pair.
   enum class Life : std::uint8_t { evicted, settled, travelling, staged, kept };
 
@@ -128,18 +128,20 @@ class Store {
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
     std::uint64_t bytes() const { return key_size + std::uint64_t{value_size}; }
+    // Returns the stamp of a put of this node that replaces the value now. The put is newer than a
+    // value that has come here from any node. It is as new as a value that is staged.
+    Stamp stamp_of_put(Stamp clock) const {
+      const bool own = life == Life::staged || stamp == 0 || stamp == UINT32_MAX;
+      return std::max(clock, stamp + (own ? 0 : 1));
+    }
   };
   // Returns nullptr if the key is not in the table.
   const Entry* entry_of(std::string_view key) const;
-  // Returns the key's place in index_, or the empty place where it belongs. Requires an index with
-  // an empty place.
-  EntryId* slot_of(std::string_view key, std::uint32_t hash);
-  const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
+  // Returns kNone if the key, which has this hash, is not in the table.
+  EntryId find_id(std::string_view key, std::uint32_t hash) const;
   // Sets the pair, and differs_. Without a stamp it was put here and now. With one it came from
   // another node, and the newest value stays. The life of a pair that was here does not change.
   EntryId put(std::string_view key, std::string_view value, std::optional<Stamp> came);
-  // Returns the stamp of a put of this node that replaces the entry's value now.
-  Stamp stamp_now(const Entry& entry) const;
   // Adds a key that is not in the table, as the newest settled pair. Sets no stamp.
   EntryId add(std::string_view key, std::string_view value, std::uint32_t hash);
   // Makes the entry settled, travelling or staged, and updates the lists and the counts. The caller
@@ -150,21 +152,18 @@ class Store {
   void unlink(EntryId id);
   // Requires a settled entry.
   void evict(EntryId id);
-  // Returns room in the last block, or in a new one. It stays valid until compact().
-  char* allocate(std::size_t bytes);
   // Replaces an entry's value. May call compact().
   void write(Entry& entry, std::string_view value);
   // Calls compact() if the holes outweigh the live bytes and are not small.
   void close_holes();
-  // Doubles index_ and enters all pairs anew.
+  // Makes index_ larger and enters all pairs anew.
   void grow_index();
   // Copies all pairs into new blocks without holes. Views of keys and values become invalid.
   void compact();
 
   std::vector<Entry> entries_;
-  // Open addressing; the size is a power of two. An element is 0 or a position in entries_ plus
-  // one.
-  std::vector<EntryId> index_;
+  KeyIndex index_;
+  ByteBlocks blocks_;
   std::vector<EntryId> pending_;  // staged or travelling entries
   std::uint64_t taken_ = 0;
   Stamp clock_ = 0;
@@ -177,14 +176,8 @@ class Store {
   Mirror* mirror_ = nullptr;
   // True if the last put() met another value. A staged value counts only for a put of this node.
   bool differs_ = false;
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  char* free_ = nullptr;  // the unused end of the last block
-  std::size_t free_bytes_ = 0;
-  std::size_t next_block_ = 0;
-  std::uint64_t held_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t settled_bytes_ = 0;
-  std::uint64_t used_bytes_ = 0;  // bytes of the blocks, live or holes
 };
 
 }  // namespace scela::cache

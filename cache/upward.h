@@ -36,7 +36,6 @@ class Upward : public Policy {
   bool release_carries_pairs() const final { return false; }
   std::string take_release() final;
   void commit(std::string_view pairs) final;
-  std::uint64_t taken() const final { return store_.taken(); }
   void fence_done(std::uint64_t taken) final;
   void group_fence_done(std::uint64_t) final {}
   void evict_no_more() final { limit_ = 0; }

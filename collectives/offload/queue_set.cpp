@@ -24,8 +24,8 @@ int completions(std::uint32_t messages) {
 }
 
 // All completion queues have the adapter's channel, though only that of the tasks is ever armed. A
-// poll that finds nothing in a queue without one may sleep (hca/library/poll_sleeper.h). The caller
-// has other queues to read, and a computation to go back to.
+// poll that finds nothing in a queue without one may sleep (hca/library/objects/poll_sleeper.h).
+// The caller has other queues to read, and a computation to go back to.
 Result<verbs::Cq> task_cq(const Adapter& adapter, int entries) {
   return verbs::create_task_cq(adapter.device.capability, adapter.device.context, entries,
                                adapter.has_events() ? &adapter.events : nullptr);

@@ -70,7 +70,7 @@ struct TaskSymbols {
   SCELA_TASK_FUNCTIONS(SCELA_POINTER)
 };
 
-// If hca/library/verbs.h also has the name as a macro, call it in parentheses:
+// If hca/library/verbs/verbs.h also has the name as a macro, call it in parentheses:
 // (symbols.ibv_reg_mr)(...).
 struct Symbols {
   SCELA_VERBS_FUNCTIONS(SCELA_POINTER)

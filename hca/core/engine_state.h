@@ -101,8 +101,8 @@ class Engine::State {
   QueueRunner runner_{scheduler_, trace_,     faults_,           steps_,           shutdown_,
                       window_,    requester_, remote_requester_, remote_responder_};
 
-  QpControl queue_pairs_{host_,      settings_,    ports_,  objects_, groups_,
-                         scheduler_, completions_, window_, shutdown_};
+  QpControl queue_pairs_{host_,   host_,      settings_,    ports_,  objects_,
+                         groups_, scheduler_, completions_, window_, shutdown_};
   ObjectControl control_{host_, settings_, ports_, objects_, groups_, queue_pairs_};
 };
 

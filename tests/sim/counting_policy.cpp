@@ -54,7 +54,6 @@ class CountingPolicy final : public cache::Policy {
     stage_.pairs += amount.pairs;
     stage_.bytes += amount.bytes;
   }
-  std::uint64_t taken() const override { return own_->taken(); }
   void fence_done(std::uint64_t taken) override {
     own_->fence_done(taken);
     if (keeps_stages_) {

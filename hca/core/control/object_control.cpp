@@ -113,12 +113,12 @@ int ObjectControl::create_cq(ProcessId process, const Ask& ask, Answer& answer) 
     return EINVAL;
   if (objects_.count<Cq>() >= limit::kCqs) return ENOMEM;
   const std::uint64_t entries = std::bit_ceil(ask.entries);
-  const Host::Shared shared =
-      host_.allocate(process, kEntriesOffset + entries * sizeof(Completion));
+  const SharedMemory::Shared shared =
+      ring_memory_.allocate(process, kEntriesOffset + entries * sizeof(Completion));
   if (!shared.base) return ENOMEM;
   const std::uint32_t handle = objects_.add<Cq>({});
   if (handle == 0) {
-    host_.release(process, shared.region);
+    ring_memory_.release(process, shared.region);
     return ENOMEM;
   }
   Cq& cq = *objects_.find<Cq>(handle);
@@ -148,8 +148,8 @@ int ObjectControl::resize_cq(ProcessId process, const Ask& ask, Answer& answer) 
   const std::uint64_t kept = cq.produced - consumed;
   if (kept > cq.entries) return EINVAL;
   if (kept > entries) return EINVAL;
-  const Host::Shared shared =
-      host_.allocate(cq.owner, kEntriesOffset + entries * sizeof(Completion));
+  const SharedMemory::Shared shared =
+      ring_memory_.allocate(cq.owner, kEntriesOffset + entries * sizeof(Completion));
   if (!shared.base) return ENOMEM;
   auto* ring = new (shared.base) CompletionRing;
   const auto* from =
@@ -161,7 +161,7 @@ int ObjectControl::resize_cq(ProcessId process, const Ask& ask, Answer& answer) 
   ring->armed.store(cq.ring->armed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   ring->broken.store(cq.ring->broken.load(std::memory_order_relaxed), std::memory_order_relaxed);
   ring->produced.store(cq.produced, std::memory_order_release);
-  host_.release(cq.owner, cq.region);
+  ring_memory_.release(cq.owner, cq.region);
   cq.ring = ring;
   cq.region = shared.region;
   cq.entries = entries;
@@ -191,11 +191,11 @@ int ObjectControl::create_srq(ProcessId process, const Ask& ask, Answer& answer)
   made.limit = ask.limit;
   made.requests = ask.cap.recv_requests;
   made.cookie = ask.cookie;
-  if (!make_receive_ring(host_, process, made.requests, ask.cap.recv_sges, made.ring))
+  if (!make_receive_ring(ring_memory_, process, made.requests, ask.cap.recv_sges, made.ring))
     return ENOMEM;
   answer.handle = objects_.add<Srq>(made);
   if (answer.handle == 0) {
-    host_.release(process, made.ring.region);
+    ring_memory_.release(process, made.ring.region);
     return ENOMEM;
   }
   objects_.find<Srq>(answer.handle)->handle = answer.handle;
@@ -349,7 +349,7 @@ int ObjectControl::destroy_cq(ProcessId process, std::uint32_t handle) {
   if (!cq) return EINVAL;
   if (cq->users != 0) return EBUSY;
   if (Channel* channel = objects_.find<Channel>(cq->channel)) --channel->users;
-  host_.release(process, cq->region);
+  ring_memory_.release(process, cq->region);
   objects_.remove<Cq>(handle);
   objects_.process(process).cqs.erase(handle);
   return 0;
@@ -361,7 +361,7 @@ int ObjectControl::destroy_srq(ProcessId process, std::uint32_t handle) {
   if (srq->users != 0) return EBUSY;
   objects_.release_pd(srq->pd);
   if (Cq* cq = objects_.find<Cq>(srq->cq)) --cq->users;
-  host_.release(process, srq->ring.region);
+  ring_memory_.release(process, srq->ring.region);
   objects_.remove<Srq>(handle);
   objects_.process(process).srqs.erase(handle);
   return 0;

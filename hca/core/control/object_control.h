@@ -17,9 +17,9 @@ namespace scela::hca {
 class ObjectControl {
  public:
   // All references must live as long as this object.
-  ObjectControl(Host& host, const Settings& settings, const LocalPorts& ports,
+  ObjectControl(SharedMemory& ring_memory, const Settings& settings, const LocalPorts& ports,
                 ObjectTables& objects, MulticastGroups& groups, QpControl& queue_pairs)
-      : host_(host),
+      : ring_memory_(ring_memory),
         settings_(settings),
         ports_(ports),
         objects_(objects),
@@ -63,7 +63,7 @@ class ObjectControl {
   // Returns whether the process has an SRQ or a queue pair in this XRC domain.
   bool uses_xrcd(const Attached& process, std::uint32_t handle) const;
 
-  Host& host_;
+  SharedMemory& ring_memory_;
   const Settings& settings_;
   const LocalPorts& ports_;
   ObjectTables& objects_;

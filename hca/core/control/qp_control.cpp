@@ -99,15 +99,15 @@ bool QpControl::make_rings(Qp& made, const Ask& ask) {
   made.cap.send_sges = made.send.sges = std::max(cap.send_sges, 1U);
   const std::uint64_t body =
       std::max<std::uint64_t>(made.send.sges * sizeof(Sge), cap.inline_bytes);
-  if (!make_ring(host_, made.owner, cap.send_requests,
+  if (!make_ring(ring_memory_, made.owner, cap.send_requests,
                  static_cast<std::uint32_t>(sizeof(SendRequest) + body), made.send))
     return false;
   made.cap.inline_bytes = made.send.stride - static_cast<std::uint32_t>(sizeof(SendRequest));
   made.send.managed = (ask.create_flags & create_flag::kManagedSend) != 0;
   if (made.type == QpType::xrc_send || made.srq != 0) return true;
   made.cap.recv_requests = cap.recv_requests;
-  if (!make_receive_ring(host_, made.owner, cap.recv_requests, cap.recv_sges, made.recv)) {
-    host_.release(made.owner, made.send.region);
+  if (!make_receive_ring(ring_memory_, made.owner, cap.recv_requests, cap.recv_sges, made.recv)) {
+    ring_memory_.release(made.owner, made.send.region);
     return false;
   }
   made.cap.recv_sges = made.recv.sges;
@@ -147,7 +147,7 @@ int QpControl::create(ProcessId process, const Ask& ask, Answer& answer) {
   answer.handle = objects_.add<Qp>(std::move(made));
   if (answer.handle == 0) {
     for (const Region& ring : rings)
-      host_.release(process, ring);
+      ring_memory_.release(process, ring);
     return ENOMEM;
   }
   Qp& qp = *objects_.find<Qp>(answer.handle);
@@ -228,7 +228,7 @@ int QpControl::destroy(ProcessId process, std::uint32_t handle) {
 void QpControl::resolve_peer(Qp& qp) {
   const QpAttributes& way = qp.attributes;
   const bool here = ports_.contains(way.dgid, way.is_global != 0, way.dlid);
-  const auto node = here ? 0 : host_.node_of(way.dgid, way.is_global != 0, way.dlid);
+  const auto node = here ? 0 : nodes_.node_of(way.dgid, way.is_global != 0, way.dlid);
   qp.reachable = node.has_value();
   qp.node = node.value_or(0);
 }
@@ -290,8 +290,8 @@ void QpControl::remove(Qp& qp) {
     Attached& owner = objects_.process(qp.owner);
     std::erase(owner.doorbell_users[qp.doorbell], qp.handle);
     owner.traffic += qp.traffic;
-    host_.release(qp.owner, qp.send.region);
-    if (qp.recv.head) host_.release(qp.owner, qp.recv.region);
+    ring_memory_.release(qp.owner, qp.send.region);
+    if (qp.recv.head) ring_memory_.release(qp.owner, qp.recv.region);
   }
   objects_.remove<Qp>(qp.handle);
 }

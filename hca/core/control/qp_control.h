@@ -21,10 +21,12 @@ namespace scela::hca {
 class QpControl {
  public:
   // All references must live as long as this object.
-  QpControl(Host& host, const Settings& settings, const LocalPorts& ports, ObjectTables& objects,
-            MulticastGroups& groups, Scheduler& scheduler, CompletionWriter& completions,
-            SendWindow& window, QpShutdown& shutdown)
-      : host_(host),
+  QpControl(SharedMemory& ring_memory, OtherNodes& nodes, const Settings& settings,
+            const LocalPorts& ports, ObjectTables& objects, MulticastGroups& groups,
+            Scheduler& scheduler, CompletionWriter& completions, SendWindow& window,
+            QpShutdown& shutdown)
+      : ring_memory_(ring_memory),
+        nodes_(nodes),
         settings_(settings),
         ports_(ports),
         objects_(objects),
@@ -63,7 +65,8 @@ class QpControl {
   // invalid afterwards.
   void remove(Qp& qp);
 
-  Host& host_;
+  SharedMemory& ring_memory_;
+  OtherNodes& nodes_;
   const Settings& settings_;
   const LocalPorts& ports_;
   ObjectTables& objects_;

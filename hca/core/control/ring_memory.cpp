@@ -6,12 +6,12 @@
 
 namespace scela::hca {
 
-bool make_ring(Host& host, ProcessId process, std::uint32_t requests, std::uint32_t stride,
-               Ring& ring) {
+bool make_ring(SharedMemory& memory, ProcessId process, std::uint32_t requests,
+               std::uint32_t stride, Ring& ring) {
   ring.slots = std::bit_ceil(std::max(requests, 1U));
   ring.stride = (stride + 63) / 64 * 64;
-  const Host::Shared shared =
-      host.allocate(process, kEntriesOffset + std::uint64_t{ring.slots} * ring.stride);
+  const SharedMemory::Shared shared =
+      memory.allocate(process, kEntriesOffset + std::uint64_t{ring.slots} * ring.stride);
   if (!shared.base) return false;
   ring.head = new (shared.base) RequestRing;
   ring.entries = shared.base + kEntriesOffset;
@@ -19,11 +19,11 @@ bool make_ring(Host& host, ProcessId process, std::uint32_t requests, std::uint3
   return true;
 }
 
-bool make_receive_ring(Host& host, ProcessId process, std::uint32_t requests, std::uint32_t sges,
-                       Ring& ring) {
+bool make_receive_ring(SharedMemory& memory, ProcessId process, std::uint32_t requests,
+                       std::uint32_t sges, Ring& ring) {
   ring.sges = std::max(sges, 1U);
   const auto stride = static_cast<std::uint32_t>(sizeof(RecvRequest) + ring.sges * sizeof(Sge));
-  return make_ring(host, process, requests, stride, ring);
+  return make_ring(memory, process, requests, stride, ring);
 }
 
 }  // namespace scela::hca

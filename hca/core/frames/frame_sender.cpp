@@ -5,7 +5,7 @@
 namespace scela::hca {
 
 bool FrameSender::is_ready_for(std::uint32_t node, const Qp& qp) {
-  if (host_.ready(node)) return true;
+  if (nodes_.ready(node)) return true;
   waiting_[node].insert(qp.handle);
   return false;
 }

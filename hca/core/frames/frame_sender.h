@@ -31,10 +31,10 @@ constexpr bool must_report_progress(std::uint64_t offset, std::uint64_t bytes,
 class FrameSender {
  public:
   // Both references must live as long as the sender.
-  FrameSender(Host& host, Scheduler& scheduler) : host_(host), scheduler_(scheduler) {}
+  FrameSender(OtherNodes& nodes, Scheduler& scheduler) : nodes_(nodes), scheduler_(scheduler) {}
 
   // Returns whether another frame may be sent to the node now.
-  bool is_ready(std::uint32_t node) { return host_.ready(node); }
+  bool is_ready(std::uint32_t node) { return nodes_.ready(node); }
   // Returns is_ready(). If that is false, the queue pair runs again once it is true.
   bool is_ready_for(std::uint32_t node, const Qp& qp);
   // Notes that the queue pair sends to the node; it comes last in the next round (writable).
@@ -44,13 +44,13 @@ class FrameSender {
     payload_.resize(bytes);
     return payload_;
   }
-  // Returns false if there is no connection to the node (Host::send).
+  // Returns false if there is no connection to the node (OtherNodes::send).
   bool send(std::uint32_t node, const FrameHeader& header, std::span<const std::byte> payload) {
-    return host_.send(node, bytes_of(header), payload);
+    return nodes_.send(node, bytes_of(header), payload);
   }
   // Sends a frame that begins with its header.
   bool send(std::uint32_t node, std::span<const std::byte> frame) {
-    return host_.send(node, frame.first(sizeof(FrameHeader)), frame.subspan(sizeof(FrameHeader)));
+    return nodes_.send(node, frame.first(sizeof(FrameHeader)), frame.subspan(sizeof(FrameHeader)));
   }
   // Sends the verdict to the requester of `incoming`. `source_qpn` is the queue pair that answers.
   void send_answer(const Incoming& incoming, std::uint32_t source_qpn, const Verdict& verdict);
@@ -65,7 +65,7 @@ class FrameSender {
   void lost(std::uint32_t node);
 
  private:
-  Host& host_;
+  OtherNodes& nodes_;
   Scheduler& scheduler_;
   std::vector<std::byte> payload_;
   // The queue pairs that wait, by node.

@@ -58,7 +58,7 @@ SendResult DatagramSender::send_once(Qp& qp, Outgoing& out) {
     const Transfer moved = receiver_.receive(to.qpn, next_part(ports_, qp, out));
     return moved == Transfer::later ? SendResult::later : SendResult::sent;
   }
-  const auto node = host_.node_of(to.gid, is_global, to.lid);
+  const auto node = nodes_.node_of(to.gid, is_global, to.lid);
   if (!node) return SendResult::no_connection;
   return frames_.is_ready_for(*node, qp) ? parts_.send(*node, to.qpn, qp, out) : SendResult::later;
 }
@@ -68,7 +68,7 @@ SendResult DatagramSender::send_once(Qp& qp, Outgoing& out) {
 SendResult DatagramSender::send_to_group(Qp& qp, Outgoing& out) {
   constexpr std::uint32_t kNodes = 0;  // no queue pair has that number
   if (!out.served.contains(kNodes)) {
-    for (const std::uint32_t node : host_.known_nodes())
+    for (const std::uint32_t node : nodes_.known_nodes())
       if (frames_.is_ready(node) && parts_.send(node, 0, qp, out) == SendResult::no_memory)
         return SendResult::no_memory;
     out.served.insert(kNodes);
@@ -94,7 +94,7 @@ SendResult DatagramSender::send_late(Qp& qp, const Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
   if (is_group(to.gid, is_global)) {
-    std::vector<std::uint32_t> nodes = host_.known_nodes();
+    std::vector<std::uint32_t> nodes = nodes_.known_nodes();
     nodes.push_back(0);
     for (const std::uint32_t node : nodes)
       if (const SendResult sent = parts_.send(node, 0, qp, out); sent != SendResult::sent)
@@ -102,7 +102,7 @@ SendResult DatagramSender::send_late(Qp& qp, const Outgoing& out) {
     return SendResult::sent;
   }
   if (ports_.contains(to.gid, is_global, to.lid)) return parts_.send(0, to.qpn, qp, out);
-  const auto node = host_.node_of(to.gid, is_global, to.lid);
+  const auto node = nodes_.node_of(to.gid, is_global, to.lid);
   return node ? parts_.send(*node, to.qpn, qp, out) : SendResult::no_connection;
 }
 

@@ -21,11 +21,11 @@ namespace scela::hca {
 class DatagramSender {
  public:
   // All references must live as long as the sender.
-  DatagramSender(Host& host, const LocalPorts& ports, const MulticastGroups& groups,
+  DatagramSender(OtherNodes& nodes, const LocalPorts& ports, const MulticastGroups& groups,
                  const Scheduler& scheduler, FaultInjector& faults, const LateFrames& late,
                  TransferSteps& steps, MemoryTransfers& memory, FrameSender& frames,
                  PartSender& parts, DatagramReceiver& receiver)
-      : host_(host),
+      : nodes_(nodes),
         ports_(ports),
         groups_(groups),
         scheduler_(scheduler),
@@ -52,7 +52,7 @@ class DatagramSender {
   SendResult send_to_group(Qp& qp, Outgoing& out);
   SendResult send_late(Qp& qp, const Outgoing& out);
 
-  Host& host_;
+  OtherNodes& nodes_;
   const LocalPorts& ports_;
   const MulticastGroups& groups_;
   const Scheduler& scheduler_;

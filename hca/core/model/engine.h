@@ -87,7 +87,7 @@ class Engine {
   // Takes a frame of another node's engine (hca/core/wire/wire.h). Returns false if the bytes are
   // no valid frame; the caller must then drop the connection to that node.
   bool receive(std::uint32_t node, std::span<const std::byte> frame, Moment now);
-  // Host::ready would return true for that node again.
+  // OtherNodes::ready would return true for that node again.
   void writable(std::uint32_t node);
   // The connection to that node has ended: frames on their way are lost.
   void lost(std::uint32_t node, Moment now);

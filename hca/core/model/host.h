@@ -1,8 +1,10 @@
-// The interface through which the interpreter uses its machine. The engine's shell implements it
-// with system calls, tests with arrays.
+// The interfaces through which the interpreter uses its machine: the memory of programs, memory
+// that it shares with them, what it tells them, and the other nodes. Each of the interpreter's
+// parts is given the one that it needs. The engine's shell implements them with system calls, tests
+// with arrays.
 //
-// The interpreter calls it from its one thread. Calls do not block, and must not call back into the
-// engine.
+// The interpreter calls them from its one thread. Calls do not block, and must not call back into
+// the engine.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,8 @@ namespace scela::hca {
 using ProcessId = std::uint32_t;
 
 // Addresses from here on lie in pools: memory that a process and the engine both map. The engine
-// accesses pools at once, whatever Host::at_once returns. No program has memory of its own there.
+// accesses pools at once, whatever ProgramMemory::at_once returns. No program has memory of its own
+// there.
 inline constexpr std::uint64_t kPools = 1ULL << 63;
 
 enum class Transfer : std::uint8_t {
@@ -33,9 +36,10 @@ enum class Transfer : std::uint8_t {
 // The number of an order given to a process. 0 is no order.
 using Ticket = std::uint64_t;
 
-class Host {
+// The memory that processes have of their own, or have got as pools.
+class ProgramMemory {
  public:
-  virtual ~Host() = default;
+  virtual ~ProgramMemory() = default;
 
   // Returns whether the engine accesses the process's memory at once; this never changes. If not,
   // the engine gives the process orders (hca/core/wire/layout.h), which it carries out one after
@@ -62,6 +66,12 @@ class Host {
 
   // Returns whether the process still exists. The interpreter asks after a transfer has failed.
   virtual bool alive(ProcessId process) = 0;
+};
+
+// Memory that the engine makes for rings, and that the process of a ring maps too.
+class SharedMemory {
+ public:
+  virtual ~SharedMemory() = default;
 
   // Zeroed memory that the process maps as well, aligned to 64 bytes. `base` is null if there is no
   // memory left.
@@ -72,6 +82,12 @@ class Host {
   virtual Shared allocate(ProcessId process, std::uint64_t bytes) = 0;
   // Frees a range that allocate() has returned. A Region of zeros is ignored.
   virtual void release(ProcessId process, const Region& region) = 0;
+};
+
+// Tells processes what does not stand in their rings of completions.
+class Notices {
+ public:
+  virtual ~Notices() = default;
 
   // Wakes the threads that wait on the process's doorbell (ProcessPage).
   virtual void wake(ProcessId process) = 0;
@@ -79,6 +95,12 @@ class Host {
   // events. `cookie` is the one that the process has given the CQ.
   virtual void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) = 0;
   virtual void async_event(ProcessId process, const AsyncEvent& event) = 0;
+};
+
+// The engines of other nodes.
+class OtherNodes {
+ public:
+  virtual ~OtherNodes() = default;
 
   // Returns the number (not 0) of the node that an address leads to, or std::nullopt if there is
   // none.
@@ -95,5 +117,8 @@ class Host {
   virtual bool send(std::uint32_t node, std::span<const std::byte> header,
                     std::span<const std::byte> payload) = 0;
 };
+
+// The whole machine, which an Engine is given.
+class Host : public ProgramMemory, public SharedMemory, public Notices, public OtherNodes {};
 
 }  // namespace scela::hca

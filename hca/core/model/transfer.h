@@ -1,4 +1,4 @@
-// Transfers that take time (Host::at_once): what a queue pair is in the middle of. The
+// Transfers that take time (ProgramMemory::at_once): what a queue pair is in the middle of. The
 // interpreter's one thread uses it.
 //
 // The next action of a queue pair is a step, such as a part of a message. If a step comes to a

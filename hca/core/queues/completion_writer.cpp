@@ -104,13 +104,13 @@ void CompletionWriter::write(std::uint32_t number, const Completion& completion,
   trace_.report_completed(cq->owner, completion);
   if (take_watch(ring)) {
     ++traffic.wakes;
-    host_.wake(cq->owner);
+    notices_.wake(cq->owner);
     trace_.report_woken(cq->owner);
   }
 
   if (take_arming(ring, solicited || completion.status != Status::success)) {
     ++traffic.events;
-    host_.completion_event(cq->owner, cq->channel, cq->cookie);
+    notices_.completion_event(cq->owner, cq->channel, cq->cookie);
   }
 
   const std::set<std::uint32_t> parked = std::move(cq->parked);
@@ -120,7 +120,7 @@ void CompletionWriter::write(std::uint32_t number, const Completion& completion,
 
 void CompletionWriter::send_event(ProcessId process, EventType type, std::uint64_t cookie) {
   if (Attached* const found = objects_.find_process(process)) ++found->traffic.events;
-  host_.async_event(process, AsyncEvent{type, 0, cookie});
+  notices_.async_event(process, AsyncEvent{type, 0, cookie});
 }
 
 void CompletionWriter::send_event(const Qp& qp, EventType type) {

@@ -19,9 +19,9 @@ class CompletionWriter {
  public:
   // If `is_strict`, completions are held back for a time drawn from `random`. All references must
   // live as long as the writer.
-  CompletionWriter(Host& host, ObjectTables& objects, Scheduler& scheduler, RequestTrace& trace,
-                   Random& random, bool is_strict)
-      : host_(host),
+  CompletionWriter(Notices& notices, ObjectTables& objects, Scheduler& scheduler,
+                   RequestTrace& trace, Random& random, bool is_strict)
+      : notices_(notices),
         objects_(objects),
         scheduler_(scheduler),
         trace_(trace),
@@ -55,7 +55,7 @@ class CompletionWriter {
   // the CQ breaks unless it ignores overruns.
   void write(std::uint32_t number, const Completion& completion, bool solicited);
 
-  Host& host_;
+  Notices& notices_;
   ObjectTables& objects_;
   Scheduler& scheduler_;
   RequestTrace& trace_;

@@ -6,18 +6,18 @@
 namespace scela::hca {
 
 void MemoryTransfers::attach(ProcessId process) {
-  if (!host_.at_once(process)) distant_.insert(process);
+  if (!programs_.at_once(process)) distant_.insert(process);
 }
 
 Transfer MemoryTransfers::run_order(Move& move, ProcessId process, const RemoteMemoryOp& order,
                                     std::span<const std::byte> from, std::span<std::byte> to) {
   if (move.ticket == 0) {
-    if (!host_.alive(process)) return Transfer::refused;
-    move.ticket = host_.order(process, order, from);
+    if (!programs_.alive(process)) return Transfer::refused;
+    move.ticket = programs_.order(process, order, from);
     if (move.ticket == 0) return steps_.hold(process);
     move.with = process;
   }
-  const Transfer state = host_.collect(process, move.ticket, to);
+  const Transfer state = programs_.collect(process, move.ticket, to);
   if (state == Transfer::later) return steps_.hold(process);
   move.ticket = 0;
   steps_.schedule_waiting(process);
@@ -27,14 +27,14 @@ Transfer MemoryTransfers::run_order(Move& move, ProcessId process, const RemoteM
 Transfer MemoryTransfers::fetch(Move& move, ProcessId process, std::uint64_t address,
                                 std::span<std::byte> to) {
   if (reaches(process, address))
-    return host_.read(process, address, to) ? Transfer::done : Transfer::refused;
+    return programs_.read(process, address, to) ? Transfer::done : Transfer::refused;
   return run_order(move, process, {OrderKind::fetch, 0, address, to.size(), 0, 0}, {}, to);
 }
 
 Transfer MemoryTransfers::store(Move& move, ProcessId process, std::uint64_t address,
                                 std::span<const std::byte> from) {
   if (reaches(process, address))
-    return host_.write(process, address, from) ? Transfer::done : Transfer::refused;
+    return programs_.write(process, address, from) ? Transfer::done : Transfer::refused;
   return run_order(move, process, {OrderKind::store, 0, address, from.size(), 0, 0}, from, {});
 }
 
@@ -46,10 +46,10 @@ Transfer MemoryTransfers::change(Move& move) {
                      {what.change, 0, what.to_address, 8, what.compare_add, what.swap}, {},
                      move.before);
   std::uint64_t before = 0;
-  if (!host_.read(what.to, what.to_address, move.before)) return Transfer::refused;
+  if (!programs_.read(what.to, what.to_address, move.before)) return Transfer::refused;
   std::memcpy(&before, move.before.data(), sizeof before);
   const std::uint64_t after = changed(what.change, before, what.compare_add, what.swap);
-  return host_.write(what.to, what.to_address, std::as_bytes(std::span(&after, 1)))
+  return programs_.write(what.to, what.to_address, std::as_bytes(std::span(&after, 1)))
              ? Transfer::done
              : Transfer::refused;
 }
@@ -77,7 +77,7 @@ Transfer MemoryTransfers::continue_move(Move& move, std::span<const std::byte> f
   if (what.kind == Move::Kind::change) return change(move);
   const bool copies = what.kind == Move::Kind::copy;
   if (copies && reaches(what.from, what.from_address) && reaches(what.to, what.to_address))
-    return host_.copy(what.from, what.from_address, what.to, what.to_address, what.bytes)
+    return programs_.copy(what.from, what.from_address, what.to, what.to_address, what.bytes)
                ? Transfer::done
                : Transfer::refused;
   if (what.kind == Move::Kind::read && move.kept.empty() &&
@@ -117,7 +117,7 @@ Transfer MemoryTransfers::read(ProcessId process, std::uint64_t address, std::sp
   if (to.empty()) return Transfer::done;
   // No bytes are kept for this: a step that is taken again finds them there again.
   if (all_at_once() || reaches(process, address))
-    return host_.read(process, address, to) ? Transfer::done : Transfer::refused;
+    return programs_.read(process, address, to) ? Transfer::done : Transfer::refused;
   Move::What what;
   what.kind = Move::Kind::read;
   what.from = process;
@@ -129,7 +129,7 @@ Transfer MemoryTransfers::read(ProcessId process, std::uint64_t address, std::sp
 Transfer MemoryTransfers::write(ProcessId process, std::uint64_t address,
                                 std::span<const std::byte> from) {
   if (all_at_once())
-    return host_.write(process, address, from) ? Transfer::done : Transfer::refused;
+    return programs_.write(process, address, from) ? Transfer::done : Transfer::refused;
   Move::What what;
   what.kind = Move::Kind::write;
   what.to = process;
@@ -141,8 +141,8 @@ Transfer MemoryTransfers::write(ProcessId process, std::uint64_t address,
 Transfer MemoryTransfers::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
                                std::uint64_t to_address, std::uint64_t bytes) {
   if (all_at_once())
-    return host_.copy(from, from_address, to, to_address, bytes) ? Transfer::done
-                                                                 : Transfer::refused;
+    return programs_.copy(from, from_address, to, to_address, bytes) ? Transfer::done
+                                                                     : Transfer::refused;
   Move::What what;
   what.kind = Move::Kind::copy;
   what.from = from;

@@ -1,5 +1,5 @@
 // Moves bytes between the engine and the memory of processes: at once, or by orders that a process
-// carries out (Host::at_once).
+// carries out (ProgramMemory::at_once).
 //
 // All parts that read or write a process's memory do it here. A transfer that takes time belongs to
 // the present step (TransferSteps); it returns `later` and is then asked for again. The
@@ -19,7 +19,8 @@ namespace scela::hca {
 class MemoryTransfers {
  public:
   // Both references must live as long as this object.
-  MemoryTransfers(Host& host, TransferSteps& steps) : host_(host), steps_(steps) {}
+  MemoryTransfers(ProgramMemory& programs, TransferSteps& steps)
+      : programs_(programs), steps_(steps) {}
 
   // Notes whether a new process's memory is reached at once.
   void attach(ProcessId process);
@@ -29,7 +30,7 @@ class MemoryTransfers {
   bool at_once(ProcessId process) const { return !distant_.contains(process); }
 
   // Returns whether the process still exists. Callers ask after a transfer has failed.
-  bool is_alive(ProcessId process) { return host_.alive(process); }
+  bool is_alive(ProcessId process) { return programs_.alive(process); }
 
   // Addresses are in the process's own memory, or in pools. If a function returns `later`, the step
   // is held and is taken again. `refused` means that some memory does not exist, or that bytes must
@@ -68,7 +69,7 @@ class MemoryTransfers {
   Transfer transfer(const Move::What& what, std::span<const std::byte> from,
                     std::span<std::byte> to);
 
-  Host& host_;
+  ProgramMemory& programs_;
   TransferSteps& steps_;
   std::set<ProcessId> distant_;  // memory is not reached at once
 };

@@ -32,7 +32,7 @@ void TransferSteps::abandon_moves(Step& step) {
 
 void TransferSteps::abandon(const Move& move) {
   if (move.ticket == 0) return;
-  host_.forget(move.with, move.ticket);
+  programs_.forget(move.with, move.ticket);
   schedule_waiting(move.with);
 }
 

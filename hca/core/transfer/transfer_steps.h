@@ -19,8 +19,9 @@ namespace scela::hca {
 class TransferSteps {
  public:
   // All references must live as long as this object.
-  TransferSteps(Host& host, const ObjectTables& objects, Scheduler& scheduler, KeptBytes& kept)
-      : host_(host), objects_(objects), scheduler_(scheduler), kept_(kept) {}
+  TransferSteps(ProgramMemory& programs, const ObjectTables& objects, Scheduler& scheduler,
+                KeptBytes& kept)
+      : programs_(programs), objects_(objects), scheduler_(scheduler), kept_(kept) {}
 
   // Begins a step, or takes a held one again. If `key` differs from the one before, the step begins
   // with no bytes moved. The step is the present one until end().
@@ -85,7 +86,7 @@ class TransferSteps {
   // Returns whether the present step may exceed the limit of kept bytes.
   bool may_exceed(ProcessId process);
 
-  Host& host_;
+  ProgramMemory& programs_;
   const ObjectTables& objects_;
   Scheduler& scheduler_;
   KeptBytes& kept_;

@@ -209,8 +209,8 @@ struct EnginePage {
 
 // Orders: if the engine cannot access a process's memory, the process copies bytes between it and
 // an area that both map. One thread of the library carries the orders out, one after the other
-// (hca/library/service.h), so that orders of one process never overlap. The constant kOrders is the
-// number of slots, for orders that wait, are carried out, or have results to be collected.
+// (hca/library/link/service.h), so that orders of one process never overlap. The constant kOrders
+// is the number of slots, for orders that wait, are carried out, or have results to be collected.
 inline constexpr std::uint32_t kOrders = 16;
 inline constexpr std::uint64_t kOrderBytes = 64 * 1024;
 inline constexpr std::uint32_t kOrdersDoorbell = kDoorbells - 1;  // rung when an order is over

@@ -2,8 +2,8 @@
 // infiniband/verbs.h under names of this project, so that the interpreter includes no system
 // header.
 //
-// Constants and pure functions: all threads may use them. hca/library/values_check.cpp compares
-// each with its original at compile time.
+// Constants and pure functions: all threads may use them. hca/library/verbs/values_check.cpp
+// compares each with its original at compile time.
 #pragma once
 
 #include <cstdint>

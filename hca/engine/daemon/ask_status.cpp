@@ -14,9 +14,9 @@
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/messages.h"
+#include "hca/engine/daemon/connection.h"
 #include "hca/engine/daemon/running_engines.h"
 #include "hca/engine/daemon/runtime_dir.h"
-#include "hca/engine/net/connection.h"
 
 namespace scela::hca {
 

@@ -32,18 +32,17 @@ bool Server::join(Served& served, std::string& record) {
     tell_settings();
     return confirm(served);
   }
-  if (fabric_) return fabric_->is_of(*told) ? confirm(served) : refuse(served, EEXIST);
+  if (fabric_) return fabric_->own_node().is_of(*told) ? confirm(served) : refuse(served, EEXIST);
   // The attached programs were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
   leave_memory_out_of_core_files();  // there is a key in it
-  auto made = Fabric::listen(*told);
-  if (!made) {
-    report(made.error().text());
+  auto fabric = Fabric::listen(*told);
+  if (!fabric) {
+    report(fabric.error().text());
     return refuse(served, EADDRNOTAVAIL);
   }
-  auto fabric = std::make_unique<Fabric>(std::move(*made));
-  if (!fabric->join(poller_, engine_)) return refuse(served, ENOMEM);
-  const Settings known = fabric->settings();
+  if (!(*fabric)->join(poller_, engine_)) return refuse(served, ENOMEM);
+  const Settings known = (*fabric)->own_node().settings();
   rules_.settings.guid = known.guid;
   rules_.settings.first_lid = known.first_lid;
   rules_.settings.gid = known.gid;
@@ -51,7 +50,7 @@ bool Server::join(Served& served, std::string& record) {
   std::destroy_at(&engine_);
   std::construct_at(&engine_, machine_, rules_.settings);
   if (trace_) engine_.watch(&*trace_);
-  fabric_ = std::move(fabric);
+  fabric_ = std::move(*fabric);
   machine_.join(*fabric_);
   tell_settings();
   return confirm(served);

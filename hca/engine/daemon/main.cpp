@@ -77,9 +77,7 @@ Result<std::unique_ptr<Fabric>> make_fabric(int descriptor, bool encrypt) {
   Directory directory;
   if (record->asks) directory = Directory(std::move(from));
   leave_memory_out_of_core_files();
-  auto made = Fabric::listen(*record, std::move(directory));
-  if (!made) return fail(made.error());
-  return std::make_unique<Fabric>(std::move(*made));
+  return Fabric::listen(*record, std::move(directory));
 }
 
 // Checks that the inherited descriptor is a socket that listens.
@@ -132,7 +130,7 @@ Result<Server::Rules> make_rules(const Options& options) {
 
 // Sets the engine's addresses, as far as it was told.
 void place(Settings& settings, const Fabric* fabric) {
-  const Settings known = fabric != nullptr ? fabric->settings() : of_no_fabric();
+  const Settings known = fabric != nullptr ? fabric->own_node().settings() : of_no_fabric();
   settings.guid = known.guid;
   settings.first_lid = known.first_lid;
   settings.gid = known.gid;

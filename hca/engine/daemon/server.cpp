@@ -90,7 +90,7 @@ Result<void> Server::set_up() {
 void Server::tell_settings() {
   auto marks = rules_.settings_told;
   marks[static_cast<std::size_t>(Variable::encrypt)] =
-      (fabric_ ? fabric_->encrypts() : rules_.encrypt) ? 1 : 0;
+      (fabric_ ? fabric_->own_node().encrypts() : rules_.encrypt) ? 1 : 0;
   for (std::size_t i = 0; i < marks.size(); ++i)
     memory_.settings[i].store(marks[i], std::memory_order_relaxed);
 }

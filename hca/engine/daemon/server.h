@@ -15,15 +15,15 @@
 #include "common/os/sealed_memory.h"
 #include "hca/core/model/engine.h"
 #include "hca/core/wire/variables.h"
+#include "hca/engine/daemon/connection.h"
 #include "hca/engine/daemon/machine.h"
+#include "hca/engine/daemon/pending_handshakes.h"
 #include "hca/engine/daemon/runtime_dir.h"
 #include "hca/engine/daemon/status.h"
 #include "hca/engine/daemon/trace_file.h"
 #include "hca/engine/io/patience.h"
 #include "hca/engine/io/poller.h"
-#include "hca/engine/net/connection.h"
 #include "hca/engine/net/fabric.h"
-#include "hca/engine/net/pending_handshakes.h"
 
 namespace scela::hca {
 

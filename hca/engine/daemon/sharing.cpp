@@ -179,7 +179,7 @@ void Sharing::judge(unsigned taken, unsigned done) {
   }
   if (done > 0) refusals_ = 0;
   if (taken == 0 || done > 0) return;
-  // The first refusal does not count: the two processes had not met (hca/library/helper.h).
+  // The first refusal does not count: the two processes had not met (hca/library/link/helper.h).
   refusals_ = std::min(refusals_ + 1, kMaxRefusals);
   skips_ = std::max<std::uint64_t>(skips_, (1ULL << refusals_) - 2);
 }

@@ -4,20 +4,27 @@
 //
 // The functions for the interpreter (node_of, ready, send) call nothing back. take() and attend(),
 // which the loop calls, tell the interpreter what happens on connections.
+//
+// OwnNode says which node this is, and PeerLinks has the connections. Listener accepts those of
+// other nodes, Strangers knows which of these are not proved, and Dialer begins those of this node.
+// Fabric decides which connection of a node stays, and moves the frames.
 #pragma once
 
 #include <map>
-#include <set>
+#include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "hca/core/model/engine.h"
-#include "hca/core/wire/address.h"
+#include "hca/engine/io/limited_report.h"
 #include "hca/engine/io/poller.h"
-#include "hca/engine/net/directory.h"
-#include "hca/engine/net/fabric_record.h"
+#include "hca/engine/net/dialer.h"
+#include "hca/engine/net/fabric_timers.h"
+#include "hca/engine/net/listener.h"
+#include "hca/engine/net/own_node.h"
 #include "hca/engine/net/peer.h"
+#include "hca/engine/net/peer_links.h"
+#include "hca/engine/net/strangers.h"
 
 namespace scela::hca {
 
@@ -32,15 +39,15 @@ class Fabric {
 
   // Listens, and returns an error if that fails. `directory` answers what the record leaves open;
   // it may be absent.
-  static Result<Fabric> listen(const FabricRecord& record, Directory directory = {});
-  // Returns whether the record says the same about the job and this node; its addresses may differ.
-  bool is_of(const FabricRecord& record) const;
-  // Returns whether it wishes that traffic between nodes is encrypted.
-  bool encrypts() const { return identity_.encrypts; }
-  // Wishes so from now on. Returns false if it did not wish so before and has connections already.
+  static Result<std::unique_ptr<Fabric>> listen(const FabricRecord& record,
+                                                Directory directory = {});
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  const OwnNode& own_node() const { return own_; }
+  // Wishes from now on that traffic between nodes is encrypted. Returns false if this node did not
+  // wish so before and has connections already.
   bool encrypt();
-  // Returns the settings of this node for the interpreter.
-  Settings settings() const;
   // Begins to accept connections, and tells the directory. `poller` and `engine` must outlive this
   // object. Returns false on failure.
   bool join(Poller& poller, Engine& engine);
@@ -61,7 +68,7 @@ class Fabric {
   bool attend(Moment now);
   // Returns the time of the next attend() if nothing comes before, or std::nullopt if nothing is
   // due.
-  std::optional<Moment> deadline() const;
+  std::optional<Moment> deadline() const { return timers_.deadline(); }
   // Returns true if there is a connection that is established, or that this node has begun.
   bool connected() const { return links_.size() > strangers_.size(); }
   // Sends what is left, for a short time, since this engine ends. It may block for up to a second.
@@ -71,10 +78,6 @@ class Fabric {
   std::vector<std::pair<std::string, std::string>> status() const;
 
  private:
-  // `greeting`: a connection that is not established by now fails. `retry`: this node connects to
-  // a node again. `listening`: it accepts connections again. The timer's number is the connection,
-  // the node, or 0.
-  enum class Timer : std::uint8_t { greeting, retry, listening };
   struct Counts {
     std::uint64_t frames_out = 0;
     std::uint64_t bytes_out = 0;
@@ -87,30 +90,15 @@ class Fabric {
     std::uint64_t changed = 0;
   };
 
-  Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
+  Fabric(const FabricRecord& record, Directory directory, Listener listener);
 
   // Returns null if nothing is known about the node.
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
-  bool knows_key_to(const OtherNode& peer) const;
-  // Returns the key of connections that this node makes to the other, or an empty string if it must
-  // be asked for.
-  std::string key_to(std::uint32_t node, const OtherNode& peer) const;
   // Accepts the connections that wait. If there is no room, it stops listening for 50 ms.
   void accept_all(Moment now);
   // Returns true if another connection that has not proved itself may be accepted. For it, the
   // oldest may be dropped.
   bool make_room(Moment now);
-  // Returns the number of the new connection, or 0 if the kernel refuses to watch it.
-  std::uint32_t add(PeerLink link, std::uint32_t events);
-  // These three begin to reach a node. connect() begins a round of its addresses, or asks for one.
-  // try_next() tries the next address of the round, and ask() asks the directory. They return
-  // true if frames to the node may wait. They return false if it cannot be reached now: frames are
-  // then lost.
-  bool connect(std::uint32_t node, OtherNode& peer, Moment now);
-  bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
-  bool ask(std::uint32_t node, OtherNode& peer, Moment now);
-  // Handles the directory's answer: connects to the node, or gives up its frames.
-  void answered(const Directory::Answer& answer, Moment now);
   // These handle a connection that is not established. greet() continues its greeting, asked()
   // decides about one of another node, greeted() follows the decision about one of this node.
   void greet(std::uint32_t id, PeerLink& link, Moment now);
@@ -127,8 +115,6 @@ class Fabric {
   void read(std::uint32_t id, PeerLink& link, Moment now);
   // Sends what waits for the node, and tells the interpreter when there is room again.
   void flush(OtherNode& peer);
-  // Waits until the connection can be written to if something waits to be sent, and only then.
-  void watch(std::uint32_t id, PeerLink& link, const OtherNode& peer);
   // Closes the connection and removes its timer. It reports nothing, and changes no OtherNode.
   void drop(std::uint32_t id);
   // Handles the end of an established connection. `why` is empty if the other engine closed it as
@@ -136,39 +122,25 @@ class Fabric {
   void end(std::uint32_t id, const std::string& why, Moment now);
   // Gives up the frames that wait for the node. The interpreter is told that the node was lost.
   void lose(std::uint32_t node, OtherNode& peer, Moment now);
-  void run_timer(Timer timer, std::uint32_t id, Moment now);
+  void run_timer(const FabricTimers::Timer& timer, Moment now);
   // Connects to the node again if frames wait. After their time it gives them up.
   void retry(std::uint32_t node, Moment now);
-  // This limits the lines about one cause to one each second.
-  struct Said {
-    Moment quiet_until = 0;
-    std::uint64_t unsaid = 0;
-  };
-  // Reports what concerns a node of the job.
-  void complain(const std::string& text, Moment now);
-  void complain(const std::string& text, Moment now, Said& said);
 
-  FabricRecord record_;  // its key is the job's, or empty
-  Identity identity_;
-  // The part of GIDs that names the job.
-  std::uint32_t tag_ = 0;
-  Directory directory_;
-  Fd listening_;
-  Poller* poller_ = nullptr;
+  OwnNode own_;
+  Listener listener_;
+  PeerLinks links_;
+  Strangers strangers_;
+  FabricTimers timers_;
+  Dialer dialer_;
+  const Poller* poller_ = nullptr;
   Engine* engine_ = nullptr;
   std::map<std::uint32_t, OtherNode> peers_;  // by node
-  // The keys of this and the next two are numbers of connections.
-  std::map<std::uint32_t, PeerLink> links_;
-  std::set<std::uint32_t> strangers_;  // accepted, and not proved yet
-  std::map<std::uint32_t, Moment> born_;
-  std::uint32_t next_link_ = 1;
-  std::set<std::tuple<Moment, Timer, std::uint32_t>> timers_;
-  std::vector<std::uint32_t> dirty_;   // nodes
-  std::vector<std::uint32_t> broken_;  // links that could not be written to
+  std::vector<std::uint32_t> dirty_;          // nodes
+  std::vector<std::uint32_t> broken_;         // links that could not be written to
   std::vector<std::byte> room_;
   bool woke_ = false;  // the interpreter was told something
   // Strangers have lines of their own, or those about nodes could be lost among them.
-  Said nodes_said_, strangers_said_;
+  LimitedReport nodes_report_, strangers_report_;
   Counts counts_;
 };
 

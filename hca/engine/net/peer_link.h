@@ -105,7 +105,7 @@ class PeerLink {
   // connection has ended and the other end has not said so.
   int failure() const { return failure_; }
   const std::string& name() const { return name_; }
-  // Returns true if its owner waits until the socket can be written to (Fabric::watch).
+  // Returns true if its owner waits until the socket can be written to (PeerLinks::watch).
   bool waits_to_write() const { return waits_to_write_; }
   void waits_to_write(bool waits) { waits_to_write_ = waits; }
   // Tells the other end that nothing more is sent. If the connection is encrypted, another call may

@@ -14,8 +14,8 @@
 
 #include "common/core/text.h"
 #include "hca/core/model/host.h"
+#include "hca/engine/daemon/connection.h"
 #include "hca/engine/memory/pools.h"
-#include "hca/engine/net/connection.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 

@@ -1,6 +1,6 @@
 // Explores the steps that programs and their engine take without a lock (hca/core/wire/doorbells.h,
-// hca/library/sleeper_set.h), in every order. If a step is wrong on purpose, the exploration finds
-// the order in which a process sleeps for ever.
+// hca/library/objects/sleeper_set.h), in every order. If a step is wrong on purpose, the
+// exploration finds the order in which a process sleeps for ever.
 //
 // SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
 // the few that its time allows.
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hca/core/wire/doorbells.h"
-#include "hca/library/sleeper_set.h"
+#include "hca/library/objects/sleeper_set.h"
 #include "tests/support/interleavings.h"
 
 namespace scela::hca::test::interleavings_test {

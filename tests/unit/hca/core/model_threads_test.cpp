@@ -79,7 +79,7 @@ TEST_CASE(
           if (got == 0) fabric.machine.heard.wait(heard);
           continue;
         }
-        // This does what hca/library/poll_sleeper.cpp does.
+        // This does what hca/library/objects/poll_sleeper.cpp does.
         ring_of_completions.watched.store(1, std::memory_order_seq_cst);
         a.page().waiters.fetch_add(1, std::memory_order_seq_cst);
         const std::uint32_t seen = a.page().doorbell.load(std::memory_order_seq_cst);

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "hca/core/model/copy_jobs.h"
-#include "hca/library/helper.h"
+#include "hca/library/link/helper.h"
 #include "tests/support/eventually.h"
 
 namespace sharing_test {

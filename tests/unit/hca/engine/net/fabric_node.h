@@ -2,6 +2,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,18 +47,20 @@ inline FabricRecord record(std::uint32_t node, char key = 'k') {
 struct Node {
   explicit Node(const FabricRecord& of, Directory directory = {})
       : number(of.node + 1),
-        fabric(std::move(*Fabric::listen(of, std::move(directory)))),
+        listens(std::move(*Fabric::listen(of, std::move(directory)))),
+        fabric(*listens),
         poller(std::move(*Poller::make())),
-        engine(host, fabric.settings()) {
+        engine(host, fabric.own_node().settings()) {
     REQUIRE(fabric.join(poller, engine));
   }
   std::uint32_t number;  // the number in the interpreter
   NoHost host;
-  Fabric fabric;
+  std::unique_ptr<Fabric> listens;
+  Fabric& fabric;
   Poller poller;
   Engine engine;
 
-  Gid gid() const { return fabric.settings().gid; }
+  Gid gid() const { return fabric.own_node().settings().gid; }
   bool knows(const Node& other) { return fabric.node_of(other.gid(), true, 0) == other.number; }
   bool send(const Node& other, std::size_t payload = 0) {
     FrameHeader header;

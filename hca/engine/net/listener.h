@@ -1,0 +1,36 @@
+// The socket where the engines of other nodes connect. Fabric has one, on the engine's one thread.
+#pragma once
+
+#include <cstdint>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "hca/engine/io/poller.h"
+#include "hca/engine/net/endpoint.h"
+
+namespace scela::hca {
+
+class Listener {
+ public:
+  // Returns an error if the address is not this machine's or is in use.
+  static Result<Listener> open(const Endpoint& at);
+
+  std::uint16_t port() const { return port_; }
+  // Waits for connections from now on, also after pause(). Returns false on failure.
+  bool watch(const Poller& poller) const {
+    return poller.add(socket_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0});
+  }
+  void pause(const Poller& poller) const { poller.remove(socket_.get()); }
+  // Returns the next connection that waits. If it is invalid, errno says why; it is EAGAIN if no
+  // connection waits.
+  Fd accept() const;
+  void close() { socket_.reset(); }
+
+ private:
+  Listener(Fd socket, std::uint16_t port) : socket_(std::move(socket)), port_(port) {}
+
+  Fd socket_;
+  std::uint16_t port_;
+};
+
+}  // namespace scela::hca

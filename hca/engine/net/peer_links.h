@@ -1,0 +1,59 @@
+// The TCP connections to other nodes' engines by number, whether they are established or not, and
+// the poller that watches them. Fabric has one, on the engine's one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "hca/engine/io/poller.h"
+#include "hca/engine/net/peer_link.h"
+
+namespace scela::hca {
+
+class PeerLinks {
+ public:
+  // Called once, before a connection is added. `poller` must outlive this object.
+  void watch_by(const Poller& poller) { poller_ = &poller; }
+
+  // Returns the number of the new connection, larger than those before and never used again.
+  // Returns 0 if the kernel refuses to watch it.
+  std::uint32_t add(PeerLink link, std::uint32_t events);
+  // Closes the connection. Returns false if there is none of this number.
+  bool remove(std::uint32_t id);
+  // Returns null if there is no connection of this number.
+  PeerLink* find(std::uint32_t id) {
+    const auto found = links_.find(id);
+    return found == links_.end() ? nullptr : &found->second;
+  }
+  // Requires a connection of this number.
+  PeerLink& at(std::uint32_t id) { return links_.at(id); }
+  const PeerLink& at(std::uint32_t id) const { return links_.at(id); }
+  std::size_t size() const { return links_.size(); }
+
+  // Waits for bytes of this connection alone. What it sends must fit.
+  void await_input(std::uint32_t id, const PeerLink& link) const {
+    poller_->add(link.descriptor(), EPOLLIN, tag_of(id));
+  }
+  // Waits until the connection can be written to if something waits to be sent, and only then.
+  void watch(std::uint32_t id, PeerLink& link, const Outbox& outbox) const {
+    const bool waits = !link.has_sent_all(outbox);
+    if (waits == link.waits_to_write()) return;
+    link.waits_to_write(waits);
+    poller_->add(link.descriptor(), EPOLLIN | (waits ? EPOLLOUT : 0u), tag_of(id));
+  }
+
+  // Sends what is left on the established connections, for at most a second, and drops the others.
+  // `outbox_of` returns what waits for a node.
+  void finish(const std::function<Outbox&(std::uint32_t node)>& outbox_of);
+
+ private:
+  static Tag tag_of(std::uint32_t id) { return {Tag::Kind::fabric, id, 0}; }
+
+  const Poller* poller_ = nullptr;
+  std::map<std::uint32_t, PeerLink> links_;
+  std::uint32_t next_ = 1;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,16 @@
+// The engine's description of this node, kept for questions that come without an open device. Any
+// thread may call.
+#pragma once
+
+#include <cstdint>
+
+#include "hca/core/wire/messages.h"
+
+namespace scela::hca::library {
+
+// After remember(Device{}), nothing is known until the engine is asked again.
+void remember(const Device& device);
+// Returns the GUID of the device, or 0 if it is not known.
+std::uint64_t known_guid();
+
+}  // namespace scela::hca::library
