@@ -23,7 +23,8 @@ function(scela_install_library target folder)
   set(SCELA_EXPORTS TRUE PARENT_SCOPE)
 endfunction()
 
-scela_install_library(scela ${CMAKE_INSTALL_LIBDIR} HEADERS comm-channel/include/scela collectives/include/scela)
+scela_install_library(scela ${CMAKE_INSTALL_LIBDIR} HEADERS comm-channel/include/scela collectives/include/scela
+  capi/include/scela)
 scela_install_library(scela-ibverbs ${CMAKE_INSTALL_LIBDIR} HEADERS hca/include/scela)
 scela_install_library(scela-verbs-tasks ${CMAKE_INSTALL_LIBDIR} HEADERS hca/include/scela)
 # Other launchers have libraries of these two names, and programs that are written for those include <pmi.h>.

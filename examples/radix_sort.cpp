@@ -42,9 +42,9 @@
 namespace {
 
 using scela::Collective;
-using scela::CollectiveRequest;
 using scela::Communicator;
 using scela::Part;
+using scela::Request;
 using Key = std::uint32_t;
 using Counts = std::vector<std::uint64_t>;
 
@@ -59,7 +59,7 @@ struct Settings {
   std::string mode = "both";
   std::size_t parts = 4;
   int rounds = 5;
-  std::string run_by = "polled";
+  std::string progress = "polled";
 };
 
 [[noreturn]] void fail(const std::string& why) {
@@ -67,8 +67,8 @@ struct Settings {
   std::exit(1);  // the launcher ends the others
 }
 
-void require(const scela::CollectiveError& error) {
-  if (error) fail(error.text());
+void require(const scela::Status& status) {
+  if (!status.ok()) fail(status.message());
 }
 
 // ---- the sort ----
@@ -105,11 +105,11 @@ class Sorter {
     all_counts_.resize(ranks_ * digits_);
     const Collective exchange = Collective::allgather(counts_, all_counts_);
     if (overlapped_) {
-      CollectiveRequest request = world_.start(exchange);
+      Request request = world_.start(exchange);
       order(keys, shift, request);
       require(request.wait());
     } else {
-      CollectiveRequest none;
+      Request none;
       order(keys, shift, none);
       require(world_.run(exchange));
     }
@@ -119,7 +119,7 @@ class Sorter {
   }
 
   // Orders this rank's keys by digit.
-  void order(const std::vector<Key>& keys, unsigned shift, CollectiveRequest& meanwhile) {
+  void order(const std::vector<Key>& keys, unsigned shift, Request& meanwhile) {
     Counts next(digits_);
     for (std::size_t i = 1; i < digits_; ++i)
       next[i] = next[i - 1] + counts_[i - 1];
@@ -180,7 +180,7 @@ class Sorter {
   void move(std::vector<Key>& keys, unsigned shift) {
     arrived_.resize(keys.size());
     std::vector<std::vector<Part>> arrivals;
-    std::vector<CollectiveRequest> requests;
+    std::vector<Request> requests;
     for (std::size_t part = 0; part < parts_; ++part) {
       arrivals.push_back(cut(from_, part));
       const Collective exchange =
@@ -198,7 +198,7 @@ class Sorter {
     counts_.assign(digits_, 0);
     for (std::size_t part = 0; part < parts_; ++part) {
       if (overlapped_) require(requests[part].wait());
-      CollectiveRequest none;
+      Request none;
       put(keys, arrivals[part], shift, part + 1 < requests.size() ? requests[part + 1] : none);
     }
     // All keys have arrived. Without overlap they are counted for the next digit here.
@@ -206,7 +206,7 @@ class Sorter {
   }
 
   void put(std::vector<Key>& keys, const std::vector<Part>& parts, unsigned shift,
-           CollectiveRequest& meanwhile) {
+           Request& meanwhile) {
     const unsigned next_shift = shift + bits_ < kKeyBits ? shift + bits_ : 0;
     for (std::size_t r = 0; r < ranks_; ++r) {
       std::uint64_t* const next = next_.data() + r * digits_;
@@ -368,7 +368,7 @@ Settings settings_of(int argc, char** argv) {
     else if (name == "--rounds")
       settings.rounds = static_cast<int>(number(value, 1, 10000));
     else if (name == "--run-by")
-      settings.run_by = one_of(value, {"polled", "thread", "at-once"});
+      settings.progress = one_of(value, {"polled", "thread", "at-once"});
     else
       fail("there is no option " + name + "; the source's first lines list all");
   }
@@ -389,7 +389,7 @@ void run(Communicator& world, const Settings& settings) {
   if (world.rank() != 0) return;
   std::printf("radix sort of %zu keys by %u bits (%s) on %d ranks, %d nodes, %s:", settings.keys,
               settings.bits, settings.data.c_str(), world.size(), world.nodes(),
-              settings.run_by.c_str());
+              settings.progress.c_str());
   if (!plain.empty()) std::printf(" plain %.3f ms", median(plain));
   if (!plain.empty() && !overlapped.empty()) std::printf(",");
   if (!overlapped.empty()) std::printf(" overlapped %.3f ms", median(overlapped));
@@ -402,19 +402,19 @@ void run(Communicator& world, const Settings& settings) {
 
 int main(int argc, char** argv) {
   const Settings settings = settings_of(argc, argv);
-  scela::channel::Options channel_options;
+  scela::ChannelOptions channel_options;
   scela::CommunicatorOptions options;
-  if (settings.run_by == "thread") {
-    channel_options.threads = scela::channel::Threads::multiple;
-    options.run_by = scela::RunBy::thread;
-  } else if (settings.run_by == "at-once") {
-    options.run_by = scela::RunBy::at_once;
+  if (settings.progress == "thread") {
+    channel_options.threads = scela::Threads::multiple;
+    options.progress = scela::ProgressMode::thread;
+  } else if (settings.progress == "at-once") {
+    options.progress = scela::ProgressMode::at_once;
   }
-  const scela::channel::Channel::Opened opened = scela::channel::Channel::open(channel_options);
-  if (!opened.channel) fail(opened.error.text());
+  const scela::Channel::Opened opened = scela::Channel::open(channel_options);
+  if (!opened.channel) fail(opened.status.message());
   {
-    Communicator world = Communicator::over(*opened.channel, options);
-    require(world.error());
+    Communicator world = Communicator::world(*opened.channel, options);
+    require(world.status());
     run(world, settings);
   }
   return 0;  // the channel ends after its users

@@ -6,7 +6,7 @@
 //
 //   g++ -std=c++20 -o ring_channel ring_channel.cpp $(pkg-config --cflags --libs libscela)
 //
-//   find_package(Scela 0.1 REQUIRED)                        # CMakeLists.txt
+//   find_package(Scela 0.2 REQUIRED)                        # CMakeLists.txt
 //   add_executable(ring_channel ring_channel.cpp)
 //   target_link_libraries(ring_channel PRIVATE Scela::scela)
 //
@@ -24,22 +24,24 @@
 #include <span>
 #include <vector>
 
-namespace channel = scela::channel;
-
 namespace {
+
+using scela::Channel;
+using scela::Request;
+using scela::Status;
 
 constexpr int kTokenTag = 1;
 constexpr int kDataTag = 2;
 
-// Prints the error of a status, if there is one. It says what was tried, with which rank, what
+// Prints the error of a status unless it is ok. It says what was tried, with which rank, what
 // happened and what to do.
-bool good(const channel::Status& status) {
-  if (!status) std::fprintf(stderr, "ring_channel: %s\n", status.error.text().c_str());
-  return static_cast<bool>(status);
+bool good(const Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "ring_channel: %s\n", status.message().c_str());
+  return status.ok();
 }
 
 // The bytes of a message belong to the program; here they are those of one number.
-bool go_round(channel::Channel& ring, int& token) {
+bool go_round(Channel& ring, int& token) {
   const int next = (ring.rank() + 1) % ring.size();
   const int before = (ring.rank() + ring.size() - 1) % ring.size();
   const auto out = std::as_bytes(std::span(&token, 1));
@@ -52,17 +54,16 @@ bool go_round(channel::Channel& ring, int& token) {
 
 // Both requests are under way while the sum is computed. A buffer belongs to the channel until its
 // request is complete. Meanwhile the program may read a buffer that is being sent.
-bool exchange(channel::Channel& ring) {
+bool exchange(Channel& ring) {
   const int next = (ring.rank() + 1) % ring.size();
   const int before = (ring.rank() + ring.size() - 1) % ring.size();
   const std::vector<int> mine(1'000'000, ring.rank());
   std::vector<int> theirs(mine.size());
-  channel::Request requests[] = {
-      ring.irecv(before, kDataTag, std::as_writable_bytes(std::span(theirs))),
-      ring.isend(next, kDataTag, std::as_bytes(std::span(mine)))};
+  Request requests[] = {ring.irecv(before, kDataTag, std::as_writable_bytes(std::span(theirs))),
+                        ring.isend(next, kDataTag, std::as_bytes(std::span(mine)))};
   const auto sum = std::accumulate(mine.begin(), mine.end(), 0LL);
-  channel::wait_all(requests);
-  for (const channel::Request& request : requests)
+  scela::wait_all(requests);
+  for (const Request& request : requests)
     if (!good(request.status())) return false;
   return sum == 1'000'000LL * ring.rank() && theirs == std::vector<int>(mine.size(), before);
 }
@@ -71,12 +72,12 @@ bool exchange(channel::Channel& ring) {
 
 int main() {
   // Every process of the job opens its channel, which tells it its rank.
-  const channel::Channel::Opened opened = channel::Channel::open();
+  const Channel::Opened opened = Channel::open();
   if (!opened.channel) {
-    std::fprintf(stderr, "ring_channel: %s\n", opened.error.text().c_str());
+    std::fprintf(stderr, "ring_channel: %s\n", opened.status.message().c_str());
     return 1;
   }
-  channel::Channel& ring = *opened.channel;
+  Channel& ring = *opened.channel;
   int token = 0;
   if (!go_round(ring, token) || !exchange(ring)) return 1;
   if (ring.rank() == 0) {

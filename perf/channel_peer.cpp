@@ -9,21 +9,20 @@ namespace scela::perf {
 
 namespace {
 
-RunBy executor_named(const std::string& name) {
-  if (name == "thread") return RunBy::thread;
-  if (name == "engine") return RunBy::engine;
-  return name == "at_once" ? RunBy::at_once : RunBy::polled;
+ProgressMode executor_named(const std::string& name) {
+  if (name == "thread") return ProgressMode::thread;
+  if (name == "engine") return ProgressMode::engine;
+  return name == "at_once" ? ProgressMode::at_once : ProgressMode::polled;
 }
 
 }  // namespace
 
-ChannelPeer::ChannelPeer(channel::Channel& channel, const Plan& plan)
-    : channel_(channel), plan_(plan) {
+ChannelPeer::ChannelPeer(Channel& channel, const Plan& plan) : channel_(channel), plan_(plan) {
   if (plan.bench != "coll") return;
   CommunicatorOptions options;
-  options.run_by = executor_named(plan.executor);
-  world_ = Communicator::over(channel, options);
-  check(world_.error());
+  options.progress = executor_named(plan.executor);
+  world_ = Communicator::world(channel, options);
+  check(world_.status());
 }
 
 int ChannelPeer::local_rank() const {
@@ -39,10 +38,10 @@ Collective ChannelPeer::call_of(const Asked& asked) const {
   const ElementType type = numbers ? ElementType::float64 : ElementType::uint8;
   const auto ranks = static_cast<std::size_t>(size());
   const auto in = [&](std::size_t blocks) {
-    return ConstView(asked.in, blocks * asked.bytes / each, each, type);
+    return ConstBuffer(asked.in, blocks * asked.bytes / each, each, type);
   };
   const auto out = [&](std::size_t blocks) {
-    return View(asked.out, blocks * asked.bytes / each, each, type);
+    return Buffer(asked.out, blocks * asked.bytes / each, each, type);
   };
   const bool is_root = asked.root == rank();
   const auto call = [&] {
@@ -52,13 +51,13 @@ Collective ChannelPeer::call_of(const Asked& asked) const {
       case CollectiveOp::bcast:
         return Collective::bcast(out(1), asked.root);
       case CollectiveOp::reduce:
-        return Collective::reduce(in(1), is_root ? out(1) : View(), ReduceOp::sum, asked.root);
+        return Collective::reduce(in(1), is_root ? out(1) : Buffer(), ReduceOp::sum, asked.root);
       case CollectiveOp::allreduce:
         return Collective::allreduce(in(1), out(1), ReduceOp::sum);
       case CollectiveOp::gather:
-        return Collective::gather(in(1), is_root ? out(ranks) : View(), asked.root);
+        return Collective::gather(in(1), is_root ? out(ranks) : Buffer(), asked.root);
       case CollectiveOp::scatter:
-        return Collective::scatter(is_root ? in(ranks) : ConstView(), out(1), asked.root);
+        return Collective::scatter(is_root ? in(ranks) : ConstBuffer(), out(1), asked.root);
       case CollectiveOp::allgather:
         return Collective::allgather(in(1), out(ranks));
       case CollectiveOp::alltoall:
@@ -74,7 +73,7 @@ Collective ChannelPeer::call_of(const Asked& asked) const {
   };
   if (plan_.algorithm.empty()) return call();
   Collective said = call();
-  return said.by(plan_.algorithm);
+  return said.algorithm(plan_.algorithm);
 }
 
 Means ChannelPeer::means(const Asked& asked) {
@@ -84,10 +83,10 @@ Means ChannelPeer::means(const Asked& asked) {
 }
 
 void ChannelPeer::tell(Cost& cost) const {
-  const channel::Accounts accounts = channel_.accounts();
-  cost.connections = static_cast<double>(accounts.connections);
-  cost.send_queue_pairs = static_cast<double>(accounts.send_queue_pairs);
-  cost.receive_queue_pairs = static_cast<double>(accounts.receive_queue_pairs);
+  const Counters counters = channel_.counters();
+  cost.connections = static_cast<double>(counters.connections);
+  cost.send_queue_pairs = static_cast<double>(counters.send_queue_pairs);
+  cost.receive_queue_pairs = static_cast<double>(counters.receive_queue_pairs);
   if (plan_.executor == "engine")
     cost.engine_queue_pairs = static_cast<double>(CommunicatorMaker::queue_pairs(world_));
 }

@@ -17,7 +17,7 @@ namespace scela::perf {
 // outlive the object.
 class ChannelPeer {
  public:
-  ChannelPeer(channel::Channel& channel, const Plan& plan);
+  ChannelPeer(Channel& channel, const Plan& plan);
   int rank() const { return channel_.rank(); }
   int size() const { return channel_.size(); }
   int nodes() const { return channel_.nodes(); }
@@ -43,18 +43,18 @@ class ChannelPeer {
     requests_.push_back(channel_.irecv(peer, 1, writable(bytes, n)));
   }
   void finish() {
-    for (channel::Request& request : requests_)
+    for (Request& request : requests_)
       check(request.wait());
     requests_.clear();
   }
   void collective(const Asked& asked) { check(world_.run(call_of(asked))); }
   void begin_collective(const Asked& asked) { operations_.push_back(world_.start(call_of(asked))); }
   void help_collectives() {
-    for (CollectiveRequest& operation : operations_)
+    for (Request& operation : operations_)
       operation.test();
   }
   void finish_collectives() {
-    for (CollectiveRequest& operation : operations_)
+    for (Request& operation : operations_)
       check(operation.wait());
     operations_.clear();
   }
@@ -68,22 +68,19 @@ class ChannelPeer {
   static std::span<std::byte> writable(void* bytes, std::size_t n) {
     return {static_cast<std::byte*>(bytes), n};
   }
-  // These end the process if there is an error.
-  void check(const channel::Status& status) const {
-    if (!status) fail(status.error.text());
-  }
-  void check(const CollectiveError& error) const {
-    if (error) fail(error.text());
+  // Ends the process if there is an error.
+  void check(const Status& status) const {
+    if (!status.ok()) fail(status.message());
   }
   [[noreturn]] void fail(const std::string& why) const;
   // Returns the call, by the plan's algorithm if it names one.
   Collective call_of(const Asked& asked) const;
 
-  channel::Channel& channel_;
+  Channel& channel_;
   const Plan& plan_;
-  std::vector<channel::Request> requests_;
+  std::vector<Request> requests_;
   Communicator world_;  // for the collective benchmark (coll)
-  std::vector<CollectiveRequest> operations_;
+  std::vector<Request> operations_;
 };
 
 }  // namespace scela::perf

@@ -118,12 +118,11 @@ int measure_in_job(Options options) {
         "benchmark 'memory': it counts the processes of a job that scela-perf has started "
         "(start it without a launcher)",
         2);
-  channel::Options wanted;
-  if (options.bench == "coll" && options.executor == "thread")
-    wanted.threads = channel::Threads::multiple;
-  const channel::Channel::Opened opened = channel::Channel::open(wanted);
+  ChannelOptions wanted;
+  if (options.bench == "coll" && options.executor == "thread") wanted.threads = Threads::multiple;
+  const Channel::Opened opened = Channel::open(wanted);
   if (!opened.channel) {
-    std::fprintf(stderr, "scela-perf: %s\n", opened.error.text().c_str());
+    std::fprintf(stderr, "scela-perf: %s\n", opened.status.message().c_str());
     return 1;
   }
   const Plan plan = plan_of(options);

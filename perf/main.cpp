@@ -23,12 +23,11 @@ namespace scela::perf {
 namespace {
 
 int be_rank(const Plan& plan, Where where) {
-  channel::Options wanted;
-  if (plan.bench == "coll" && plan.executor == "thread")
-    wanted.threads = channel::Threads::multiple;
-  const channel::Channel::Opened opened = channel::Channel::open(wanted);
+  ChannelOptions wanted;
+  if (plan.bench == "coll" && plan.executor == "thread") wanted.threads = Threads::multiple;
+  const Channel::Opened opened = Channel::open(wanted);
   if (!opened.channel) {
-    std::fprintf(stderr, "scela-perf: %s\n", opened.error.text().c_str());
+    std::fprintf(stderr, "scela-perf: %s\n", opened.status.message().c_str());
     return 1;
   }
   ChannelPeer peer(*opened.channel, plan);

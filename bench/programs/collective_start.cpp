@@ -46,7 +46,7 @@ class Valve final : public Transport {
     outcome.bytes = room_ == kSlot ? 0 : room_;
     return outcome;
   }
-  bool wait_any(std::span<const Ticket>, Limit) override { return true; }
+  bool wait_any(std::span<const Ticket>, Timeout) override { return true; }
   void wake() override {}
   void cancel(Ticket) override {}
   std::uint32_t tags() const override { return 1; }

@@ -66,7 +66,7 @@ class MailTransport final : public Transport {
     one.from->pop_front();
     return outcome;
   }
-  bool wait_any(std::span<const Ticket>, Limit) override { return true; }
+  bool wait_any(std::span<const Ticket>, Timeout) override { return true; }
   void wake() override {}
   void cancel(Ticket) override {}
   std::uint32_t tags() const override { return 1u << 16; }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/agreement/frame.h"
-#include "collectives/communicator/collective.h"
+#include "collectives/communicator/call/collective.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {
@@ -42,8 +42,8 @@ class Talk {
       transport_.cancel(one.ticket);
   }
 
-  // Blocks until all have decided. Returns no error if so.
-  CollectiveError hold() {
+  // Blocks until all have decided. Returns ok if so.
+  Status hold() {
     for (int rank = 0; rank < ranks_; ++rank)
       if (rank != group_.rank) listen(rank);
     agreement_.begin(outgoing_);
@@ -52,7 +52,8 @@ class Talk {
       send();
       lose_the_dead();
       const bool moved = hear();
-      if (error_ || (agreement_.done() && outgoing_.empty() && sent_.empty())) return error_;
+      if (!status_.ok() || (agreement_.done() && outgoing_.empty() && sent_.empty()))
+        return status_;
       if (!moved) wait();
     }
   }
@@ -108,7 +109,7 @@ class Talk {
     bool moved = std::erase_if(sent_, [this](const Sent& one) {
                    return transport_.test(one.ticket).over;
                  }) != 0;
-    for (int rank = 0; rank < ranks_ && !error_; ++rank) {
+    for (int rank = 0; rank < ranks_ && status_.ok(); ++rank) {
       Heard& one = heard(rank);
       if (!one.ticket) continue;
       const Outcome outcome = transport_.test(*one.ticket);
@@ -127,9 +128,9 @@ class Talk {
     const auto message =
         bytes == heard(rank).frame.size() ? from_frame(heard(rank).frame, ranks_) : std::nullopt;
     if (!message) {
-      error_ = error_of(CollectiveCode::mismatch, rank,
-                        cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": rank ",
-                            rank, " has sent ", bytes, " bytes that are none of its messages"));
+      status_ = error_of(Code::mismatch, rank,
+                         cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": rank ",
+                             rank, " has sent ", bytes, " bytes that are none of its messages"));
       return;
     }
     const bool is_last = message->kind == Agreement::Kind::decide;
@@ -142,11 +143,9 @@ class Talk {
     // The peer has withdrawn its message because the communicator was given up. All ranks are told
     // of that.
     if (fault.code == FaultCode::cancelled) return listen(rank);
-    error_ = error_of(
-        fault.code == FaultCode::resources ? CollectiveCode::resources : CollectiveCode::other,
-        rank,
-        cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": with rank ", rank, ": ",
-            fault.words));
+    status_ = error_of(fault.code == FaultCode::resources ? Code::resources : Code::other, rank,
+                       cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": with rank ",
+                           rank, ": ", fault.words));
   }
 
   // A rank that has freed the communicator and lives never answers, so the agreement fails with its
@@ -158,15 +157,15 @@ class Talk {
     if (std::ranges::find(ended, what->rank) != ended.end()) return;
     const int place =
         static_cast<int>(std::ranges::find(group_.ranks, what->rank) - group_.ranks.begin());
-    error_ = error_of(CollectiveCode::mismatch, place,
-                      cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": ",
-                          fault_of(*what, place).words));
+    status_ = error_of(Code::mismatch, place,
+                       cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": ",
+                           fault_of(*what, place).words));
   }
 
   void wait() {
     group_.engine->executor->progress();
     notice_freed();
-    if (error_) return;
+    if (!status_.ok()) return;
     tickets_.clear();
     for (const Heard& one : heard_)
       if (one.ticket) tickets_.push_back(*one.ticket);
@@ -180,7 +179,7 @@ class Talk {
   const Route route_;
   const int ranks_;
   Agreement agreement_;
-  CollectiveError error_;
+  Status status_;
   std::vector<Agreement::OutgoingMessage> outgoing_;  // to be sent
   std::vector<Heard> heard_;                          // by rank
   std::vector<bool> lost_;                            // by rank: the transport was told
@@ -201,16 +200,16 @@ Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
   engine.executor->count(group.context, group.begun++, group.ranks, 0);
   Decision decision;
   Talk talk(group, *engine.transport, std::move(own));
-  decision.error = talk.hold();
-  if (decision.error) return decision;
+  decision.status = talk.hold();
+  if (!decision.status.ok()) return decision;
   decision.word = talk.decided();
   if (decision.word.calls != static_cast<std::uint32_t>(call))
-    decision.error = error_of(CollectiveCode::mismatch, -1,
-                              cat("agreement of ", group.ranks.size(), " ranks, on rank ",
-                                  group.rank, ": some have called agree, and others shrink"));
+    decision.status = error_of(Code::mismatch, -1,
+                               cat("agreement of ", group.ranks.size(), " ranks, on rank ",
+                                   group.rank, ": some have called agree, and others shrink"));
   else if (decision.word.has_ended(group.rank))
-    decision.error = error_of(
-        CollectiveCode::peer_ended, group.rank,
+    decision.status = error_of(
+        Code::peer_ended, group.rank,
         cat("agreement of ", group.ranks.size(), " ranks: the others take this one, rank ",
             group.rank, ", for dead: it could not be reached; end it, and go on without it"));
   return decision;

@@ -14,7 +14,7 @@ namespace scela::collectives {
 enum class AgreementCall : std::uint32_t { agree = 1, shrink = 2 };
 
 struct Decision {
-  CollectiveError error;  // none: `word` is valid
+  Status status;  // ok: `word` is valid
   AgreementValue word;
 };
 

@@ -10,7 +10,9 @@
 #include "collectives/communicator/families.h"
 #include "collectives/communicator/group.h"
 #include "collectives/communicator/maker.h"
-#include "collectives/communicator/request.h"
+#include "collectives/communicator/other_messages.h"
+#include "collectives/communicator/pending_collective.h"
+#include "collectives/communicator/refused_request.h"
 #include "collectives/executors/factory.h"
 #ifdef SCELA_WITH_ENGINE
 #include "collectives/offload/factory.h"
@@ -31,27 +33,29 @@ int collectives::count_nodes(std::vector<int> nodes) {
 namespace {
 
 // Returns the error for a child process (fork) that uses its parent's communicator.
-CollectiveError of_child(const Communicator::State& state) {
-  return error_of(CollectiveCode::misuse, state.rank,
+Status of_child(const Communicator::State& state) {
+  return error_of(Code::closed, state.rank,
                   "a child process (fork) has no part in its parent's communicator: let the parent "
                   "communicate, or start the child by the launcher");
 }
 
-CollectiveError of_nobody() {
-  return error_of(
-      CollectiveCode::misuse, -1,
-      "this communicator is nobody's: it was freed or moved from, could not be made, or "
-      "this rank is not of it");
+Status of_empty() {
+  return error_of(Code::bad_communicator, -1,
+                  "this communicator is empty: it was freed or moved from, could not be made, or "
+                  "this rank is not of it");
 }
 
 // Stands for the name of an operation that had no memory for its arguments.
 constexpr std::string_view kUnmade = "an operation";
 
+// The fewest tags of a context: half of them are for prepared operations.
+constexpr std::uint32_t kMinTags = 16;
+
 // Stands for a communicator's number if there is none.
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
 
-CollectiveError too_many_live(const Communicator::State& state) {
-  return error_of(CollectiveCode::resources, state.rank,
+Status too_many_live(const Communicator::State& state) {
+  return error_of(Code::resources, state.rank,
                   cat("make a communicator of ranks of another, on rank ", state.rank, " of ",
                       state.ranks.size(), ": a rank of it has ", kContextsOfOne,
                       " communicators already: free some"));
@@ -86,31 +90,32 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
   if (!table) return fail(table.error());
   engine->table = std::move(*table);
   engine->make_transport = maker.transport;
-  engine->discard = maker.discard;
-  engine->accept = maker.accept;
+  engine->close_contexts = maker.close_contexts;
+  engine->open_contexts = maker.open_contexts;
   const auto said = maker.environment("SCELA_COLL_CHECK");
   engine->checks = said && !said->empty() ? *said != "0" : maker.options.check;
   auto transport = maker.transport();
   engine->tags = transport->tags();
   engine->tag_span = collectives::tag_span_of(engine->tags);
-  switch (maker.options.run_by) {
-    case RunBy::at_once:
+  switch (maker.options.progress) {
+    case ProgressMode::at_once:
       engine->polled = make_polled(std::move(transport));
       engine->executor = make_inline(*engine->polled);
       return engine;
-    case RunBy::polled:
+    case ProgressMode::polled:
       engine->executor = make_polled(std::move(transport));
       return engine;
-    case RunBy::engine: {
+    case ProgressMode::engine: {
       if (maker.by_engine == nullptr)
         return fail({ErrorKind::usage, "run collective operations by an adapter's engine", "",
-                     "this build of ScELA has no verbs", "let them be polled (RunBy::polled)"});
+                     "no adapter moves these messages, or this build of ScELA has no verbs",
+                     "let them be polled (ProgressMode::polled)"});
       auto made = maker.by_engine(make_polled(std::move(transport)), maker.transport());
       if (!made) return fail(made.error());
       engine->executor = std::move(*made);
       return engine;
     }
-    case RunBy::thread:
+    case ProgressMode::thread:
       break;
   }
   auto thread = make_thread(std::move(transport), maker.threads, maker.transport());
@@ -119,7 +124,16 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
   return engine;
 }
 
-ThreadPlacement beside_ranks(const channel::Channel& channel) {
+// Returns an error if a variable of the environment is misspelt or has no valid value.
+Status wrong_variable(int rank) {
+  std::vector<const char*> environment;
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    environment.push_back(*word);
+  const auto checked = check_variables(environment);
+  return checked ? Status() : error_of(Code::bad_argument, rank, checked.error().text());
+}
+
+ThreadPlacement beside_ranks(const Channel& channel) {
   ThreadPlacement placement;
   for (const std::vector<int>& processors : channel.processors_of_node()) {
     CpuSet& cpus = placement.ranks.emplace_back();
@@ -135,7 +149,7 @@ ThreadPlacement beside_ranks(const channel::Channel& channel) {
 
 Communicator CommunicatorMaker::make() const {
   auto engine = engine_of(*this);
-  if (!engine) return Communicator(error_of(CollectiveCode::argument, rank, engine.error().text()));
+  if (!engine) return Communicator(error_of(Code::bad_argument, rank, engine.error().text()));
   auto state = std::make_shared<Communicator::State>(std::move(*engine), 0);
   state->rank = rank;
   state->nodes = nodes;
@@ -155,25 +169,22 @@ std::size_t CommunicatorMaker::queue_pairs(const Communicator& communicator) {
   return state.engine->executor->queue_pairs(state.context);
 }
 
-Communicator Communicator::over(channel::Channel& channel, const CommunicatorOptions& options) {
-  std::vector<const char*> environment;
-  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
-    environment.push_back(*word);
-  if (const auto checked = check_variables(environment); !checked)
-    return Communicator(error_of(CollectiveCode::argument, channel.rank(), checked.error().text()));
+Communicator Communicator::world(Channel& channel, const CommunicatorOptions& options) {
+  if (const Status wrong = wrong_variable(channel.rank()); !wrong.ok()) return Communicator(wrong);
   // The communicator shares the channel's state, because the program may close its channel first.
-  const std::shared_ptr<channel::Channel> shared = channel::Inside::share(channel);
+  const std::shared_ptr<Channel> shared = channel::Inside::share(channel);
   const std::shared_ptr<Families> families = Families::of(channel);
   const Families::Family family = families->take(channel);
-  if (family.error) return Communicator(family.error);
+  if (!family.status.ok()) return Communicator(family.status);
   CommunicatorMaker maker;
-  if (options.run_by == RunBy::thread && options.bind_thread) maker.threads = beside_ranks(channel);
+  if (options.progress == ProgressMode::thread && options.bind_thread)
+    maker.threads = beside_ranks(channel);
   maker.transport = [shared] { return make_channel_transport(*shared); };
-  maker.discard = [shared](std::uint32_t first, std::uint32_t count) {
-    shared->discard(first, count);
+  maker.close_contexts = [shared](std::uint32_t first, std::uint32_t count) {
+    shared->close_contexts(first, count);
   };
-  maker.accept = [shared](std::uint32_t first, std::uint32_t count) {
-    shared->accept(first, count);
+  maker.open_contexts = [shared](std::uint32_t first, std::uint32_t count) {
+    shared->open_contexts(first, count);
   };
   maker.ended = [shared, families, family](std::uint32_t life_after) {
     families->give_back(*shared, family, life_after);
@@ -190,16 +201,40 @@ Communicator Communicator::over(channel::Channel& channel, const CommunicatorOpt
   return maker.make();
 }
 
-Communicator::Communicator() : error_(of_nobody()) {}
+Communicator Communicator::over(PointToPoint& messages, const CommunicatorOptions& options) {
+  if (const Status wrong = wrong_variable(messages.rank()); !wrong.ok()) return Communicator(wrong);
+  if (messages.contexts() == 0 || messages.tags() < kMinTags)
+    return Communicator(error_of(
+        Code::bad_argument, messages.rank(),
+        cat("make a communicator over another library: it has ", messages.contexts(),
+            " contexts of ", messages.tags(), " tags; at least one of ", kMinTags, " is needed")));
+  CommunicatorMaker maker;
+  maker.transport = [&messages] { return make_transport_over(messages); };
+  maker.rank = messages.rank();
+  const std::span<const int> nodes = messages.nodes();
+  maker.nodes.assign(nodes.begin(), nodes.end());
+  maker.options = options;
+  maker.first_context = 0;
+  maker.contexts = messages.contexts();
+  return maker.make();
+}
+
+Communicator::Communicator() : status_(of_empty()) {}
 Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
-Communicator::Communicator(CollectiveError error) : error_(std::move(error)) {}
+Communicator::Communicator(Status why) : status_(std::move(why)) {}
 Communicator::Communicator(Communicator&& other) noexcept
-    : state_(std::move(other.state_)), error_(std::move(other.error_)) {}
-Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+    : state_(std::move(other.state_)), status_(std::move(other.status_)) {
+  other.status_ = of_empty();
+}
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  state_ = std::move(other.state_);
+  status_ = std::exchange(other.status_, of_empty());
+  return *this;
+}
 Communicator::~Communicator() = default;
 
-const CollectiveError& Communicator::error() const {
-  return error_;
+const Status& Communicator::status() const {
+  return status_;
 }
 int Communicator::rank() const {
   return state_ ? state_->rank : -1;
@@ -210,10 +245,14 @@ int Communicator::size() const {
 int Communicator::nodes() const {
   return state_ ? state_->node_count : 0;
 }
+int Communicator::world_rank(int rank) const {
+  if (rank < 0 || rank >= size()) return -1;
+  return state_->ranks[static_cast<std::size_t>(rank)];
+}
 std::string Communicator::describe() const {
-  if (!state_) return "nobody's";
+  if (!state_) return "empty";
   std::string text = state_->engine->executor->describe();
-  const EngineAccounts posted = engine_accounts();
+  const EngineCounters posted = engine_counters();
   if (posted.in_parts > 0)
     text += cat("; ", posted.in_parts, " of ", posted.operations,
                 " operations of this communicator were not posted whole, since its queues hold no "
@@ -221,7 +260,7 @@ std::string Communicator::describe() const {
   return text;
 }
 
-EngineAccounts Communicator::engine_accounts() const {
+EngineCounters Communicator::engine_counters() const {
   if (!state_) return {};
   const collectives::PostedRuns posted = state_->engine->executor->posted(state_->context);
   return {posted.all, posted.connecting, posted.in_parts};
@@ -230,92 +269,105 @@ EngineAccounts Communicator::engine_accounts() const {
 void Communicator::free() {
   if (state_ && !state_->engine->made_here.is_copy()) state_->leave();
   state_.reset();
-  error_ = of_nobody();
+  status_ = of_empty();
 }
 
-CollectiveError Communicator::run(const Collective& collective) {
-  if (!state_) return of_nobody();
+Status Communicator::run(const Collective& collective) {
+  if (!state_) return of_empty();
   if (state_->engine->made_here.is_copy()) return of_child(*state_);
-  if (state_->exhausted) return state_->exhausted;
+  if (!state_->exhausted.ok()) return state_->exhausted;
   const std::uint64_t number = state_->begun;
   const std::shared_ptr<const Collective::Inside> inside = collective.inside();
   if (!inside) return state_->has_no_memory_for(kUnmade, number);
   try {
-    if (std::optional<CollectiveError> known = state_->run_known(*inside)) return *std::move(known);
+    if (std::optional<Status> known = state_->run_known(*inside)) return *std::move(known);
     // Both outlive this call, so that neither needs another owner.
     const std::shared_ptr<const void> nobody;
-    CollectiveRequest::State request({nobody, state_.get()}, {nobody, inside.get()}, false);
-    if (const CollectiveError refused = request.start(true)) return refused;
-    return request.wait({});
+    PendingCollective operation({nobody, state_.get()}, {nobody, inside.get()}, false);
+    operation.begin(PendingCollective::Caller::waits);
+    return operation.wait({});
   } catch (const std::bad_alloc&) {
     return state_->has_no_memory_for(name_of(inside->operation), number);
   }
 }
 
-CollectiveRequest Communicator::start(const Collective& collective) {
-  CollectiveRequest request = prepare_as(collective, false);
-  // If the start is refused at once, the request's wait() returns the error.
-  if (request.state_) request.state_->start();
-  return request;
+// If the start is refused at once, the request's wait() returns the error.
+Request Communicator::start(const Collective& collective) {
+  Request refused;
+  PendingCollective* const operation = make(collective, false, refused);
+  if (operation == nullptr) return refused;
+  operation->begin(PendingCollective::Caller::goes_on);
+  return channel::Inside::request_of(*operation);
 }
 
-CollectiveRequest Communicator::prepare(const Collective& collective) {
-  return prepare_as(collective, true);
+Request Communicator::prepare(const Collective& collective) {
+  Request refused;
+  PendingCollective* const operation = make(collective, true, refused);
+  return operation == nullptr ? std::move(refused) : channel::Inside::request_of(*operation);
 }
 
-CollectiveRequest Communicator::prepare_as(const Collective& collective, bool persistent) {
-  if (!state_) return CollectiveRequest(of_nobody());
-  if (state_->engine->made_here.is_copy()) return CollectiveRequest(of_child(*state_));
-  if (state_->exhausted) return CollectiveRequest(state_->exhausted);
-  std::shared_ptr<const Collective::Inside> inside = collective.inside();
-  if (!inside) return CollectiveRequest(state_->has_no_memory_for(kUnmade, state_->begun));
-  const Operation operation = inside->operation;
-  try {
-    return CollectiveRequest(
-        std::make_unique<CollectiveRequest::State>(state_, std::move(inside), persistent));
-  } catch (const std::bad_alloc&) {
-    return CollectiveRequest(state_->has_no_memory_for(name_of(operation), state_->begun));
+PendingCollective* Communicator::make(const Collective& collective, bool persistent,
+                                      Request& refused) {
+  std::string_view what = kUnmade;
+  if (!state_) {
+    refused = refused_request(of_empty());
+    return nullptr;
   }
+  if (state_->engine->made_here.is_copy()) {
+    refused = refused_request(of_child(*state_));
+    return nullptr;
+  }
+  std::shared_ptr<const Collective::Inside> inside = collective.inside();
+  if (state_->exhausted.ok() && inside) {
+    what = name_of(inside->operation);
+    try {
+      return new PendingCollective(state_, std::move(inside), persistent);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  if (state_->exhausted.ok()) static_cast<void>(state_->has_no_memory_for(what, state_->begun));
+  refused = state_->exhausted_request(state_);
+  return nullptr;
 }
 
 // ---- when ranks have ended ----
 
-Agreed Communicator::agree(bool yes) {
-  Agreed agreed;
+AgreeResult Communicator::agree(bool flag) {
+  AgreeResult result;
   if (!state_) {
-    agreed.error = of_nobody();
-    return agreed;
+    result.status = of_empty();
+    return result;
   }
   if (state_->engine->made_here.is_copy()) {
-    agreed.error = of_child(*state_);
-    return agreed;
+    result.status = of_child(*state_);
+    return result;
   }
   const Decision made =
-      agree_on(*state_, yes, AgreementCall::agree, state_->engine->contexts.next());
-  agreed.error = made.error;
-  if (agreed.error) return agreed;
-  agreed.all = (made.word.flags & 1) != 0;
+      agree_on(*state_, flag, AgreementCall::agree, state_->engine->contexts.next());
+  result.status = made.status;
+  if (!result.status.ok()) return result;
+  result.flag = (made.word.flags & 1) != 0;
   for (int rank = 0; rank < size(); ++rank)
-    if (made.word.has_ended(rank)) agreed.ended.push_back(rank);
-  return agreed;
+    if (made.word.has_ended(rank)) result.exited.push_back(rank);
+  return result;
 }
 
 Communicator Communicator::shrink() {
-  if (!state_) return Communicator(of_nobody());
+  if (!state_) return Communicator(of_empty());
   if (state_->engine->made_here.is_copy()) return Communicator(of_child(*state_));
   ContextNumbers& contexts = state_->engine->contexts;
   Decision made = agree_on(*state_, true, AgreementCall::shrink, contexts.next());
   // If contexts are used again, the ranks that live ask each other whether they have left this one.
-  while (!made.error && !contexts.is_first(made.word.highest)) {
+  while (made.status.ok() && !contexts.is_first(made.word.highest)) {
     const ContextNumbers::Number asked = made.word.highest;
     const auto own = contexts.free_from(asked);
-    if (own) state_->engine->accept_context(*own);
+    if (own) state_->engine->open_context(*own);
     made = agree_on(*state_, own == asked, AgreementCall::shrink, own.value_or(kNoNumber));
-    if (made.error) break;
+    if (!made.status.ok()) break;
     if (made.word.highest == kNoNumber) return Communicator(too_many_live(*state_));
     if ((made.word.flags & 1) != 0) break;
   }
-  if (made.error) return Communicator(made.error);
+  if (!made.status.ok()) return Communicator(made.status);
   auto state = std::make_shared<State>(state_->engine, made.word.highest);
   for (int rank = 0; rank < size(); ++rank) {
     if (made.word.has_ended(rank)) continue;
@@ -333,14 +385,14 @@ Communicator Communicator::shrink() {
 // number. A communicator had the context of that number before. It sets `number` to the lowest one,
 // from there on, that fits. None of the ranks has a communicator in its context any more, and all
 // keep messages there again. It sets kNoNumber if there is none.
-CollectiveError Communicator::agree_on_number(std::uint64_t& number) {
+Status Communicator::agree_on_number(std::uint64_t& number) {
   Engine& engine = *state_->engine;
   for (;;) {
     const auto free = engine.contexts.free_from(number);
-    if (free) engine.accept_context(*free);
+    if (free) engine.open_context(*free);
     const std::array<std::uint64_t, 1> own{free.value_or(kNoNumber)};
     std::vector<std::uint64_t> all(state_->ranks.size());
-    if (CollectiveError failed = run(Collective::allgather(own, all))) return failed;
+    if (Status failed = run(Collective::allgather(own, all)); !failed.ok()) return failed;
     const auto [lowest, highest] = std::ranges::minmax(all);
     number = highest;
     if (lowest == highest || highest == kNoNumber) return {};
@@ -348,11 +400,11 @@ CollectiveError Communicator::agree_on_number(std::uint64_t& number) {
 }
 
 Communicator Communicator::split(int color, int key) {
-  if (!state_) return Communicator(of_nobody());
-  if (color >= kNoColor) return split(color, key, kSplit, "");
-  return split(kNoColor, 0, kWrongCall,
+  if (!state_) return Communicator(of_empty());
+  if (color >= kUndefinedColor) return split(color, key, kSplit, "");
+  return split(kUndefinedColor, 0, kWrongCall,
                cat("split by rank ", state_->rank, ": there is no color ", color,
-                   ": colors are 0 and up, or kNoColor"));
+                   ": colors are 0 and up, or kUndefinedColor"));
 }
 
 // `alike` is the word that all ranks must give alike. It is kWrongCall if this rank's call is
@@ -364,7 +416,7 @@ Communicator Communicator::split(int color, int key, std::uint64_t alike,
   const auto bits = [](int value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
   const std::vector<Word> own{Word{bits(color) << 32 | bits(key), contexts.next(), alike}};
   std::vector<Word> all(state_->ranks.size());
-  if (const CollectiveError failed = run(Collective::allgather(own, all)))
+  if (const Status failed = run(Collective::allgather(own, all)); !failed.ok())
     return Communicator(failed);
   const auto color_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0] >> 32); };
   const auto key_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0]); };
@@ -374,16 +426,16 @@ Communicator Communicator::split(int color, int key, std::uint64_t alike,
   for (const Word& word : all)
     number = std::max(number, word[1]);
   if (!contexts.is_first(number)) {
-    if (const CollectiveError failed = agree_on_number(number)) return Communicator(failed);
+    if (const Status failed = agree_on_number(number); !failed.ok()) return Communicator(failed);
     if (number == kNoNumber) return Communicator(too_many_live(*state_));
   }
   contexts.pass(number);
-  if (!wrong.empty()) return Communicator(error_of(CollectiveCode::argument, state_->rank, wrong));
+  if (!wrong.empty()) return Communicator(error_of(Code::bad_argument, state_->rank, wrong));
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank][2] != alike)
-      return Communicator(error_of(CollectiveCode::mismatch, static_cast<int>(rank),
-                                   differs(all[rank][2], rank, *state_)));
-  if (color == kNoColor) return Communicator();
+      return Communicator(
+          error_of(Code::mismatch, static_cast<int>(rank), differs(all[rank][2], rank, *state_)));
+  if (color == kUndefinedColor) return Communicator();
 
   std::vector<std::size_t> members;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
@@ -404,10 +456,10 @@ Communicator Communicator::dup() {
 }
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
-  if (!state_) return Communicator(of_nobody());
+  if (!state_) return Communicator(of_empty());
   std::vector<bool> named(state_->ranks.size());
   std::string wrong;
-  int place = kNoColor;
+  int place = kUndefinedColor;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const auto rank = static_cast<std::size_t>(ranks[i]);
     if (ranks[i] < 0 || rank >= named.size()) {
@@ -424,21 +476,22 @@ Communicator Communicator::subgroup(std::span<const int> ranks) {
   // This rank takes part even so: the other ranks may have named valid ranks, and are not left
   // waiting.
   if (!wrong.empty())
-    return split(kNoColor, 0, kWrongCall,
+    return split(kUndefinedColor, 0, kWrongCall,
                  cat("subgroup of ", state_->ranks.size(), " ranks: ", wrong));
-  return split(place == kNoColor ? kNoColor : 0, place, digest_of(ranks), "");
+  return split(place == kUndefinedColor ? kUndefinedColor : 0, place, digest_of(ranks), "");
 }
 
 Communicator Communicator::node() {
-  if (!state_) return Communicator(of_nobody());
+  if (!state_) return Communicator(of_empty());
   return split(state_->nodes[static_cast<std::size_t>(state_->rank)], 0);
 }
 
 Communicator Communicator::leaders() {
-  if (!state_) return Communicator(of_nobody());
+  if (!state_) return Communicator(of_empty());
   const auto own = static_cast<std::size_t>(state_->rank);
   const auto first = std::ranges::find(state_->nodes, state_->nodes[own]);
-  return split(static_cast<std::size_t>(first - state_->nodes.begin()) == own ? 0 : kNoColor, 0);
+  return split(static_cast<std::size_t>(first - state_->nodes.begin()) == own ? 0 : kUndefinedColor,
+               0);
 }
 
 }  // namespace scela

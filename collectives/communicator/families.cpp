@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/communicator/collective.h"
+#include "collectives/communicator/call/collective.h"
 #include "collectives/communicator/maker.h"
 #include "collectives/executors/factory.h"
 #include "comm-channel/include/inside.h"
@@ -17,7 +17,7 @@ constexpr std::size_t kBits = 64;
 
 }  // namespace
 
-std::shared_ptr<Families> Families::of(channel::Channel& channel) {
+std::shared_ptr<Families> Families::of(Channel& channel) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   std::shared_ptr<void>& kept = channel::Inside::kept_for(channel);
@@ -25,14 +25,14 @@ std::shared_ptr<Families> Families::of(channel::Channel& channel) {
   return std::static_pointer_cast<Families>(kept);
 }
 
-Families::Family Families::take(channel::Channel& channel) {
+Families::Family Families::take(Channel& channel) {
   const std::lock_guard one_at_a_time(taking_);
   Family family;
   const std::uint32_t reserved = channel.reserve_contexts(kContextsOfOne);
-  if (reserved == channel::kWorld && agreed_.empty()) family.error = agree(channel);
-  if (family.error) return family;
+  if (reserved == kWorld && agreed_.empty()) family.status = agree(channel);
+  if (!family.status.ok()) return family;
   const std::lock_guard lock(mutex_);
-  if (reserved != channel::kWorld) {
+  if (reserved != kWorld) {
     family.place = first_contexts_.size();
     family.first_context = reserved;
     first_contexts_.push_back(reserved);
@@ -40,8 +40,8 @@ Families::Family Families::take(channel::Channel& channel) {
     return family;
   }
   if (agreed_.empty()) {
-    family.error = error_of(
-        CollectiveCode::resources, channel.rank(),
+    family.status = error_of(
+        Code::resources, channel.rank(),
         cat("make a communicator of all ranks of a channel: each of the ", first_contexts_.size(),
             " that there can be is used by a rank yet: free some, or take others of one (dup)"));
     return family;
@@ -54,9 +54,8 @@ Families::Family Families::take(channel::Channel& channel) {
   return family;
 }
 
-void Families::give_back(channel::Channel& channel, const Family& family,
-                         std::uint32_t life_after) {
-  channel.discard(family.first_context, kContextsOfOne);
+void Families::give_back(Channel& channel, const Family& family, std::uint32_t life_after) {
+  channel.close_contexts(family.first_context, kContextsOfOne);
   const std::lock_guard lock(mutex_);
   free_[family.place] = true;
   life_ = std::max(life_, life_after);
@@ -64,7 +63,7 @@ void Families::give_back(channel::Channel& channel, const Family& family,
 
 // If this rank calls a family free, the channel keeps its messages again from then on. Other ranks
 // may use it before this rank knows that all agree.
-CollectiveError Families::agree(channel::Channel& channel) {
+Status Families::agree(Channel& channel) {
   std::vector<std::uint64_t> free;
   std::vector<std::uint64_t> life(1);
   {
@@ -73,7 +72,7 @@ CollectiveError Families::agree(channel::Channel& channel) {
     for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
       if (!free_[place]) continue;
       free[place / kBits] |= std::uint64_t{1} << place % kBits;
-      channel.accept(first_contexts_[place], kContextsOfOne);
+      channel.open_contexts(first_contexts_[place], kContextsOfOne);
     }
     life[0] = life_;
   }
@@ -88,10 +87,10 @@ CollectiveError Families::agree(channel::Channel& channel) {
   Communicator all = maker.make();
   std::vector<std::uint64_t> agreed(free.size());
   std::vector<std::uint64_t> highest(1);
-  CollectiveError failed = all.error();
-  if (!failed) failed = all.run(Collective::allreduce(free, agreed, ReduceOp::bit_and));
-  if (!failed) failed = all.run(Collective::allreduce(life, highest, ReduceOp::maximum));
-  if (failed) agreed.assign(agreed.size(), 0);
+  Status status = all.status();
+  if (status.ok()) status = all.run(Collective::allreduce(free, agreed, ReduceOp::bit_and));
+  if (status.ok()) status = all.run(Collective::allreduce(life, highest, ReduceOp::maximum));
+  if (!status.ok()) agreed.assign(agreed.size(), 0);
   const std::lock_guard lock(mutex_);
   agreed_life_ = static_cast<std::uint32_t>(highest[0]);
   for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
@@ -99,9 +98,9 @@ CollectiveError Families::agree(channel::Channel& channel) {
     if ((agreed[place / kBits] & bit) != 0)
       agreed_.push_back(place);
     else if ((free[place / kBits] & bit) != 0)
-      channel.discard(first_contexts_[place], kContextsOfOne);
+      channel.close_contexts(first_contexts_[place], kContextsOfOne);
   }
-  return failed;
+  return status;
 }
 
 }  // namespace scela::collectives

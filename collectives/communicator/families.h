@@ -22,7 +22,7 @@ namespace scela::collectives {
 class Families {
  public:
   struct Family {
-    CollectiveError error;  // none: the rest is valid
+    Status status;          // ok: the rest is valid
     std::size_t place = 0;  // index in first_contexts_
     std::uint32_t first_context = 0;
     std::uint32_t life = 0;
@@ -30,19 +30,19 @@ class Families {
 
   // Returns the channel's only object, which lasts as long as the channel is used. Any thread may
   // call it.
-  static std::shared_ptr<Families> of(channel::Channel& channel);
+  static std::shared_ptr<Families> of(Channel& channel);
 
   // Takes a family. All ranks of the channel call it equally often, and it may block until they do.
   // Any thread may call it; calls are made one after the other.
-  Family take(channel::Channel& channel);
+  Family take(Channel& channel);
   // Gives a family back that this rank does not use any more. `life_after` is a life that none of
   // its communicators has had. Any thread may call it.
-  void give_back(channel::Channel& channel, const Family& family, std::uint32_t life_after);
+  void give_back(Channel& channel, const Family& family, std::uint32_t life_after);
 
  private:
   // Adds the families that all ranks have given back to `agreed_`. Blocks until all ranks have
   // called it. If it fails, it adds none and returns the error.
-  CollectiveError agree(channel::Channel& channel);
+  Status agree(Channel& channel);
 
   std::mutex taking_;  // locked before mutex_
   std::mutex mutex_;

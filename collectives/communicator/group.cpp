@@ -10,7 +10,9 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
-#include "collectives/communicator/reductions.h"
+#include "collectives/communicator/call/reductions.h"
+#include "collectives/communicator/pending_collective.h"
+#include "comm-channel/include/inside.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -81,6 +83,15 @@ Engine::~Engine() {
   if (ended) ended(contexts.life_after());
 }
 
+// A request of this engine's communicators that is under way has a PendingCollective behind it.
+std::size_t Engine::wait_any(std::span<channel::RequestBody* const> bodies, Timeout timeout) {
+  std::vector<Run*> runs(bodies.size());
+  for (std::size_t i = 0; i < bodies.size(); ++i)
+    if (bodies[i] != nullptr && bodies[i]->mover() == this)
+      runs[i] = static_cast<PendingCollective*>(bodies[i])->run_under_way();
+  return executor->wait_any(runs, timeout);
+}
+
 Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number numbered)
     : engine(std::move(whose)), context_number(numbered), context(engine->contexts.id(numbered)) {
   engine->contexts.take(context_number);
@@ -95,9 +106,9 @@ Communicator::State::~State() {
   }
   engine->executor->forget(context);
   engine->contexts.give_back(context_number);
-  if (!engine->discard) return;
+  if (!engine->close_contexts) return;
   const ContextNumbers::Span unused = engine->contexts.unused_around(context_number);
-  engine->discard(unused.first, unused.count);
+  engine->close_contexts(unused.first, unused.count);
 }
 
 void Communicator::State::leave() {
@@ -112,8 +123,8 @@ void Communicator::State::leave() {
   engine->executor->leave(what, ranks);
 }
 
-CollectiveError Communicator::State::has_no_memory_for(std::string_view operation,
-                                                       std::uint64_t number) noexcept try {
+Status Communicator::State::has_no_memory_for(std::string_view operation,
+                                              std::uint64_t number) noexcept try {
   engine->spare.release();
   AbortedContext what;
   what.context = context;
@@ -121,7 +132,7 @@ CollectiveError Communicator::State::has_no_memory_for(std::string_view operatio
   what.refusal = Refusal::memory;
   what.begun = number;
   engine->executor->give_up(what, ranks);
-  exhausted = error_of(CollectiveCode::resources, rank,
+  exhausted = error_of(Code::resources, rank,
                        cat(operation, " of ", ranks.size(), " ranks, on rank ", rank, ": ",
                            fault_of(what, rank).words));
   return exhausted;
@@ -131,6 +142,28 @@ CollectiveError Communicator::State::has_no_memory_for(std::string_view operatio
       "it ends\n";
   static_cast<void>(!::write(STDERR_FILENO, kWords, sizeof kWords - 1));
   std::abort();
+}
+
+Request Communicator::State::exhausted_request(std::shared_ptr<State> self) noexcept {
+  return exhausted_requests_.add(std::move(self));
+}
+
+Request Communicator::State::ExhaustedRequests::add(std::shared_ptr<State> whose) noexcept {
+  communicator_ = std::move(whose);
+  ++requests_;
+  was_waited_for_ = false;
+  return channel::Inside::request_of(*this);
+}
+
+Status Communicator::State::ExhaustedRequests::wait(Timeout) {
+  was_waited_for_ = true;
+  return communicator_->exhausted;
+}
+
+// The last request may be the last owner of the communicator, which owns this object.
+void Communicator::State::ExhaustedRequests::release() {
+  if (--requests_ > 0) return;
+  const std::shared_ptr<State> last = std::move(communicator_);
 }
 
 void Communicator::State::start(Run& run, bool waits) {
@@ -149,10 +182,10 @@ void Communicator::State::start(Run& run, bool waits) {
   }
 }
 
-CollectiveError Communicator::State::choose(const Collective::Inside& call,
-                                            const Arguments& arguments, Choice& choice) const {
+Status Communicator::State::choose(const Collective::Inside& call, const Arguments& arguments,
+                                   Choice& choice) const {
   const auto refuse = [&](const std::string& why) {
-    return error_of(CollectiveCode::argument, rank,
+    return error_of(Code::bad_argument, rank,
                     cat(name_of(call.operation), " by rank ", rank, " of ", ranks.size(), ": ", why,
                         "; nothing was sent or received by this rank"));
   };
@@ -166,10 +199,10 @@ CollectiveError Communicator::State::choose(const Collective::Inside& call,
   question.root = call.root;
   Row row;
   row.operation = call.operation;
-  if (!call.by.empty()) {
-    const auto said = Table::parse(cat(name_of(call.operation), " ", call.by), "the call");
+  if (!call.algorithm.empty()) {
+    const auto said = Table::parse(cat(name_of(call.operation), " ", call.algorithm), "the call");
     if (!said) return refuse(said.error().text());
-    if (said->rows().size() != 1) return refuse(cat("'", call.by, "' is not one algorithm"));
+    if (said->rows().size() != 1) return refuse(cat("'", call.algorithm, "' is not one algorithm"));
     row = said->rows().front();
     if (!can(*row.algorithm, question, row.radix))
       return refuse(cat(row.algorithm->name, " cannot do this: ",
@@ -201,7 +234,7 @@ const std::shared_ptr<const NodeMap>& Communicator::State::node_map() {
 
 const ScheduleTemplate* Communicator::State::schedule_template_of(const Algorithm& algorithm,
                                                                   const Shape& shape,
-                                                                  CollectiveError& error) {
+                                                                  Status& status) {
   const Key key{&algorithm, shape.segments, shape.radix,   shape.split,
                 shape.root, shape.in_place, shape.commutes};
   if (const auto found = templates_.find(key); found != templates_.end()) return &found->second;
@@ -211,7 +244,7 @@ const ScheduleTemplate* Communicator::State::schedule_template_of(const Algorith
   made.cut = shape.segments * (algorithm.parts == nullptr ? 1 : algorithm.parts(shape));
   auto plan = Plan::of(algorithm.build(shape, rank));
   if (!plan) {
-    error = error_of(CollectiveCode::other, rank, plan.error().text());
+    status = error_of(Code::other, rank, plan.error().text());
     return nullptr;
   }
   made.plan = std::move(*plan);
@@ -230,23 +263,24 @@ std::shared_ptr<const PreparedCall> Communicator::State::prepare(const Collectiv
   const auto anew = [&] { return std::make_shared<const PreparedCall>(prepare_anew(call)); };
   if (engine->checks || !has_signature(call)) return anew();
   const CallSignature signature(call);
-  if (const CachedCall* const known = call_cache_.find(signature, call.by)) return known->prepared;
+  if (const CachedCall* const known = call_cache_.find(signature, call.algorithm))
+    return known->prepared;
   std::shared_ptr<const PreparedCall> prepared = anew();
-  if (!prepared->error) call_cache_.keep(signature, call.by, {prepared, {}});
+  if (prepared->status.ok()) call_cache_.keep(signature, call.algorithm, {prepared, {}});
   return prepared;
 }
 
 PreparedCall Communicator::State::prepare_anew(const Collective::Inside& call) {
   PreparedCall prepared;
   const Arguments arguments = arguments_of(call, rank, static_cast<int>(ranks.size()));
-  prepared.error = arguments.error;
+  prepared.status = arguments.status;
   prepared.refusal = arguments.refusal;
   Choice choice;
-  if (!arguments.error || arguments.sure) {
-    if (CollectiveError wrong = choose(call, arguments, choice)) {
+  if (arguments.status.ok() || arguments.sure) {
+    if (Status wrong = choose(call, arguments, choice); !wrong.ok()) {
       choice.algorithm = nullptr;
-      if (!prepared.error) {
-        prepared.error = std::move(wrong);
+      if (prepared.status.ok()) {
+        prepared.status = std::move(wrong);
         prepared.refusal = Refusal::algorithm;
       }
     }
@@ -263,10 +297,10 @@ PreparedCall Communicator::State::prepare_anew(const Collective::Inside& call) {
     shape.in_place = arguments.in_place;
     shape.commutes = !call.reducer || call.reducer->commutes();
     prepared.kind = kind_of(shape, *choice.algorithm);
-    CollectiveError wrong;
+    Status wrong;
     prepared.made = schedule_template_of(*choice.algorithm, shape, wrong);
-    if (wrong && !prepared.error) {
-      prepared.error = std::move(wrong);
+    if (!wrong.ok() && prepared.status.ok()) {
+      prepared.status = std::move(wrong);
       prepared.refusal = Refusal::algorithm;
     }
   }
@@ -275,7 +309,7 @@ PreparedCall Communicator::State::prepare_anew(const Collective::Inside& call) {
     prepared.layout_number = layouts.fetch_add(1, std::memory_order_relaxed) + 1;
     prepared.layout = std::make_shared<const Layout>(layout_of(arguments, *prepared.made, rank));
   }
-  if (call.reducer && !prepared.error)
+  if (call.reducer && prepared.status.ok())
     prepared.reduction = reduction_of(
         *call.reducer, arguments.in_place ? call.output.type() : call.input.type(), arguments.unit);
   if (engine->checks) check(call, arguments, prepared);
@@ -290,7 +324,7 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
   if (checking_ == nullptr) {
     auto plan = Checked::plan(rank, static_cast<int>(ranks.size()));
     if (!plan) {
-      prepared.error = error_of(CollectiveCode::other, rank, plan.error().text());
+      prepared.status = error_of(Code::other, rank, plan.error().text());
       return;
     }
     checking_ = std::move(*plan);

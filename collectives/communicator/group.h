@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "collectives/choice/choice.h"
-#include "collectives/communicator/arguments.h"
-#include "collectives/communicator/call_cache.h"
-#include "collectives/communicator/checking.h"
+#include "collectives/communicator/call/arguments.h"
+#include "collectives/communicator/call/call_cache.h"
+#include "collectives/communicator/call/checking.h"
 #include "collectives/communicator/contexts.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
+#include "comm-channel/include/request_body.h"
 #include "common/core/spare_memory.h"
 #include "common/os/fork_guard.h"
 
@@ -26,12 +27,16 @@ namespace scela {
 namespace collectives {
 
 // The engine of all communicators that are made from one another. They share its executor and its
-// contexts.
-struct Engine {
+// contexts. It moves their requests.
+struct Engine final : channel::RequestMover {
   explicit Engine(ContextNumbers numbers) : contexts(std::move(numbers)) {}
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
+
+  void progress() override { executor->progress(); }
+  bool add_requests(std::vector<Request*>& all) override { return executor->add_requests(all); }
+  std::size_t wait_any(std::span<channel::RequestBody* const> bodies, Timeout timeout) override;
 
   const ForkGuard made_here;
   ContextNumbers contexts;
@@ -51,14 +56,14 @@ struct Engine {
   // messages.
   std::function<std::unique_ptr<Transport>()> make_transport;
   std::unique_ptr<Transport> transport;
-  // discard() says that this rank receives nothing more in these contexts, so that messages there
-  // need not be kept. accept() says that they are kept again from now on. If a function is empty,
-  // messages are always kept.
-  std::function<void(std::uint32_t first, std::uint32_t count)> discard;
-  std::function<void(std::uint32_t first, std::uint32_t count)> accept;
+  // close_contexts() says that this rank receives nothing more in these contexts, so that messages
+  // there need not be kept. open_contexts() says that they are kept again from now on. If a
+  // function is empty, messages are always kept.
+  std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
+  std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
 
-  void accept_context(ContextNumbers::Number number) const {
-    if (accept) accept(static_cast<std::uint32_t>(contexts.id(number)), 1);
+  void open_context(ContextNumbers::Number number) const {
+    if (open_contexts) open_contexts(static_cast<std::uint32_t>(contexts.id(number)), 1);
   }
 };
 
@@ -75,9 +80,9 @@ struct ScheduleTemplate {
 
 // The data by which operations of one form are run.
 struct PreparedCall {
-  // If there is no error, the rest is valid. If there is one, `made` is set if the call's list is
-  // known all the same.
-  CollectiveError error;
+  // If it is ok, the rest is valid. Otherwise `made` is set if the call's list is known all the
+  // same.
+  Status status;
   Refusal refusal = Refusal::none;
   const ScheduleTemplate* made = nullptr;
   std::shared_ptr<Checked> checked;  // set if calls are checked
@@ -117,14 +122,14 @@ struct Communicator::State {
   std::shared_ptr<const collectives::PreparedCall> prepare(const Collective::Inside& call);
   // Runs a short blocking call, if its form was seen before, with the data kept for that. Returns
   // std::nullopt if the call is to be run in the usual way.
-  std::optional<CollectiveError> run_known(const Collective::Inside& call);
+  std::optional<Status> run_known(const Collective::Inside& call);
   // Returns the arguments to which a run of this call is bound.
   collectives::Call call_of(const collectives::PreparedCall& prepared,
                             const Collective::Inside& call, std::uint32_t tag,
                             std::uint64_t number) const;
   // Returns the error of a run, or none if it went well.
-  CollectiveError error_of_run(const collectives::PreparedCall& prepared,
-                               const Collective::Inside& call, const collectives::Run& run) const;
+  Status error_of_run(const collectives::PreparedCall& prepared, const Collective::Inside& call,
+                      const collectives::Run& run) const;
   // Returns the tag of the next operation that is started once. All ranks count alike, whatever
   // they have waited for. Tags wrap around (over the channel after 2^23, 24 GB of operations). An
   // operation that is under way for longer than that would meet another's messages.
@@ -139,7 +144,9 @@ struct Communicator::State {
   // with this number. Operations with lower numbers go on. `operation` is its name. Returns the
   // error for the operation's caller. If there is no memory even for that, the process ends, and
   // the other ranks see that.
-  CollectiveError has_no_memory_for(std::string_view operation, std::uint64_t number) noexcept;
+  Status has_no_memory_for(std::string_view operation, std::uint64_t number) noexcept;
+  // Returns a request that is complete with the error `exhausted`. It needs no memory.
+  Request exhausted_request(std::shared_ptr<State> self) noexcept;
   // Sets `exhausted` if this rank had no memory for a run that is over.
   void note_exhaustion(const collectives::PreparedCall& prepared, const Collective::Inside& call,
                        const collectives::Run& run);
@@ -157,9 +164,29 @@ struct Communicator::State {
   std::size_t templates_made = 0;
   std::uint64_t begun = 0;  // operations, including agreements
   bool is_freed = false;
-  CollectiveError exhausted;  // set once this rank had no memory
+  Status exhausted;  // not ok once this rank had no memory
 
  private:
+  // Stands behind all requests that exhausted_request() has made. They keep the communicator.
+  class ExhaustedRequests final : public channel::RequestBody {
+   public:
+    Request add(std::shared_ptr<State> whose) noexcept;
+    bool test() override { return true; }
+    Status wait(Timeout timeout) override;
+    const Status& status() override { return communicator_->exhausted; }
+    Status start() override { return communicator_->exhausted; }
+    bool persistent() const override { return false; }
+    std::string describe() const override { return "an operation that had no memory"; }
+    bool is_over() const override { return !was_waited_for_; }
+    channel::RequestMover* mover() const override { return nullptr; }
+    void release() override;
+
+   private:
+    std::shared_ptr<State> communicator_;  // null: there is no such request
+    std::size_t requests_ = 0;
+    bool was_waited_for_ = false;  // since the last request was made
+  };
+
   // The algorithm, and these members of Shape: segments, radix, split, root, in_place, commutes.
   using Key = std::tuple<const collectives::Algorithm*, std::uint32_t, std::uint32_t, std::uint32_t,
                          int, bool, bool>;
@@ -169,19 +196,19 @@ struct Communicator::State {
 
   // Sets `choice` to the algorithm that the call names, or to the table's choice. Returns an error,
   // and sets nothing, if none can do what the call asks.
-  CollectiveError choose(const Collective::Inside& call, const collectives::Arguments& arguments,
-                         collectives::Choice& choice) const;
+  Status choose(const Collective::Inside& call, const collectives::Arguments& arguments,
+                collectives::Choice& choice) const;
   // Sets `prepared.checked`: the record of the call, which the ranks compare before each run. If
-  // that cannot be made, it sets `prepared.error`.
+  // that cannot be made, it sets `prepared.status`.
   void check(const Collective::Inside& call, collectives::Arguments arguments,
              collectives::PreparedCall& prepared);
   // Returns the template for this shape, and makes it at the first call. It stays valid as long as
-  // the communicator. Returns null, and sets `error`, if the list cannot be prepared.
+  // the communicator. Returns null, and sets `status`, if the list cannot be prepared.
   const collectives::ScheduleTemplate* schedule_template_of(const collectives::Algorithm& algorithm,
                                                             const collectives::Shape& shape,
-                                                            CollectiveError& error);
+                                                            Status& status);
 
-  // Prepares a call without the cache of known forms. If the call is refused, `error` is set.
+  // Prepares a call without the cache of known forms. If the call is refused, `status` is set.
   collectives::PreparedCall prepare_anew(const Collective::Inside& call);
 
   std::map<Key, collectives::ScheduleTemplate> templates_;
@@ -190,6 +217,7 @@ struct Communicator::State {
   collectives::CallCache<collectives::CachedCall> call_cache_;
   std::uint32_t next_tag_ = 0;
   std::uint32_t kept_tags_ = 0;
+  ExhaustedRequests exhausted_requests_;
 };
 
 }  // namespace scela

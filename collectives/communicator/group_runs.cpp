@@ -15,20 +15,20 @@ namespace {
 // up more calls, and hold more memory.
 constexpr std::uint64_t kMaxScratch = 1U << 20;
 
-CollectiveCode code_of(FaultCode code) {
+Code code_of(FaultCode code) {
   switch (code) {
     case FaultCode::peer_ended:
-      return CollectiveCode::peer_ended;
+      return Code::peer_ended;
     case FaultCode::resources:
-      return CollectiveCode::resources;
+      return Code::resources;
     case FaultCode::mismatch:
-      return CollectiveCode::mismatch;
+      return Code::mismatch;
     case FaultCode::cancelled:
-      return CollectiveCode::cancelled;
+      return Code::cancelled;
     case FaultCode::other:
       break;
   }
-  return CollectiveCode::other;
+  return Code::other;
 }
 
 }  // namespace
@@ -61,9 +61,8 @@ Call Communicator::State::call_of(const PreparedCall& prepared, const Collective
   return bound;
 }
 
-CollectiveError Communicator::State::error_of_run(const PreparedCall& prepared,
-                                                  const Collective::Inside& call,
-                                                  const Run& run) const {
+Status Communicator::State::error_of_run(const PreparedCall& prepared,
+                                         const Collective::Inside& call, const Run& run) const {
   const RunError* const failed = run.error();
   if (failed == nullptr) return {};
   const Fault& fault = failed->fault;
@@ -81,15 +80,15 @@ CollectiveError Communicator::State::error_of_run(const PreparedCall& prepared,
 void Communicator::State::note_exhaustion(const PreparedCall& prepared,
                                           const Collective::Inside& call, const Run& run) {
   const RunError* const failed = run.error();
-  if (failed == nullptr || exhausted) return;
+  if (failed == nullptr || !exhausted.ok()) return;
   const Fault& fault = failed->fault;
   if (fault.refusal == Refusal::memory && fault.rank == rank)
     exhausted = error_of_run(prepared, call, run);
 }
 
-std::optional<CollectiveError> Communicator::State::run_known(const Collective::Inside& call) {
+std::optional<Status> Communicator::State::run_known(const Collective::Inside& call) {
   if (engine->checks || is_freed || !has_signature(call)) return std::nullopt;
-  CachedCall* const known = call_cache_.find(CallSignature(call), call.by);
+  CachedCall* const known = call_cache_.find(CallSignature(call), call.algorithm);
   if (known == nullptr || known->is_long) return std::nullopt;
   if (known->run == nullptr) {
     known->is_long = known->prepared->layout->of(Space::scratch).end() > kMaxScratch;

@@ -1,5 +1,5 @@
 // Makes communicators over any transport: the channel's, another library's (N7), or a test's
-// memory. Communicator::over() and tests use it. All its functions belong to the thread that uses
+// memory. Communicator::world() and tests use it. All its functions belong to the thread that uses
 // the communicator.
 #pragma once
 
@@ -23,9 +23,9 @@ struct CommunicatorMaker {
       std::unique_ptr<collectives::Transport> transport);
 
   std::function<std::unique_ptr<collectives::Transport>()> transport;  // one for each executor
-  // As in Engine; if they are empty, nothing is discarded.
-  std::function<void(std::uint32_t first, std::uint32_t count)> discard;
-  std::function<void(std::uint32_t first, std::uint32_t count)> accept;
+  // As in Engine; if they are empty, no context is closed.
+  std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
+  std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
   EngineMaker by_engine = nullptr;  // make_engine(); null: no engine
   int rank = 0;
   std::vector<int> nodes;  // by rank of the transport
@@ -37,10 +37,10 @@ struct CommunicatorMaker {
   std::uint32_t life = 0;
   std::function<void(std::uint32_t life_after)> ended;  // as in Engine
   CommunicatorOptions options;
-  collectives::ThreadPlacement threads;  // for RunBy::thread
+  collectives::ThreadPlacement threads;  // for ProgressMode::thread
   collectives::Environment environment = collectives::environment_of_process();
 
-  // Makes the communicator. If that fails, it is empty, and its error() says why.
+  // Makes the communicator. If that fails, it is empty, and its status() says why.
   Communicator make() const;
 
   // For tests: returns how many lists were prepared.

@@ -23,26 +23,26 @@ namespace scela::collectives {
 
 namespace {
 
-FaultCode code_of(channel::Code code) {
+FaultCode code_of(Code code) {
   switch (code) {
-    case channel::Code::peer_ended:
+    case Code::peer_ended:
       return FaultCode::peer_ended;
-    case channel::Code::resources:
+    case Code::resources:
       return FaultCode::resources;
-    case channel::Code::cancelled:
+    case Code::cancelled:
       return FaultCode::cancelled;
     default:
       return FaultCode::other;
   }
 }
 
-Outcome outcome_of(const channel::Status& status) {
+Outcome outcome_of(const Status& status) {
   Outcome outcome;
   outcome.over = true;
-  outcome.bytes = status.bytes;
-  if (status.error && status.error.code != channel::Code::truncated)
+  outcome.bytes = status.bytes();
+  if (!status.ok() && status.code() != Code::truncated)
     outcome.fault = std::make_shared<const Fault>(
-        Fault{code_of(status.error.code), status.error.peer, status.error.text()});
+        Fault{code_of(status.code()), status.rank(), status.message()});
   return outcome;
 }
 
@@ -53,7 +53,7 @@ constexpr std::chrono::milliseconds kBetweenChannelLooks{50};
 // word, which may concern another transport. So the word is passed on to all of them.
 class Words {
  public:
-  explicit Words(channel::Channel& channel) : channel_(&channel::Inside::kept_for(channel)) {
+  explicit Words(Channel& channel) : channel_(&channel::Inside::kept_for(channel)) {
     const std::lock_guard lock(all().mutex);
     all().words.push_back(this);
   }
@@ -106,12 +106,12 @@ std::chrono::nanoseconds coarse_now() {
 // Returns a wake tag that no other transport of this process has.
 int next_wake_tag() {
   static std::atomic<int> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed) & channel::kMaxTag;
+  return next.fetch_add(1, std::memory_order_relaxed) & kMaxTag;
 }
 
 class ChannelTransport final : public Transport {
  public:
-  explicit ChannelTransport(channel::Channel& channel)
+  explicit ChannelTransport(Channel& channel)
       : shared_(channel::Inside::share(channel)),
         channel_(*shared_),
         words_(channel),
@@ -119,9 +119,9 @@ class ChannelTransport final : public Transport {
         known_(static_cast<std::size_t>(channel.size()), false) {}
 
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
-    channel::Request request = channel_.isend(peer, tag_of(route), bytes, context_of(route));
+    Request request = channel_.isend(peer, tag_of(route), bytes, context_of(route));
     // A small message is over at once, and needs no ticket.
-    if (request.test() && !request.status().error) return kGone;
+    if (request.test() && request.status().ok()) return kGone;
     return keep(std::move(request));
   }
   Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
@@ -130,7 +130,7 @@ class ChannelTransport final : public Transport {
 
   Outcome test(Ticket ticket) override {
     if (ticket == kGone) return {true, 0, nullptr};
-    channel::Request& request = requests_[ticket];
+    Request& request = requests_[ticket];
     const bool is_over =
         tests_ == Tests::look ? channel::Inside::is_complete(request) : request.test();
     if (!is_over) return {};
@@ -143,13 +143,13 @@ class ChannelTransport final : public Transport {
   // The wait is at most kBetweenChannelLooks, because other ranks may tell of ended ranks
   // meanwhile.
   Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
-    const channel::Status status =
+    const Status status =
         channel_.recv(peer, tag_of(route), bytes, context_of(route), kBetweenChannelLooks);
-    if (status.error.code == channel::Code::timed_out) return {};
+    if (status.code() == Code::timed_out) return {};
     return outcome_of(status);
   }
 
-  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+  bool wait_any(std::span<const Ticket> tickets, Timeout limit) override {
     // The requests are moved into one array only while they are waited for.
     waited_.clear();
     if (!listens_) listen();
@@ -157,7 +157,7 @@ class ChannelTransport final : public Transport {
     for (const Ticket ticket : tickets)
       waited_.push_back(std::move(requests_[ticket]));
     const Deadline deadline(limit);
-    const std::size_t found = channel::wait_any(waited_, slice_of(limit));
+    const std::size_t found = scela::wait_any(waited_, slice_of(limit));
     wake_ = std::move(waited_.front());
     for (std::size_t i = 0; i < tickets.size(); ++i)
       requests_[tickets[i]] = std::move(waited_[i + 1]);
@@ -165,7 +165,7 @@ class ChannelTransport final : public Transport {
     return found != waited_.size() || !deadline.over();
   }
 
-  bool add_requests(std::span<const Ticket> tickets, std::vector<channel::Request*>& all) override {
+  bool add_requests(std::span<const Ticket> tickets, std::vector<Request*>& all) override {
     if (!listens_ || wake_.test()) listen();
     all.push_back(&wake_);
     for (const Ticket ticket : tickets)
@@ -173,9 +173,13 @@ class ChannelTransport final : public Transport {
     return true;
   }
 
-  void wait(Ticket ticket) override { requests_[ticket].wait(kBetweenChannelLooks); }
+  void wait(Ticket ticket) override {
+    static_cast<void>(requests_[ticket].wait(kBetweenChannelLooks));
+  }
 
-  void wake() override { channel_.send(channel_.rank(), wake_tag_, {}, kWakeContext); }
+  void wake() override {
+    static_cast<void>(channel_.send(channel_.rank(), wake_tag_, {}, kWakeContext));
+  }
 
   void cancel(Ticket ticket) override {
     if (ticket == kGone) return;
@@ -184,19 +188,19 @@ class ChannelTransport final : public Transport {
   }
 
   bool is_closed() const override { return channel::Inside::is_closed(channel_); }
-  std::uint32_t tags() const override { return channel::kMaxTag; }
+  std::uint32_t tags() const override { return kMaxTag; }
 
   std::span<const int> ended() override {
     if (!is_time(looked_for_ends_)) return ended_;
     for (int rank = 0; rank < channel_.size(); ++rank) {
-      if (known_[static_cast<std::size_t>(rank)] || !channel_.ended(rank)) continue;
+      if (known_[static_cast<std::size_t>(rank)] || !channel_.has_exited(rank)) continue;
       known_[static_cast<std::size_t>(rank)] = true;
       ended_.push_back(rank);
     }
     return ended_;
   }
   void lost(int peer) override {
-    channel_.take_for_ended(peer);
+    channel_.mark_exited(peer);
     looked_for_ends_ = {};
   }
   void give_up(std::span<const int> peers, const AbortedContext& what) override {
@@ -221,9 +225,7 @@ class ChannelTransport final : public Transport {
   void withdraw(Ticket ticket) override {
     if (ticket != kGone) requests_[ticket].cancel();
   }
-  void drop(ContextId context) override {
-    channel_.discard(static_cast<channel::Context>(context));
-  }
+  void drop(ContextId context) override { channel_.close_contexts(static_cast<Context>(context)); }
 
  private:
   // Messages of an earlier life have other tags than those of this one, as far apart as possible.
@@ -232,26 +234,24 @@ class ChannelTransport final : public Transport {
     const std::uint64_t life = route.context >> 32;
     if (life == 0) [[likely]]
       return static_cast<int>(route.tag);
-    return static_cast<int>((route.tag + life % channel::kMaxTag * kApart) % channel::kMaxTag);
+    return static_cast<int>((route.tag + life % kMaxTag * kApart) % kMaxTag);
   }
-  static channel::Context context_of(const Route& route) {
-    return static_cast<channel::Context>(route.context);
-  }
+  static Context context_of(const Route& route) { return static_cast<Context>(route.context); }
 
   std::optional<AbortedContext> received() {
-    auto message = channel_.improbe(channel::kAnySource, 0, kGivenUpContext);
-    if (!message || message->status().error) return std::nullopt;
+    auto message = channel_.improbe(kAnySource, 0, kGivenUpContext);
+    if (!message || !message->status().ok()) return std::nullopt;
     std::array<std::byte, sizeof(AbortedContext)> bytes{};
-    const channel::Status got = channel_.imrecv(std::move(*message), bytes).wait();
+    const Status got = channel_.imrecv(std::move(*message), bytes).wait();
     AbortedContext what;
     std::memcpy(&what, bytes.data(), sizeof what);
-    if (got.error || got.bytes != sizeof what) return std::nullopt;
+    if (!got.ok() || got.bytes() != sizeof what) return std::nullopt;
     return what;
   }
 
   // A wait is cut into slices, because other ranks may tell of ended ranks, and none of these
   // messages does.
-  static Limit slice_of(const Limit& limit) {
+  static Timeout slice_of(const Timeout& limit) {
     return limit && *limit < kBetweenChannelLooks ? *limit : kBetweenChannelLooks;
   }
   // Returns true once in each kBetweenChannelLooks, even if no caller ever waits.
@@ -268,7 +268,7 @@ class ChannelTransport final : public Transport {
     wake_ = channel_.irecv(channel_.rank(), wake_tag_, {}, kWakeContext);
   }
 
-  Ticket keep(channel::Request request) {
+  Ticket keep(Request request) {
     if (free_.empty()) {
       free_.push_back(static_cast<Ticket>(requests_.size()));
       requests_.emplace_back();
@@ -284,27 +284,27 @@ class ChannelTransport final : public Transport {
     free_.push_back(ticket);
   }
 
-  const std::unique_ptr<channel::Channel> shared_;
-  channel::Channel& channel_;
+  const std::unique_ptr<Channel> shared_;
+  Channel& channel_;
   Words words_;
   const int wake_tag_;
-  channel::Request wake_;
+  Request wake_;
   bool listens_ = false;
   Tests tests_ = Tests::move;
-  std::vector<channel::Request> requests_;
+  std::vector<Request> requests_;
   std::vector<Ticket> free_;
-  std::vector<channel::Request> waited_;
+  std::vector<Request> waited_;
   std::vector<bool> known_;  // by rank: true if it is in ended_
   std::vector<int> ended_;
   std::chrono::nanoseconds looked_for_ends_{};
   std::chrono::nanoseconds looked_{};
   // Words to other ranks that are under way.
-  std::list<std::pair<std::array<std::byte, sizeof(AbortedContext)>, channel::Request>> told_;
+  std::list<std::pair<std::array<std::byte, sizeof(AbortedContext)>, Request>> told_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_channel_transport(channel::Channel& channel) {
+std::unique_ptr<Transport> make_channel_transport(Channel& channel) {
   return std::make_unique<ChannelTransport>(channel);
 }
 

@@ -9,7 +9,7 @@ void Executor::run(Run& run) {
   wait(run, {});
 }
 
-bool Executor::wait(Run& run, Limit limit) {
+bool Executor::wait(Run& run, Timeout limit) {
   Run* const one[] = {&run};
   return wait_any(one, limit) == 0;
 }

@@ -26,7 +26,7 @@ struct PostedRuns {
 
 class Executor {
  public:
-  using Limit = Transport::Limit;
+  using Timeout = Transport::Timeout;
 
   Executor() = default;
   Executor(const Executor&) = delete;
@@ -43,15 +43,15 @@ class Executor {
   virtual bool test(Run& run) = 0;
   // Blocks until a run is over, and returns its index. Returns runs.size() if none is over before
   // the limit, or if all entries are null. Null entries are passed over.
-  virtual std::size_t wait_any(std::span<Run* const> runs, Limit limit = {}) = 0;
+  virtual std::size_t wait_any(std::span<Run* const> runs, Timeout limit = {}) = 0;
   // Moves all runs that the caller has to move. Never blocks.
   virtual void progress() = 0;
-  // Serves a wait for more than this executor's runs (collectives/include/scela/waits.h). It adds
+  // Serves a wait for more than this executor's runs (comm-channel/include/request_body.h). It adds
   // messages to the vector, of which one is over when progress() has something to do. One is also
   // over when a run has ended that was not over before this call. The messages are valid until the
   // executor's next call. Returns false if the executor cannot name them; the caller then looks now
   // and then.
-  virtual bool add_requests(std::vector<channel::Request*>&) { return false; }
+  virtual bool add_requests(std::vector<Request*>&) { return false; }
   // Ends the run with this fault, unless it is over. The caller then waits for the run. Other ranks
   // may wait for this rank afterwards. If they are to be told instead, the run itself must fail
   // (collectives/executors/run/run.h).
@@ -82,7 +82,7 @@ class Executor {
   virtual std::string describe() const = 0;
 
   // Blocks until the run is over. Returns false if it is not over before the limit.
-  virtual bool wait(Run& run, Limit limit);
+  virtual bool wait(Run& run, Timeout limit);
   bool wait(Run& run) { return wait(run, {}); }
 };
 

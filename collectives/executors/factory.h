@@ -17,9 +17,9 @@
 #include "common/core/result.h"
 #include "common/core/topology.h"
 
-namespace scela::channel {
+namespace scela {
 class Channel;
-}
+}  // namespace scela
 
 namespace scela::collectives {
 
@@ -51,6 +51,6 @@ Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transpo
 
 // Makes a transport over a channel, and keeps the channel's state alive. Once the program has
 // closed the channel, messages end with a fault that says so.
-std::unique_ptr<Transport> make_channel_transport(channel::Channel& channel);
+std::unique_ptr<Transport> make_channel_transport(Channel& channel);
 
 }  // namespace scela::collectives

@@ -30,13 +30,13 @@ class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Deadline(Transport::Limit limit) {
+  explicit Deadline(Transport::Timeout limit) {
     if (limit) until_ = Clock::now() + *limit;
   }
   // Returns false for ever if there is no limit.
   bool over() const { return until_ && Clock::now() >= *until_; }
   // Returns the time that is left, at least 0. It has no value if there is no limit.
-  Transport::Limit left() const {
+  Transport::Timeout left() const {
     if (!until_) return {};
     return std::max(std::chrono::nanoseconds(0),
                     std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));

@@ -27,7 +27,7 @@ class Polled final : public Executor {
     return run.is_over();
   }
   using Executor::wait;
-  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+  std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
     if (!is_any(runs)) return runs.size();
     const Deadline deadline(limit);
     for (;;) {
@@ -38,16 +38,14 @@ class Polled final : public Executor {
       runs_.wait(deadline.left());
     }
   }
-  bool wait(Run& run, Limit limit) override {
+  bool wait(Run& run, Timeout limit) override {
     if (limit) return Executor::wait(run, limit);
     while (!run.is_over())
       if (!runs_.advance()) runs_.wait_undisturbed();
     return true;
   }
   void progress() override { runs_.advance(); }
-  bool add_requests(std::vector<channel::Request*>& all) override {
-    return runs_.add_requests(all);
-  }
+  bool add_requests(std::vector<Request*>& all) override { return runs_.add_requests(all); }
   void cancel(Run& run, Fault why) override { runs_.cancel(run, std::move(why)); }
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     runs_.give_up(what, ranks);
@@ -77,13 +75,11 @@ class Inline final : public Executor {
   std::string_view name() const override { return name_of(ExecutorKind::at_once); }
   void start(Run& run) override { polled_.run(run); }
   bool test(Run& run) override { return run.is_over(); }
-  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+  std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
     return polled_.wait_any(runs, limit);
   }
   void progress() override { polled_.progress(); }
-  bool add_requests(std::vector<channel::Request*>& all) override {
-    return polled_.add_requests(all);
-  }
+  bool add_requests(std::vector<Request*>& all) override { return polled_.add_requests(all); }
   void cancel(Run& run, Fault why) override { polled_.cancel(run, std::move(why)); }
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     polled_.give_up(what, ranks);

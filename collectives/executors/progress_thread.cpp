@@ -71,7 +71,7 @@ class ProgressThread final : public Executor {
 
   bool test(Run& run) override { return run.is_over(); }
 
-  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+  std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
     std::size_t found = first_over(runs);
     if (found != runs.size() || !is_any(runs)) return found;
     const Deadline deadline(limit);
@@ -94,7 +94,7 @@ class ProgressThread final : public Executor {
     stir();
   }
 
-  bool add_requests(std::vector<channel::Request*>& all) override {
+  bool add_requests(std::vector<Request*>& all) override {
     if (!doorbell_ || !doorbell_->add_requests({}, all)) return false;
     const std::lock_guard lock(mutex_);
     listens_ = true;

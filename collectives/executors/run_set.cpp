@@ -341,14 +341,14 @@ void RunSet::wait_undisturbed() {
     wait({});
 }
 
-bool RunSet::wait(Transport::Limit limit) {
+bool RunSet::wait(Transport::Timeout limit) {
   gather_tickets();
   const auto most = tickets_.size() < count_ ? kShortWait : Transport::kLongWait;
   const bool is_shorter = limit && *limit < most;
   return transport_.wait_any(tickets_, is_shorter ? *limit : most) || !is_shorter;
 }
 
-bool RunSet::add_requests(std::vector<channel::Request*>& all) {
+bool RunSet::add_requests(std::vector<Request*>& all) {
   gather_tickets();
   return tickets_.size() == count_ && transport_.add_requests(tickets_, all);
 }

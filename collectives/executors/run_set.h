@@ -48,12 +48,12 @@ class RunSet {
   bool advance();
   // Blocks until a run may progress, the transport is woken or the limit is over. Returns false if
   // the limit is over. It may return true although the runs cannot progress.
-  bool wait(Transport::Limit limit);
+  bool wait(Transport::Timeout limit);
   // Blocks like wait() without a limit, if no thread calls the transport's wake().
   void wait_undisturbed();
   // Adds the messages that wait() would wait for. Returns false if they cannot be named
   // (Transport::add_requests).
-  bool add_requests(std::vector<channel::Request*>& all);
+  bool add_requests(std::vector<Request*>& all);
   // Cancels a run of this set (Run::cancel); does nothing if the set does not have it.
   void cancel(Run& run, Fault why);
   // Gives up the context and tells these ranks.

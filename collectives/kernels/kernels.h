@@ -5,7 +5,7 @@
 // Sums and products of integers wrap round. Those of float16 and bfloat16 are computed as float32
 // and rounded to the nearest, ties to even, after each operation. A minimum (maximum) is the left
 // operand unless the right one is less (greater), so a NaN on the left is kept. If values are
-// equal, minimum_place and maximum_place take that with the lower place. Logical results are 1 and
+// equal, minloc and maxloc take that with the lower place. Logical results are 1 and
 // 0. The bits of a result do not depend on the form.
 #pragma once
 

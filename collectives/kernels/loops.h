@@ -89,7 +89,7 @@ inline T joined(T left, T right) {
 template <Op op, class Value>
 inline bool takes_right(const Place<Value>& left, const Place<Value>& right) {
   if (right.value == left.value) return right.place < left.place;
-  return op == Op::minimum_place ? right.value < left.value : right.value > left.value;
+  return op == Op::minloc ? right.value < left.value : right.value > left.value;
 }
 
 // Returns how many bytes of a value count. The bytes behind them stay as they were.
@@ -106,7 +106,7 @@ void loop(std::byte* __restrict to, const std::byte* __restrict from, std::size_
     T left, right;
     std::memcpy(from_left ? &right : &left, to + i * sizeof(T), sizeof(T));
     std::memcpy(from_left ? &left : &right, from + i * sizeof(T), sizeof(T));
-    if constexpr (op == Op::minimum_place || op == Op::maximum_place) {
+    if constexpr (op == Op::minloc || op == Op::maxloc) {
       if (takes_right<op>(left, right) != from_left)
         std::memcpy(to + i * sizeof(T), from + i * sizeof(T), sizeof(T));
     } else {
@@ -121,7 +121,7 @@ template <Op op, class T>
 constexpr bool exists() {
   constexpr bool kHasPlace =
       !std::is_arithmetic_v<T> && !std::is_same_v<T, Float16> && !std::is_same_v<T, Bfloat16>;
-  constexpr bool kIsOfPlaces = op == Op::minimum_place || op == Op::maximum_place;
+  constexpr bool kIsOfPlaces = op == Op::minloc || op == Op::maxloc;
   constexpr bool kIsOfBits = op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor;
   return kHasPlace == kIsOfPlaces && (!kIsOfBits || std::is_integral_v<T>);
 }
@@ -159,10 +159,10 @@ Kernels of_type(Op op) {
       return both<Op::bit_or, T>();
     case Op::bit_xor:
       return both<Op::bit_xor, T>();
-    case Op::minimum_place:
-      return both<Op::minimum_place, T>();
-    case Op::maximum_place:
-      return both<Op::maximum_place, T>();
+    case Op::minloc:
+      return both<Op::minloc, T>();
+    case Op::maxloc:
+      return both<Op::maxloc, T>();
   }
   return {};
 }
@@ -195,17 +195,17 @@ inline Kernels find_kernels(Op op, Type type) {
       return of_type<double>(op);
     case Type::long_double:
       return of_type<long double>(op);
-    case Type::int16_place:
+    case Type::int16_index:
       return of_type<Place<std::int16_t>>(op);
-    case Type::int32_place:
+    case Type::int32_index:
       return of_type<Place<std::int32_t>>(op);
-    case Type::int64_place:
+    case Type::int64_index:
       return of_type<Place<std::int64_t>>(op);
-    case Type::float32_place:
+    case Type::float32_index:
       return of_type<Place<float>>(op);
-    case Type::float64_place:
+    case Type::float64_index:
       return of_type<Place<double>>(op);
-    case Type::long_double_place:
+    case Type::long_double_index:
       return of_type<Place<long double>>(op);
   }
   return {};

@@ -25,12 +25,12 @@ enum class Type : std::uint8_t {
   float32,
   float64,
   long_double,  // the compiler's format
-  int16_place,
-  int32_place,
-  int64_place,
-  float32_place,
-  float64_place,
-  long_double_place,
+  int16_index,
+  int32_index,
+  int64_index,
+  float32_index,
+  float64_index,
+  long_double_index,
 };
 inline constexpr std::size_t kTypes = 19;
 
@@ -45,8 +45,8 @@ enum class Op : std::uint8_t {
   bit_and,
   bit_or,
   bit_xor,
-  minimum_place,
-  maximum_place,
+  minloc,
+  maxloc,
 };
 inline constexpr std::size_t kOps = 12;
 

@@ -36,7 +36,7 @@ constexpr int kSpinsAtOnce = 10;
 // The end of a wait. Without a limit, the wait does not end.
 class Until {
  public:
-  explicit Until(Transport::Limit limit) {
+  explicit Until(Transport::Timeout limit) {
     if (limit) until_ = Clock::now() + *limit;
   }
   bool over() const { return until_ && Clock::now() >= *until_; }
@@ -91,7 +91,7 @@ class EngineExecutor final : public Executor {
     return run.is_over();
   }
 
-  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+  std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
     const auto first_over = [&] {
       const auto at = std::ranges::find_if(
           runs, [](const Run* run) { return run != nullptr && run->is_over(); });

@@ -6,47 +6,25 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/api/account_file.h"
+#include "comm-channel/api/counters_file.h"
 #include "comm-channel/api/opening.h"
 #include "comm-channel/api/progress.h"
 #include "comm-channel/api/settings.h"
+#include "comm-channel/api/shared_operations.h"
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/engine/error_words.h"
 #include "comm-channel/include/inside.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
 
-namespace scela::channel {
+namespace scela {
+
+using namespace channel;
 
 namespace {
 
-ChannelError told(Code code, std::string words, int peer = -1) {
-  return {code, peer, std::make_shared<const std::string>(std::move(words))};
-}
-
-// The operation behind a request that was sent at once. It is never destroyed, since requests may
-// outlive their channel and everything else.
-Operation& sent_at_once() {
-  static Operation& sent = *[] {
-    auto* const one = new Operation;
-    one->is_send = true;
-    one->everybodys = true;
-    one->phase = Phase::complete;
-    return one;
-  }();
-  return sent;
-}
-
-// The operation of a child process (fork) that uses its parent's channel.
-Operation& of_child() {
-  static Operation& failed = *[] {
-    auto* const one = new Operation;
-    one->everybodys = true;
-    one->phase = Phase::complete;
-    one->status.error = error_of_child();
-    return one;
-  }();
-  return failed;
+Status told(Code code, std::string text, int peer = -1) {
+  return {code, peer, std::move(text)};
 }
 
 template <class Byte>
@@ -57,13 +35,13 @@ bool is_buffer(std::span<Byte> bytes) {
 }  // namespace
 
 struct Channel::State {
-  State(Options chosen, World whose, std::unique_ptr<Bootstrap> joined, Links links)
+  State(ChannelOptions chosen, World whose, std::unique_ptr<Bootstrap> joined, Links links)
       : options(std::move(chosen)),
         own_world(std::move(whose)),
         bootstrap(std::move(joined)),
         progress(own_world, options, std::move(links)) {
     if (const shm::NodeLink* const node = progress.messenger().node())
-      options.eager_shm = std::min(options.eager_shm, node->most());
+      options.eager.shm = std::min(options.eager.shm, node->most());
   }
   static std::unique_ptr<Channel> channel(std::unique_ptr<State> state) {
     return std::unique_ptr<Channel>(new Channel(std::move(state), true));
@@ -72,15 +50,15 @@ struct Channel::State {
   const World& world() const { return own_world; }
 
   // Returns no error if the arguments are valid.
-  ChannelError wrong_send(int peer, int tag, std::span<const std::byte> bytes = {}) const {
+  Status wrong_send(int peer, int tag, std::span<const std::byte> bytes = {}) const {
     if (peer < 0 || peer >= world().size)
-      return told(Code::argument,
+      return told(Code::bad_rank,
                   cat("send to rank ", peer, ": there are ranks 0 to ", world().size - 1), peer);
     if (tag < 0)
-      return told(Code::argument,
+      return told(Code::bad_tag,
                   cat("send to rank ", peer, " with tag ", tag, ": tags are 0 to ", kMaxTag), peer);
     if (!is_buffer(bytes))
-      return told(Code::argument,
+      return told(Code::bad_buffer,
                   cat("send ", bytes.size(), " bytes to rank ", peer, ": their address is null"),
                   peer);
     return {};
@@ -93,16 +71,16 @@ struct Channel::State {
     return source >= 0 && source < world().size && tag >= 0 && is_buffer(bytes) &&
            !progress.is_copy();
   }
-  ChannelError wrong_receive(int source, int tag, std::span<const std::byte> bytes = {}) const {
+  Status wrong_receive(int source, int tag, std::span<const std::byte> bytes = {}) const {
     if (source != kAnySource && (source < 0 || source >= world().size))
-      return told(Code::argument,
+      return told(Code::bad_rank,
                   cat("receive from rank ", source, ": there are ranks 0 to ", world().size - 1),
                   source);
     if (tag != kAnyTag && tag < 0)
-      return told(Code::argument, cat("receive with tag ", tag, ": tags are 0 to ", kMaxTag),
+      return told(Code::bad_tag, cat("receive with tag ", tag, ": tags are 0 to ", kMaxTag),
                   source);
     if (!is_buffer(bytes))
-      return told(Code::argument,
+      return told(Code::bad_buffer,
                   cat("receive ", bytes.size(), " bytes with tag ", tag, ": their address is null"),
                   source);
     return {};
@@ -120,7 +98,7 @@ struct Channel::State {
   Operation& send(int peer, int tag, std::span<const std::byte> bytes, Context context,
                   bool synchronous, Begin when) {
     if (progress.is_copy()) return of_child();
-    ChannelError wrong = wrong_send(peer, tag, bytes);
+    Status wrong = wrong_send(peer, tag, bytes);
     return progress.with([&](Messenger& messenger) -> Operation& {
       Operation& operation = messenger.send_operation(peer, tag, bytes, context);
       operation.progress = &progress;
@@ -144,13 +122,13 @@ struct Channel::State {
   void release(Operation& operation) {
     progress.with([&](Messenger& messenger) { messenger.release(operation); });
   }
-  static Operation& begin(Messenger& messenger, Operation& operation, ChannelError wrong,
-                          Begin when) {
+  static Operation& begin(Messenger& messenger, Operation& operation, Status wrong, Begin when) {
     operation.persistent = when == Begin::later;
-    operation.invalid = static_cast<bool>(wrong);
-    operation.status = {};
-    if (wrong) {
-      operation.status.error = std::move(wrong);
+    operation.invalid = !wrong.ok();
+    operation.was_waited_for = false;
+    if (wrong.ok()) operation.status = {};
+    if (!wrong.ok()) {
+      operation.status = std::move(wrong);
       operation.phase = Phase::complete;
     } else if (when == Begin::now) {
       messenger.begin(operation);
@@ -158,7 +136,7 @@ struct Channel::State {
     return operation;
   }
 
-  Options options;
+  ChannelOptions options;
   const World own_world;
   std::unique_ptr<Bootstrap> bootstrap;  // null: the links came without
   std::atomic<Context> next_reserved = 0x8000'0000;
@@ -191,13 +169,13 @@ const Status& ProbedMessage::status() const {
 Channel::Channel(std::shared_ptr<State> state, bool closes)
     : state_(std::move(state)), closes_(closes) {}
 
-std::unique_ptr<Channel> Inside::share(Channel& channel) {
+std::unique_ptr<Channel> channel::Inside::share(Channel& channel) {
   return std::unique_ptr<Channel>(new Channel(channel.state_, false));
 }
-std::shared_ptr<void>& Inside::kept_for(Channel& channel) {
+std::shared_ptr<void>& channel::Inside::kept_for(Channel& channel) {
   return channel.state_->kept_for_user;
 }
-bool Inside::is_closed(const Channel& channel) {
+bool channel::Inside::is_closed(const Channel& channel) {
   return channel.state_->is_closed.load(std::memory_order_relaxed);
 }
 
@@ -211,7 +189,7 @@ constexpr std::chrono::seconds kFarewell{2};
 std::atomic<bool> is_open{false};
 
 Channel::Opened already_open() {
-  return {nullptr, told(Code::argument,
+  return {nullptr, told(Code::bad_argument,
                         "open the channel: this process has one already (give its parts contexts "
                         "of that one, or close it first)")};
 }
@@ -240,10 +218,10 @@ Channel::~Channel() {
   state_->progress.wait_until(
       [&](Messenger& messenger) { return all_gone(messenger, messenger.blocked()); },
       std::chrono::seconds(state_->options.unreachable_after));
-  std::vector<PeerAccounts> peers;
+  std::vector<PeerCounters> peers;
   for (int peer = 0; peer < size(); ++peer)
-    peers.push_back(accounts(peer));
-  leave_account(accounts(), peers);  // while it has its connections
+    peers.push_back(counters(peer));
+  write_counters(counters(), peers);  // while it has its connections
   state_->progress.wait_until(
       [](Messenger& messenger) {
         return messenger.network() == nullptr || messenger.network()->leave();
@@ -257,7 +235,7 @@ Channel::~Channel() {
 
 namespace {
 
-Channel::Opened open_first(Options options) {
+Channel::Opened open_first(ChannelOptions options) {
   const auto failed = [](const Error& why) {
     return Channel::Opened{nullptr, told(Code::device, why.text())};
   };
@@ -273,19 +251,20 @@ Channel::Opened open_first(Options options) {
 
 }  // namespace
 
-Channel::Opened Channel::open(const Options& options) {
+Channel::Opened Channel::open(const ChannelOptions& options) {
   std::vector<const char*> environment;
   for (char** word = environ; word != nullptr && *word != nullptr; ++word)
     environment.push_back(*word);
-  Result<Options> chosen = overruled(options, environment);
-  if (!chosen) return {nullptr, told(Code::argument, chosen.error().text())};
+  Result<ChannelOptions> chosen = overruled(options, environment);
+  if (!chosen) return {nullptr, told(Code::bad_argument, chosen.error().text())};
   if (is_open.exchange(true)) return already_open();
   Opened opened = open_first(std::move(*chosen));
   if (!opened.channel) is_open = false;
   return opened;
 }
 
-std::unique_ptr<Channel> channel_over(World world, const Options& options, Links links) {
+std::unique_ptr<Channel> channel::channel_over(World world, const ChannelOptions& options,
+                                               Links links) {
   return Channel::State::channel(std::make_unique<Channel::State>(
       options, std::move(world), std::unique_ptr<Bootstrap>(), std::move(links)));
 }
@@ -339,40 +318,37 @@ Status Channel::send(int peer, int tag, std::span<const std::byte> bytes, Contex
 }
 
 Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context context,
-                     Limit limit) {
+                     Timeout timeout) {
   Request request = irecv(source, tag, bytes, context);
   if (request.operation_->everybodys) return request.operation_->status;
-  const bool is_complete = request.completes(limit);
+  const bool is_complete = request.completes(timeout);
   // If source and tag are known to the caller, the status need not be loaded.
   const Status& got = request.operation_->status;
-  if (is_complete && source != kAnySource && tag != kAnyTag && !got.error) [[likely]] {
-    const std::size_t length = got.bytes;
+  if (is_complete && source != kAnySource && tag != kAnyTag && got.ok()) [[likely]] {
+    const std::size_t length = got.bytes();
     state_->release(*std::exchange(request.operation_, nullptr));
-    return {source, tag, length, {}};
+    return StatusWriter::of_message(source, tag, length);
   }
   Status status = request.wait(std::chrono::nanoseconds(0));
-  if (status.error.code != Code::timed_out || request.cancel()) return status;
+  if (status.code() != Code::timed_out || request.cancel()) return status;
   // The message is on its way, or the sender has to say whether it is.
   Status last = request.wait();
-  return last.error.code == Code::cancelled ? status : last;
+  return last.code() == Code::cancelled ? status : last;
 }
 
 namespace {
 
 Status status_of(const Unexpected& message) {
-  Status status;
-  status.source = message.envelope.source;
-  status.tag = message.envelope.tag;
-  status.bytes = message.envelope.length;
-  return status;
+  return StatusWriter::of_message(message.envelope.source, message.envelope.tag,
+                                  message.envelope.length);
 }
 
 // Returns no error if a message of the source may come yet.
-ChannelError nobody_comes(Messenger& messenger, int source) {
+Status nobody_comes(Messenger& messenger, int source) {
   if (source == kAnySource)
-    return messenger.nobody_left() ? Messenger::error_of_solitude() : ChannelError();
+    return messenger.nobody_left() ? Messenger::error_of_solitude() : Status();
   messenger.probed_in_vain(source);
-  return messenger.has_ended(source) ? messenger.peer_ended(source) : ChannelError();
+  return messenger.has_ended(source) ? messenger.peer_ended(source) : Status();
 }
 
 Pattern pattern_of(int source, int tag, Context context) {
@@ -382,21 +358,20 @@ Pattern pattern_of(int source, int tag, Context context) {
 }  // namespace
 
 std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
-  if (state_->wrong_receive(source, tag))
-    return Status{-1, -1, 0, state_->wrong_receive(source, tag)};
-  if (state_->progress.is_copy()) return Status{-1, -1, 0, error_of_child()};
+  if (Status wrong = state_->wrong_receive(source, tag); !wrong.ok()) return wrong;
+  if (state_->progress.is_copy()) return error_of_child();
   return state_->progress.with([&](Messenger& messenger) -> std::optional<Status> {
     state_->progress.poll();
     const Unexpected* const message = messenger.probe(pattern_of(source, tag, context));
     if (message != nullptr) return status_of(*message);
-    if (ChannelError gone = nobody_comes(messenger, source)) return Status{-1, -1, 0, gone};
+    if (Status gone = nobody_comes(messenger, source); !gone.ok()) return gone;
     return std::nullopt;
   });
 }
 
-Status Channel::probe(int source, int tag, Context context, Limit limit) {
-  if (ChannelError wrong = state_->wrong_receive(source, tag)) return {-1, -1, 0, std::move(wrong)};
-  if (state_->progress.is_copy()) return {-1, -1, 0, error_of_child()};
+Status Channel::probe(int source, int tag, Context context, Timeout timeout) {
+  if (Status wrong = state_->wrong_receive(source, tag); !wrong.ok()) return wrong;
+  if (state_->progress.is_copy()) return error_of_child();
   Status status;
   const bool found = state_->progress.wait_until(
       [&](Messenger& messenger) {
@@ -404,21 +379,21 @@ Status Channel::probe(int source, int tag, Context context, Limit limit) {
           status = status_of(*message);
           return true;
         }
-        status.error = nobody_comes(messenger, source);
-        return static_cast<bool>(status.error);
+        status = nobody_comes(messenger, source);
+        return !status.ok();
       },
-      limit);
+      timeout);
   if (!found)
-    status.error =
+    status =
         error_with(Code::timed_out, source, tried_to("probe", pattern_of(source, tag, context)));
   return status;
 }
 
 std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context context) {
   auto state = std::make_unique<ProbedMessage::State>();
-  state->status.error = state_->wrong_receive(source, tag);
-  if (state_->progress.is_copy()) state->status.error = error_of_child();
-  if (state->status.error) return ProbedMessage(std::move(state));
+  state->status = state_->wrong_receive(source, tag);
+  if (state_->progress.is_copy()) state->status = error_of_child();
+  if (!state->status.ok()) return ProbedMessage(std::move(state));
   return state_->progress.with([&](Messenger& messenger) -> std::optional<ProbedMessage> {
     state_->progress.poll();
     state->progress = {state_, &state_->progress};
@@ -426,8 +401,8 @@ std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context conte
     if (state->kept != nullptr)
       state->status = status_of(*state->kept);
     else
-      state->status.error = nobody_comes(messenger, source);
-    if (state->kept == nullptr && !state->status.error) return std::nullopt;
+      state->status = nobody_comes(messenger, source);
+    if (state->kept == nullptr && state->status.ok()) return std::nullopt;
     return ProbedMessage(std::move(state));
   });
 }
@@ -436,10 +411,9 @@ Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
   if (state_->progress.is_copy()) return Request(&of_child());
   return state_->progress.with([&](Messenger& messenger) {
     if (message.state_ == nullptr || message.state_->kept == nullptr) {
-      ChannelError wrong =
-          message.state_ == nullptr ? ChannelError() : message.state_->status.error;
-      if (!wrong)
-        wrong = told(Code::argument, "receive a probed message that was received already");
+      Status wrong = message.state_ == nullptr ? Status() : message.state_->status;
+      if (wrong.ok())
+        wrong = told(Code::bad_request, "receive a probed message that was received already");
       Operation& operation = messenger.receive_operation(0, 0, bytes, kWorld);
       operation.progress = &state_->progress;
       return Request(&State::begin(messenger, operation, std::move(wrong), State::Begin::now));
@@ -465,12 +439,12 @@ Context Channel::reserve_contexts(Context count) {
   return first;
 }
 
-void Channel::discard(Context first, Context count) {
+void Channel::close_contexts(Context first, Context count) {
   if (state_->progress.is_copy()) return;
   state_->progress.with([&](Messenger& messenger) { messenger.discard(first, count); });
 }
 
-void Channel::accept(Context first, Context count) {
+void Channel::open_contexts(Context first, Context count) {
   if (state_->progress.is_copy()) return;
   state_->progress.with([&](Messenger& messenger) { messenger.accept(first, count); });
 }
@@ -480,24 +454,24 @@ bool Channel::progress() {
   return state_->progress.with([&](Messenger&) { return state_->progress.poll(); });
 }
 
-bool Channel::ended(int rank) const {
+bool Channel::has_exited(int rank) const {
   if (rank < 0 || rank >= size() || state_->progress.is_copy()) return false;
   return state_->progress.with([&](Messenger& messenger) { return messenger.has_ended(rank); });
 }
 
-void Channel::take_for_ended(int rank) {
+void Channel::mark_exited(int rank) {
   if (rank < 0 || rank >= size()) return;
-  state_->progress.with([&](Messenger&) { state_->progress.take_for_ended(rank); });
+  state_->progress.with([&](Messenger&) { state_->progress.mark_exited(rank); });
 }
 
-PeerAccounts Channel::accounts(int peer) const {
+PeerCounters Channel::counters(int peer) const {
   if (peer < 0 || peer >= size() || state_->progress.is_copy()) return {};
-  return state_->progress.with([&](Messenger& messenger) { return messenger.accounts(peer); });
+  return state_->progress.with([&](Messenger& messenger) { return messenger.counters(peer); });
 }
 
-Accounts Channel::accounts() const {
+Counters Channel::counters() const {
   if (state_->progress.is_copy()) return {};
-  return state_->progress.with([](Messenger& messenger) { return messenger.accounts(); });
+  return state_->progress.with([](Messenger& messenger) { return messenger.counters(); });
 }
 
 std::string Channel::describe() const {
@@ -513,4 +487,4 @@ std::string Channel::describe() const {
   return text;
 }
 
-}  // namespace scela::channel
+}  // namespace scela

@@ -58,10 +58,10 @@ class Meeting {
   Bootstrap& bootstrap_;
 };
 
-bool uses_memory(const World& world, const Options& options) {
+bool uses_memory(const World& world, const ChannelOptions& options) {
   return world.local_size() > 1 && options.transport != kVerbs;
 }
-bool uses_network(const World& world, const Options& options) {
+bool uses_network(const World& world, const ChannelOptions& options) {
   return options.transport == kVerbs ? world.size > 1 : world.nodes > 1;
 }
 
@@ -79,9 +79,9 @@ Result<std::string> place_of_first(const std::vector<std::string>& said, const W
 }
 
 Result<shm::SharedSegment> segment_of_node(const World& world, Meeting& meeting,
-                                           const Options& options) {
+                                           const ChannelOptions& options) {
   const shm::Shape shape =
-      shm::shape_for(static_cast<std::uint32_t>(world.local_size()), options.eager_shm);
+      shm::shape_for(static_cast<std::uint32_t>(world.local_size()), options.eager.shm);
   const bool first = world.local_rank() == 0;
   Result<shm::SharedSegment> segment = shm::SharedSegment();
   if (first && uses_memory(world, options)) segment = shm::make_segment(shape);
@@ -114,7 +114,7 @@ void say_how_it_copies(const shm::NodeLink& link, const World& world) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-Result<OnNode> link_of_node(Bootstrap& bootstrap, const Options& options) {
+Result<OnNode> link_of_node(Bootstrap& bootstrap, const ChannelOptions& options) {
   const World& world = bootstrap.world();
   Meeting meeting(bootstrap);
   auto segment = segment_of_node(world, meeting, options);
@@ -152,7 +152,7 @@ struct JobSecrets {
 constexpr char kSecrets[] = "scela.key";
 
 // Rank 0 tells the secrets before any ranks meet.
-Result<void> tell_secrets(Bootstrap& bootstrap, const Options& options) {
+Result<void> tell_secrets(Bootstrap& bootstrap, const ChannelOptions& options) {
   const World& world = bootstrap.world();
   if (!uses_network(world, options) || world.rank != 0) return {};
   JobSecrets drawn;
@@ -178,8 +178,8 @@ Result<JobSecrets> learn_secrets(Bootstrap& bootstrap) {
   return secrets;
 }
 
-Result<std::unique_ptr<NetworkLink>> open_network(Bootstrap& bootstrap, const Options& options,
-                                                  int file) {
+Result<std::unique_ptr<NetworkLink>> open_network(Bootstrap& bootstrap,
+                                                  const ChannelOptions& options, int file) {
   auto symbols = verbs::choose_library("");
   if (!symbols) return fail(std::move(symbols.error()));
   const auto secrets = learn_secrets(bootstrap);
@@ -199,7 +199,8 @@ Result<std::unique_ptr<NetworkLink>> open_network(Bootstrap& bootstrap, const Op
 }
 
 // Returns null if all ranks are reached by shared memory.
-Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap, const Options& options,
+Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap,
+                                                 const ChannelOptions& options,
                                                  const shm::Segment* segment) {
   if (!uses_network(bootstrap.world(), options)) return std::unique_ptr<Network>();
   Meeting meeting(bootstrap);
@@ -229,7 +230,7 @@ Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap, const Opt
 
 }  // namespace
 
-Result<Links> open_links(Bootstrap& bootstrap, const Options& options) {
+Result<Links> open_links(Bootstrap& bootstrap, const ChannelOptions& options) {
   if (options.transport == "shm" && bootstrap.world().nodes > 1)
     return fail(Error{ErrorKind::usage, "open the channel", "",
                       cat(kTransportVariable, " is shm, and the ranks are on ",

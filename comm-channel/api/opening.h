@@ -23,9 +23,9 @@ struct Links {
 // All ranks of the job call it, and it blocks until all have called it. If one rank fails, all
 // ranks of its node get an error. The bootstrap must outlive the result. One rank of the node
 // reports on standard error if something works, but not as well as it could.
-Result<Links> open_links(Bootstrap& bootstrap, const Options& options);
+Result<Links> open_links(Bootstrap& bootstrap, const ChannelOptions& options);
 
 // Makes a channel over existing links, without a launcher. The ranks may be threads of one process.
-std::unique_ptr<Channel> channel_over(World world, const Options& options, Links links);
+std::unique_ptr<Channel> channel_over(World world, const ChannelOptions& options, Links links);
 
 }  // namespace scela::channel

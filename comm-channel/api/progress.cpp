@@ -30,7 +30,7 @@ std::chrono::nanoseconds coarse_now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-Limit shorter(const Limit& limit, std::chrono::nanoseconds most) {
+Timeout shorter(const Timeout& limit, std::chrono::nanoseconds most) {
   return limit && *limit < most ? *limit : most;
 }
 
@@ -67,7 +67,7 @@ void Progress::look_for_leavers() {
     until_leavers_ = kFirstQuestion;
 }
 
-void Progress::take_for_ended(int rank) {
+void Progress::mark_exited(int rank) {
   const auto at = static_cast<std::size_t>(rank);
   if (at >= taken_for_ended_.size()) taken_for_ended_.resize(at + 1);
   taken_for_ended_[at] = true;
@@ -108,7 +108,7 @@ bool Progress::arm() {
 
 // Any thread may call this without the lock. If there are other ranks both on the node and
 // elsewhere, it sleeps at both. Returns whether something may have come from elsewhere.
-bool Progress::doze(const Limit& limit) {
+bool Progress::doze(const Timeout& limit) {
   shm::NodeLink* const node = messenger_.node();
   Network* const network = messenger_.network();
   if (node == nullptr) {
@@ -119,7 +119,7 @@ bool Progress::doze(const Limit& limit) {
     node->doze(limit);
     return false;
   }
-  const Limit timer = network->until_timer();
+  const Timeout timer = network->until_timer();
   return node->doze_beside(network->events(), timer ? shorter(limit, *timer) : limit);
 }
 

@@ -21,7 +21,7 @@ namespace scela::channel {
 
 class Progress {
  public:
-  Progress(const World& world, const Options& options, Links links)
+  Progress(const World& world, const ChannelOptions& options, Links links)
       : messenger_(world, options, std::move(links.node), std::move(links.network)),
         failed_(std::move(links.failed)),
         left_(std::move(links.left)),
@@ -61,11 +61,11 @@ class Progress {
   // something was moved.
   bool poll();
   // Called within with(): other ranks have reported that the rank has ended.
-  void take_for_ended(int rank);
+  void mark_exited(int rank);
 
   // Blocks until `done(messenger)` holds. Returns false if the limit has passed before.
   template <class Done>
-  bool wait_until(Done done, const Limit& limit) {
+  bool wait_until(Done done, const Timeout& limit) {
     Deadline deadline(limit);
     if (!several_) {
       while (!done(messenger_)) {
@@ -101,7 +101,7 @@ class Progress {
    public:
     using Clock = std::chrono::steady_clock;
 
-    explicit Deadline(const Limit& limit) : limit_(limit) {}
+    explicit Deadline(const Timeout& limit) : limit_(limit) {}
     // Returns true if the limit has passed. If the limit is above 0, the first kLooks calls return
     // false.
     bool over() {
@@ -114,7 +114,7 @@ class Progress {
       return until() && Clock::now() >= *until_;
     }
     // Returns the time that is left, at least 0, or no value if there is no limit.
-    Limit left() {
+    Timeout left() {
       if (!until()) return {};
       return std::max(std::chrono::nanoseconds(0),
                       std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
@@ -130,7 +130,7 @@ class Progress {
 
    private:
     static constexpr std::uint32_t kLooks = 16;
-    const Limit limit_;
+    const Timeout limit_;
     std::uint32_t looks_ = 0;
     std::optional<Clock::time_point> until_;
   };
@@ -154,7 +154,7 @@ class Progress {
   // once more and does not sleep. doze() needs no lock and returns whether the network may have
   // something, which the caller passes to disarm(). wake() ends doze(), from any thread.
   bool arm();
-  bool doze(const Limit& limit);
+  bool doze(const Timeout& limit);
   void disarm(bool network_too);
   void wake();
   // Returns true if something was moved. Otherwise the caller may wait.

@@ -1,68 +1,38 @@
 #include "comm-channel/include/scela/request.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "comm-channel/api/progress.h"
+#include "comm-channel/api/shared_operations.h"
 #include "comm-channel/engine/error_words.h"
 #include "comm-channel/engine/operation.h"
 #include "comm-channel/include/inside.h"
 
-namespace scela::channel {
+namespace scela {
+
+using namespace channel;
 
 namespace {
 
 const Status kOfNothing;
 
-// `at(i)` returns the i-th operation, or null. If no operation waits, it does not matter which
-// messenger polls.
-template <class At>
-std::size_t wait_for_any(std::size_t count, At at, const Limit& limit) {
-  Progress* progress = nullptr;
-  for (std::size_t i = 0; i < count && progress == nullptr; ++i)
-    if (const Operation* const operation = at(i); operation != nullptr && !operation->everybodys)
-      progress = operation->progress;
-  std::size_t found = count;
-  const auto is_found = [&] {
-    bool any_waits = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Operation* const operation = at(i);
-      if (operation == nullptr) continue;
-      if (operation->complete()) {
-        found = i;
-        return true;
-      }
-      any_waits = any_waits || operation->phase == Phase::waiting;
-    }
-    return !any_waits;
-  };
-  // In a child process (fork) nothing completes any more; a wait for the operation returns the
-  // reason.
-  if (progress == nullptr || progress->is_copy()) {
-    is_found();
-    for (std::size_t i = 0; progress != nullptr && i < count && found == count; ++i)
-      if (const Operation* const operation = at(i);
-          operation != nullptr && operation->phase == Phase::waiting)
-        found = i;
-  } else {
-    progress->wait_until([&](Messenger&) { return is_found(); }, limit);
-  }
-  return found;
+Status misused(const char* why) {
+  return {Code::bad_request, -1, why};
 }
 
 }  // namespace
 
 Request& Request::operator=(Request&& other) noexcept {
   if (this != &other) {
-    reset();
+    if (operation_ != nullptr || body_ != nullptr) reset();
     operation_ = std::exchange(other.operation_, nullptr);
+    body_ = std::exchange(other.body_, nullptr);
   }
   return *this;
 }
 
 void Request::reset() {
-  if (operation_ == nullptr) return;
+  if (body_ != nullptr) return std::exchange(body_, nullptr)->release();
   Operation& operation = *std::exchange(operation_, nullptr);
   if (operation.everybodys) return;
   Progress& progress = *operation.progress;
@@ -84,6 +54,7 @@ void Request::reset() {
 }
 
 bool Request::test() {
+  if (body_ != nullptr) return body_->test();
   if (operation_ == nullptr || operation_->everybodys || operation_->progress->is_copy())
     return true;
   return operation_->progress->with([&](Messenger&) {
@@ -92,28 +63,41 @@ bool Request::test() {
   });
 }
 
-bool Inside::is_complete(const Request& request) {
+bool channel::Inside::is_complete(const Request& request) {
   const Operation* const operation = request.operation_;
   if (operation == nullptr || operation->everybodys || operation->progress->is_copy()) return true;
   return operation->progress->with([&](Messenger&) { return operation->phase != Phase::waiting; });
 }
 
-// Blocks until the operation is complete or the limit has passed. Returns whether it is complete.
-bool Request::completes(Limit limit) {
-  const Operation& operation = *operation_;
-  return operation.progress->wait_until(
-      [&](Messenger&) { return operation.phase != Phase::waiting; }, limit);
+bool channel::Inside::completes(Request& request, Timeout timeout) {
+  const Operation* const operation = request.operation_;
+  if (operation == nullptr || operation->everybodys || operation->progress->is_copy()) return true;
+  return request.completes(timeout);
 }
 
-Status Request::wait(Limit limit) {
+bool Request::completes(Timeout timeout) {
+  const Operation& operation = *operation_;
+  return operation.progress->wait_until(
+      [&](Messenger&) { return operation.phase != Phase::waiting; }, timeout);
+}
+
+Status Request::wait(Timeout timeout) {
+  if (body_ != nullptr) return body_->wait(timeout);
   if (operation_ == nullptr) return {};
-  if (operation_->everybodys) return operation_->status;
-  if (operation_->progress->is_copy()) return {-1, -1, 0, error_of_child()};
-  if (completes(limit)) return operation_->status;
-  return {-1, -1, 0, error_with(Code::timed_out, *operation_)};
+  if (operation_->everybodys) {
+    operation_ = &after_wait(*operation_);
+    return operation_->status;
+  }
+  if (operation_->progress->is_copy()) return error_of_child();
+  if (!completes(timeout)) return error_with(Code::timed_out, *operation_);
+  if (operation_->phase == Phase::idle)
+    return misused("wait for a persistent request that was not started (start it first)");
+  operation_->was_waited_for = true;
+  return operation_->status;
 }
 
 const Status& Request::status() const {
+  if (body_ != nullptr) return body_->status();
   return operation_ == nullptr ? kOfNothing : operation_->status;
 }
 
@@ -124,49 +108,28 @@ bool Request::cancel() {
       [&](Messenger& messenger) { return messenger.cancel(*operation_); });
 }
 
-ChannelError Request::start() {
+Status Request::start() {
+  if (body_ != nullptr) return body_->start();
   if (operation_ == nullptr || !operation_->persistent)
-    return {Code::argument, -1,
-            std::make_shared<const std::string>("start a request that is not persistent")};
+    return misused("start a request that is not persistent");
   if (operation_->progress->is_copy()) return error_of_child();
-  return operation_->progress->with([&](Messenger& messenger) -> ChannelError {
+  return operation_->progress->with([&](Messenger& messenger) -> Status {
     if (operation_->phase == Phase::waiting)
-      return {Code::argument, -1,
-              std::make_shared<const std::string>(
-                  "start a request that is under way (wait for it first)")};
-    if (operation_->invalid) return operation_->status.error;
+      return misused("start a request that is under way (wait for it first)");
+    if (operation_->invalid) return operation_->status;
     messenger.begin(*operation_);
     return {};
   });
 }
 
 bool Request::persistent() const {
+  if (body_ != nullptr) return body_->persistent();
   return operation_ != nullptr && operation_->persistent;
 }
 
-std::size_t wait_any(std::span<Request> requests, Limit limit) {
-  return wait_for_any(
-      requests.size(), [&](std::size_t i) { return requests[i].operation_; }, limit);
+std::string Request::describe() const {
+  if (body_ != nullptr) return body_->describe();
+  return operation_ == nullptr || operation_->everybodys ? "nothing" : what_of(*operation_);
 }
 
-std::size_t wait_any(std::span<Request* const> requests, Limit limit) {
-  const auto at = [&](std::size_t i) {
-    return requests[i] == nullptr ? nullptr : requests[i]->operation_;
-  };
-  return wait_for_any(requests.size(), at, limit);
-}
-
-bool wait_all(std::span<Request> requests, Limit limit) {
-  using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> until;  // none: the clock does not go so far
-  if (limit && *limit < Clock::time_point::max() - Clock::now()) until = Clock::now() + *limit;
-  for (Request& request : requests) {
-    Limit left;
-    if (until)
-      left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - Clock::now()));
-    if (request.wait(left).error.code == Code::timed_out) return false;
-  }
-  return true;
-}
-
-}  // namespace scela::channel
+}  // namespace scela

@@ -14,6 +14,6 @@ namespace scela::channel {
 // Returns `options` with the values that `environment` ("NAME=value") sets by SCELA_CHANNEL_
 // variables. An unknown name or an invalid value is an error: a misspelt setting that does nothing
 // costs its user a day.
-Result<Options> overruled(Options options, std::span<const char* const> environment);
+Result<ChannelOptions> overruled(ChannelOptions options, std::span<const char* const> environment);
 
 }  // namespace scela::channel

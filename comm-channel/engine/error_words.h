@@ -5,7 +5,7 @@
 
 #include "comm-channel/core/protocol/wire.h"
 #include "comm-channel/engine/operation.h"
-#include "comm-channel/include/scela/errors.h"
+#include "comm-channel/include/scela/status.h"
 #include "common/core/error.h"
 
 namespace scela::channel {
@@ -13,27 +13,31 @@ namespace scela::channel {
 // Returns for example "receive from rank 3 with tag 5" or "probe any rank with any tag".
 std::string tried_to(const char* what, const Pattern& pattern);
 
+// Returns for example "send 8 bytes to rank 3 with tag 5". Another thread may move the operation
+// meanwhile.
+std::string what_of(const Operation& operation);
+
 // Returns for example "send 8 bytes to rank 3 with tag 5: the time is over", for an operation that
 // this process has begun.
-ChannelError error_with(Code code, const Operation& operation);
+Status error_with(Code code, const Operation& operation);
 // Does so for any text; `tried` is for example that of tried_to(). `peer` is -1 if no rank is
 // concerned.
-ChannelError error_with(Code code, int peer, const std::string& tried);
+Status error_with(Code code, int peer, const std::string& tried);
 // Does so for a text that says everything.
-ChannelError error_of(Code code, int peer, std::string text);
+Status error_of(Code code, int peer, std::string text);
 
 // The error of a request that was not complete when its channel was closed.
-ChannelError error_of_closing();
+Status error_of_closing();
 // The error of a send: its receiver did not receive the message before it closed its channel.
-ChannelError error_not_received(int rank);
+Status error_not_received(int rank);
 // The error of a send that gets no number, since too many have one.
-ChannelError error_of_numbers(int rank);
+Status error_of_numbers(int rank);
 
 // `tried` is for example "read from byte 0 on". The buffer of an operation is unmapped, or may not
 // be written.
 Error buffer_gone(std::string tried);
 // Returns the code for the user of a transfer that failed. A buffer that is unmapped is the
-// program's fault, even if something else failed as well: the result is then Code::argument, else
+// program's fault, even if something else failed as well: the result is then Code::bad_buffer, else
 // `otherwise`.
 Code code_for(const Error& why, Code otherwise);
 // `on_node` says that both sides are on one node. No adapter can have failed there, so a buffer of
@@ -41,6 +45,6 @@ Code code_for(const Error& why, Code otherwise);
 Code code_for(Outcome outcome, bool on_node);
 
 // The error of a child process (fork) that uses the channel of its parent.
-const ChannelError& error_of_child();
+const Status& error_of_child();
 
 }  // namespace scela::channel

@@ -85,20 +85,20 @@ class Network {
   // possibly somewhat earlier. Any thread may call doze() and wake() without the lock for the other
   // functions.
   virtual bool arm() = 0;
-  virtual void doze(const Limit& limit) = 0;
+  virtual void doze(const Timeout& limit) = 0;
   virtual void wake() = 0;
   virtual void disarm() = 0;
   // These are for a caller that sleeps elsewhere between arm() and disarm(). The descriptor is
   // readable when something comes; it is -1 if the device is gone. The second function returns the
   // time after which poll() is to be called in any case.
   virtual int events() const = 0;
-  virtual Limit until_timer() const = 0;
+  virtual Timeout until_timer() const = 0;
   // Returns false if the device of this process is gone, and with it every path to other nodes.
   virtual bool works() const { return true; }
   // Returns whether processors do the adapter's work, besides those of ranks that wait for it.
   virtual bool is_software() const = 0;
   // Adds the figures of this network to the counters. describe() returns text for people.
-  virtual void account(Accounts& accounts) const = 0;
+  virtual void account(Counters& counters) const = 0;
   virtual std::string describe() const = 0;
 };
 

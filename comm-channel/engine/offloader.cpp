@@ -9,31 +9,31 @@ namespace scela::channel {
 
 namespace {
 
-OffloadSender::Limits limits_of(const Options& options) {
+OffloadSender::Limits limits_of(const ChannelOptions& options) {
   OffloadSender::Limits limits;
-  limits.from = std::max(options.offload_from, options.eager_verbs + 1);
+  limits.from = std::max(options.offload.min_bytes, options.eager.verbs + 1);
   limits.uses =
       options.rendezvous == Rendezvous::offloaded
           ? 1
-          : static_cast<std::uint32_t>(std::min<std::size_t>(options.offload_uses, 1 << 16));
+          : static_cast<std::uint32_t>(std::min<std::size_t>(options.offload.min_uses, 1 << 16));
   return limits;
 }
 
 }  // namespace
 
 Offloader::Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
-                     const Options& options, int ranks)
+                     const ChannelOptions& options, int ranks)
     : matcher_(matcher),
       user_(user),
       network_(network),
       link_(link),
-      eager_(options.eager_verbs),
+      eager_(options.eager.verbs),
       limits_(limits_of(options)),
       sends_(link.can_send() && (options.rendezvous == Rendezvous::by_choice ||
                                  options.rendezvous == Rendezvous::offloaded)),
-      budget_{static_cast<std::uint32_t>(options.offload_channels)},
+      budget_{static_cast<std::uint32_t>(options.offload.max_channels)},
       senders_(static_cast<std::size_t>(ranks)),
-      receiver_(matcher, static_cast<std::uint32_t>(options.offload_channels)),
+      receiver_(matcher, static_cast<std::uint32_t>(options.offload.max_channels)),
       seen_(static_cast<std::size_t>(ranks)) {}
 
 // ---- sending ----
@@ -422,10 +422,10 @@ void Offloader::ended(int rank) {
   carry_out(actions);
 }
 
-void Offloader::account(Accounts& accounts) const {
-  accounts.offload_queue_pairs = link_.queue_pairs();
-  accounts.max_offload_queue_pairs = max_queue_pairs_;
-  accounts.offloaded = messages_;
+void Offloader::account(Counters& counters) const {
+  counters.offload_queue_pairs = link_.queue_pairs();
+  counters.max_offload_queue_pairs = max_queue_pairs_;
+  counters.offloaded = messages_;
 }
 
 }  // namespace scela::channel

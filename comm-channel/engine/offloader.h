@@ -55,7 +55,7 @@ class Offloader final : private OffloadLink::User {
   // All references must outlive this object, except for the options. `ranks` is the size of the
   // job.
   Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
-            const Options& options, int ranks);
+            const ChannelOptions& options, int ranks);
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
 
@@ -88,7 +88,7 @@ class Offloader final : private OffloadLink::User {
   void ended(int rank);
   // Called before this process ends, so that other ranks do not wait for it.
   void leave();
-  void account(Accounts& accounts) const;
+  void account(Counters& counters) const;
 
  private:
   using LaneId = OffloadLink::LaneId;

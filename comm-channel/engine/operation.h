@@ -13,6 +13,7 @@
 #include "comm-channel/core/match/matching.h"
 #include "comm-channel/core/protocol/rendezvous.h"
 #include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/status_writer.h"
 #include "comm-channel/include/scela/request.h"
 #include "comm-channel/verbs/factory.h"
 #include "common/core/error.h"
@@ -31,11 +32,12 @@ enum class Phase : unsigned char {
 // are kept in a pool of the messenger.
 struct Operation : Posted {
   bool is_send = false;
-  bool persistent = false;   // Request::start() starts it again
-  bool synchronous = false;  // a send that completes when matched
-  bool cancelling = false;   // a receive; cancelled if it is possible
-  bool invalid = false;      // always complete, with its error
-  bool everybodys = false;   // shared; complete, and in no pool
+  bool persistent = false;      // Request::start() starts it again
+  bool synchronous = false;     // a send that completes when matched
+  bool cancelling = false;      // a receive; cancelled if it is possible
+  bool invalid = false;         // always complete, with its error
+  bool everybodys = false;      // shared; complete, and in no pool
+  bool was_waited_for = false;  // complete, and wait() has returned its status
   Phase phase = Phase::idle;
   Progress* progress = nullptr;  // of its channel
 
@@ -63,9 +65,10 @@ struct Operation : Posted {
   verbs::Registration memory;
 
   bool complete() const { return phase == Phase::complete; }
-  // Ends the operation; its user sees that at the next look. An empty error is a success.
-  void finish(ChannelError error = {}) {
-    status.error = std::move(error);
+  // These end the operation; its user sees that at the next look. An error that is ok is a success.
+  void finish() { phase = Phase::complete; }
+  void finish(Status error) {
+    StatusWriter::set_error(status, std::move(error));
     phase = Phase::complete;
   }
   std::span<const std::byte> sent_bytes() const { return {from, length}; }

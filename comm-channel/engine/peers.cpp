@@ -25,12 +25,12 @@ void Peers::record_end(int rank, std::string why) {
   ended_.push_back(rank);
 }
 
-void Peers::account(Accounts& accounts) const {
+void Peers::account(Counters& counters) const {
   for (const Peer& one : peers_) {
-    accounts.messages_sent += one.accounts.messages_sent;
-    accounts.messages_received += one.accounts.messages_received;
-    accounts.sent += one.accounts.sent;
-    accounts.received += one.accounts.received;
+    counters.messages_sent += one.counters.messages_sent;
+    counters.messages_received += one.counters.messages_received;
+    counters.bytes_sent += one.counters.bytes_sent;
+    counters.bytes_received += one.counters.bytes_received;
   }
 }
 

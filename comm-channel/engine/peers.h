@@ -47,15 +47,15 @@ class Peers {
   // These count a message to the rank, or of the rank, of so many bytes.
   void count_sent(int rank, std::size_t bytes);
   void count_received(int rank, std::uint64_t bytes);
-  const PeerAccounts& accounts(int rank) const { return at(rank).accounts; }
+  const PeerCounters& counters(int rank) const { return at(rank).counters; }
   // Adds the messages of all ranks to the counters.
-  void account(Accounts& accounts) const;
+  void account(Counters& counters) const;
 
  private:
   struct Peer {
     std::int32_t local = -1;  // -1: not reached by shared memory
     bool ended = false;
-    PeerAccounts accounts;
+    PeerCounters counters;
     std::string why;
   };
 
@@ -70,15 +70,15 @@ class Peers {
 
 // These are called for each message.
 inline void Peers::count_sent(int rank, std::size_t bytes) {
-  PeerAccounts& their = at(rank).accounts;
+  PeerCounters& their = at(rank).counters;
   ++their.messages_sent;
-  their.sent += bytes;
+  their.bytes_sent += bytes;
 }
 
 inline void Peers::count_received(int rank, std::uint64_t bytes) {
-  PeerAccounts& their = at(rank).accounts;
+  PeerCounters& their = at(rank).counters;
   ++their.messages_received;
-  their.received += bytes;
+  their.bytes_received += bytes;
 }
 
 }  // namespace scela::channel

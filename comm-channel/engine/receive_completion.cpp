@@ -12,7 +12,7 @@ bool ReceiveCompletion::deliver_guarded(Operation& receive, const Envelope& enve
   if (good)
     complete(receive, envelope, size);
   else
-    receive.finish(error_of(Code::argument, envelope.source,
+    receive.finish(error_of(Code::bad_buffer, envelope.source,
                             cat("receive ", envelope.length, " bytes of rank ", envelope.source,
                                 ": ", buffer_gone("copy them").text())));
   return good;

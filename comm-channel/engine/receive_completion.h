@@ -52,9 +52,7 @@ inline void ReceiveCompletion::deliver(Operation& receive, const Envelope& envel
 
 inline void ReceiveCompletion::complete(Operation& receive, const Envelope& envelope,
                                         std::uint64_t bytes) {
-  receive.status.source = envelope.source;
-  receive.status.tag = envelope.tag;
-  receive.status.bytes = envelope.length;
+  StatusWriter::set_message(receive.status, envelope.source, envelope.tag, envelope.length);
   peers_.count_received(envelope.source, bytes);
   if (envelope.length <= receive.room) [[likely]]
     receive.phase = Phase::complete;

@@ -12,7 +12,7 @@ Transports::Transports(Peers& peers, std::unique_ptr<shm::NodeLink> node,
                        std::unique_ptr<Network> network)
     : peers_(peers), node_(std::move(node)), network_(std::move(network)) {}
 
-ChannelError Transports::error_of_end(int rank) const {
+Status Transports::error_of_end(int rank) const {
   const std::string& why = peers_.why_lost(rank);
   // A rank that cannot be reached for long has ended, as far as this process can tell.
   const bool is_own_fault = !peers_.is_local(rank) && network_ && !network_->works();
@@ -27,13 +27,13 @@ void Transports::close() {
   node_.reset();
 }
 
-void Transports::account(Accounts& accounts) const {
+void Transports::account(Counters& counters) const {
   if (node_) {
-    accounts.shared = node_->shared_bytes();
-    accounts.sleeps = node_->sleeps();
-    accounts.sleeps_woken = node_->sleeps_woken();
+    counters.shared_bytes = node_->shared_bytes();
+    counters.sleeps = node_->sleeps();
+    counters.sleeps_woken = node_->sleeps_woken();
   }
-  if (network_) network_->account(accounts);
+  if (network_) network_->account(counters);
 }
 
 }  // namespace scela::channel

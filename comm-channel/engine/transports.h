@@ -33,13 +33,13 @@ class Transports {
   bool transmit(int rank, const Header& header, std::span<const std::byte> payload);
   // Returns the error for operations that wait for a rank that has ended. It is Code::device if the
   // adapter of this process is gone.
-  ChannelError error_of_end(int rank) const;
+  Status error_of_end(int rank) const;
 
   // Destroys both. Nothing may be sent afterwards, and nothing comes.
   void close();
   bool is_closed() const { return is_closed_; }
   // Adds what both have used to the counters.
-  void account(Accounts& accounts) const;
+  void account(Counters& counters) const;
 
  private:
   Peers& peers_;

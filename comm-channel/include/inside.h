@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "comm-channel/include/request_body.h"
 #include "comm-channel/include/scela/channel.h"
 
 namespace scela::channel {
@@ -21,6 +22,14 @@ struct Inside {
   static bool is_closed(const Channel& channel);
   // Returns true if the request is complete, as Request::test() does, but moves no messages.
   static bool is_complete(const Request& request);
+  // Blocks until a message is complete, or the timeout is over. Returns false if it is over. An
+  // empty request, and one of a child process (fork), is complete.
+  static bool completes(Request& request, Timeout timeout);
+  // Returns a request with this body. The request calls the body's release().
+  static Request request_of(RequestBody& body) { return Request(&body); }
+  // Returns null if the request is a message or empty.
+  static RequestBody* body_of(const Request& request) { return request.body_; }
+  static Operation* operation_of(const Request& request) { return request.operation_; }
 };
 
 }  // namespace scela::channel

@@ -6,7 +6,7 @@
 
 namespace scela::channel {
 
-Loopback::Loopback(const Options& options, Peers& peers, Matcher& matcher,
+Loopback::Loopback(const ChannelOptions& options, Peers& peers, Matcher& matcher,
                    UnexpectedStore& unexpected, PendingTransfers& pending,
                    ReceiveCompletion& completion)
     : options_(options),
@@ -21,11 +21,11 @@ void Loopback::send(Operation& send) {
   peers_.count_sent(peers_.own_rank(), send.length);
   // The bytes of a long message stay where they are until there is a receive. Small messages are
   // copied.
-  const bool is_long = send.length > options_.eager_shm;
+  const bool is_long = send.length > options_.eager.shm;
   if (Posted* const posted = matcher_.arrived(envelope)) {
     auto& receive = static_cast<Operation&>(*posted);
     if (is_long && !completion_.deliver_guarded(receive, envelope, send.sent_bytes()))
-      return send.finish(receive.status.error);
+      return send.finish(receive.status);
     if (!is_long) completion_.deliver(receive, envelope, send.sent_bytes());
     return send.finish();
   }
@@ -51,14 +51,14 @@ void Loopback::receive(Operation& receive, const Envelope& envelope, const Rts& 
     return acknowledge(number, Outcome::none);
   if (send == nullptr) return;
   pending_.remove(*send);
-  send->finish(receive.status.error);
+  send->finish(receive.status);
 }
 
 void Loopback::acknowledge(std::uint32_t number, Outcome outcome) {
   Operation* const send = pending_.find(number);
   if (send == nullptr) return;
   pending_.remove(*send);
-  send->finish(outcome == Outcome::closed ? error_not_received(peers_.own_rank()) : ChannelError());
+  send->finish(outcome == Outcome::closed ? error_not_received(peers_.own_rank()) : Status());
 }
 
 }  // namespace scela::channel

@@ -20,8 +20,8 @@ namespace scela::channel {
 class Loopback {
  public:
   // The references must outlive this object.
-  Loopback(const Options& options, Peers& peers, Matcher& matcher, UnexpectedStore& unexpected,
-           PendingTransfers& pending, ReceiveCompletion& completion);
+  Loopback(const ChannelOptions& options, Peers& peers, Matcher& matcher,
+           UnexpectedStore& unexpected, PendingTransfers& pending, ReceiveCompletion& completion);
 
   // Begins a send to this rank. It is complete afterwards, unless it is synchronous or long, and no
   // receive waits for it.
@@ -33,7 +33,7 @@ class Loopback {
   void acknowledge(std::uint32_t number, Outcome outcome);
 
  private:
-  const Options& options_;
+  const ChannelOptions& options_;
   Peers& peers_;
   Matcher& matcher_;
   UnexpectedStore& unexpected_;

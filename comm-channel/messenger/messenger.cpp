@@ -6,7 +6,7 @@
 
 namespace scela::channel {
 
-Messenger::Messenger(const World& world, const Options& options,
+Messenger::Messenger(const World& world, const ChannelOptions& options,
                      std::unique_ptr<shm::NodeLink> node, std::unique_ptr<Network> network)
     : peers_(world, node != nullptr),
       transports_(peers_, std::move(node), std::move(network)),
@@ -57,10 +57,9 @@ Operation& Messenger::receive_operation(int source, int tag, std::span<std::byte
 
 void Messenger::begin(Operation& operation) {
   operation.phase = Phase::waiting;
-  Status& status = operation.status;
-  status.source = status.tag = -1;
-  status.bytes = 0;
-  if (status.error) status.error = {};
+  operation.was_waited_for = false;
+  StatusWriter::set_message(operation.status, -1, -1, 0);
+  StatusWriter::clear_error(operation.status);
   if (transports_.is_closed()) return operation.finish(error_of_closing());
   if (operation.is_send)
     send_router_.begin(operation);
@@ -73,7 +72,8 @@ void Messenger::release(Operation& operation) {
   operation.persistent = false;
   operation.synchronous = false;
   operation.invalid = false;
-  if (operation.status.error) operation.status.error = {};
+  operation.was_waited_for = false;
+  StatusWriter::clear_error(operation.status);
   operations_.give_back(operation);
 }
 
@@ -181,7 +181,7 @@ void Messenger::notice_solitude() {
   if (nobody_left()) receive_queue_.fail_receives_of_any(error_of_solitude());
 }
 
-ChannelError Messenger::error_of_solitude() {
+Status Messenger::error_of_solitude() {
   return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
 }
 
@@ -197,7 +197,7 @@ bool Messenger::end_requests() {
   bool over = true;
   operations_.each([&](Operation& one) {
     if (one.progress == nullptr || one.phase != Phase::waiting) return;
-    if (cancel(one)) one.status.error = error_of_closing();
+    if (cancel(one)) StatusWriter::set_error(one.status, error_of_closing());
     over = over && one.phase != Phase::waiting;
   });
   return over;
@@ -211,14 +211,14 @@ std::size_t Messenger::close() {
   return requests;
 }
 
-Accounts Messenger::accounts() const {
-  Accounts accounts;
-  peers_.account(accounts);
-  accounts.unexpected = matcher_.counts().unexpected;
-  accounts.max_unexpected = matcher_.counts().max_unexpected;
-  transports_.account(accounts);
-  offload_.account(accounts);
-  return accounts;
+Counters Messenger::counters() const {
+  Counters counters;
+  peers_.account(counters);
+  counters.unexpected = matcher_.counts().unexpected;
+  counters.max_unexpected = matcher_.counts().max_unexpected;
+  transports_.account(counters);
+  offload_.account(counters);
+  return counters;
 }
 
 }  // namespace scela::channel

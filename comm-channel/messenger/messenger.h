@@ -48,7 +48,7 @@ class Messenger final : private NetworkUser {
  public:
   // `node` is null if this process is alone on its node. `network` is null if there are no other
   // nodes.
-  Messenger(const World& world, const Options& options, std::unique_ptr<shm::NodeLink> node,
+  Messenger(const World& world, const ChannelOptions& options, std::unique_ptr<shm::NodeLink> node,
             std::unique_ptr<Network> network);
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
@@ -127,7 +127,7 @@ class Messenger final : private NetworkUser {
   void notice_solitude();
   // Returns true if all other ranks have ended, and there were others.
   bool nobody_left() const { return peers_.all_others_ended(); }
-  static ChannelError error_of_solitude();
+  static Status error_of_solitude();
   // Drops, before the process ends, what others need not wait for.
   void finish();
   // Ends the receives of open requests if their messages have not come. Tells the senders of
@@ -138,12 +138,12 @@ class Messenger final : private NetworkUser {
   std::size_t close();
   bool has_ended(int rank) const { return peers_.has_ended(rank); }
   // Returns the error for operations that wait for a rank that has ended.
-  ChannelError peer_ended(int rank) const { return transports_.error_of_end(rank); }
+  Status peer_ended(int rank) const { return transports_.error_of_end(rank); }
 
   shm::NodeLink* node() { return transports_.node(); }
   Network* network() { return transports_.network(); }
-  Accounts accounts() const;
-  const PeerAccounts& accounts(int rank) const { return peers_.accounts(rank); }
+  Counters counters() const;
+  const PeerCounters& counters(int rank) const { return peers_.counters(rank); }
 
  private:
   // NetworkUser has the contract of these functions (comm-channel/engine/network.h).
@@ -173,7 +173,7 @@ class Messenger final : private NetworkUser {
   ReceiveQueue receive_queue_;
   SendRouter send_router_;
   AwaitedRanks awaited_ranks_{peers_, matcher_};
-  const Options& options_;
+  const ChannelOptions& options_;
 };
 
 }  // namespace scela::channel

@@ -5,7 +5,7 @@
 namespace scela::channel {
 
 OffloadPath::OffloadPath(Matcher& matcher, OffloadUser& user, Network* network,
-                         const Options& options, int ranks)
+                         const ChannelOptions& options, int ranks)
     : matcher_(matcher), user_(user) {
   if (OffloadLink* const link = network != nullptr ? network->offload_link() : nullptr)
     offloader_ = std::make_unique<Offloader>(matcher, user, *network, *link, options, ranks);

@@ -23,7 +23,7 @@ class OffloadPath {
  public:
   // The references must outlive this object. There are channels if `network` is not null and has
   // the queue pairs for them; it must live until close(). `ranks` is the size of the job.
-  OffloadPath(Matcher& matcher, OffloadUser& user, Network* network, const Options& options,
+  OffloadPath(Matcher& matcher, OffloadUser& user, Network* network, const ChannelOptions& options,
               int ranks);
 
   // Returns true if the message of a send to another node goes by a channel; nothing else is needed
@@ -76,8 +76,8 @@ class OffloadPath {
   }
   // From now on there are no channels.
   void close() { offloader_.reset(); }
-  void account(Accounts& accounts) const {
-    if (offloader_) offloader_->account(accounts);
+  void account(Counters& counters) const {
+    if (offloader_) offloader_->account(counters);
   }
 
  private:

@@ -32,7 +32,7 @@ void Reassembler::on_first_fragment(int rank, const Header& header,
                                     std::span<const std::byte> fragment) {
   Message& message = message_of(rank);
   const Envelope envelope{header.context, rank, header.tag, header.number};
-  if (message.came != message.envelope.length || envelope.length > kMaxStreamed) return;
+  if (message.came != message.envelope.length || envelope.length > kMaxFragmentedShm) return;
   message = {envelope, 0, nullptr, nullptr};
   if (Posted* const receive = matcher_.arrived(envelope))
     message.receive = static_cast<Operation*>(receive);

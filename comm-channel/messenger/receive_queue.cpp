@@ -141,11 +141,11 @@ void ReceiveQueue::fail_receives_of_ended() {
     fail_receives_of(rank);
 }
 
-void ReceiveQueue::fail_receives_of_any(const ChannelError& error) {
+void ReceiveQueue::fail_receives_of_any(const Status& error) {
   fail(matcher_.take_receives_of(kAny), error);
 }
 
-void ReceiveQueue::fail(Posted* first, const ChannelError& error) {
+void ReceiveQueue::fail(Posted* first, const Status& error) {
   for (Posted* receive = first; receive != nullptr;) {
     Posted* const next = Matcher::following(*receive);
     static_cast<Operation&>(*receive).finish(error);

@@ -73,14 +73,14 @@ class ReceiveQueue {
   // Fail the waiting receives that name the rank, or ranks that have ended, or any rank.
   void fail_receives_of(int rank);
   void fail_receives_of_ended();
-  void fail_receives_of_any(const ChannelError& error);
+  void fail_receives_of_any(const Status& error);
 
  private:
   // Drops the messages of a pattern, or of contexts.
   void drop_all(const Pattern& pattern);
   void drop_all(const ContextSet::Run& contexts);
   // Completes receives that the matcher has taken and linked. `first` may be null.
-  static void fail(Posted* first, const ChannelError& error);
+  static void fail(Posted* first, const Status& error);
 
   const Peers& peers_;
   const Transports& transports_;

@@ -9,9 +9,10 @@
 
 namespace scela::channel {
 
-RendezvousReceiver::RendezvousReceiver(const Options& options, Peers& peers, Transports& transports,
-                                       SendQueue& send_queue, PendingTransfers& pending,
-                                       ReceiveCompletion& completion, GuardedCopy& guarded_copy)
+RendezvousReceiver::RendezvousReceiver(const ChannelOptions& options, Peers& peers,
+                                       Transports& transports, SendQueue& send_queue,
+                                       PendingTransfers& pending, ReceiveCompletion& completion,
+                                       GuardedCopy& guarded_copy)
     : options_(options),
       peers_(peers),
       transports_(transports),

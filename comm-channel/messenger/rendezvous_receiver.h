@@ -26,7 +26,7 @@ namespace scela::channel {
 class RendezvousReceiver {
  public:
   // The references must outlive this object.
-  RendezvousReceiver(const Options& options, Peers& peers, Transports& transports,
+  RendezvousReceiver(const ChannelOptions& options, Peers& peers, Transports& transports,
                      SendQueue& send_queue, PendingTransfers& pending,
                      ReceiveCompletion& completion, GuardedCopy& guarded_copy);
 
@@ -57,7 +57,7 @@ class RendezvousReceiver {
   // Gives the buffer back to the program, with the outcome of the step.
   void finish(Operation& receive, const Step& step);
 
-  const Options& options_;
+  const ChannelOptions& options_;
   Peers& peers_;
   Transports& transports_;
   SendQueue& send_queue_;

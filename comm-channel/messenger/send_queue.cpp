@@ -19,7 +19,7 @@ bool is_agreement(Kind kind) {
 
 }  // namespace
 
-SendQueue::SendQueue(const Options& options, Peers& peers, Transports& transports,
+SendQueue::SendQueue(const ChannelOptions& options, Peers& peers, Transports& transports,
                      PieceSender& pieces)
     : options_(options),
       peers_(peers),
@@ -51,7 +51,7 @@ void SendQueue::enqueue_eager(Operation& send) {
     header.number = send.number;
   }
   const int rank = send.peer;
-  const bool is_whole = peers_.is_local(rank) && send.length <= options_.eager_shm;
+  const bool is_whole = peers_.is_local(rank) && send.length <= options_.eager.shm;
   const bool is_next = is_whole && queues(rank).ordered.empty();
   if (is_next && send_whole(send, header)) return;  // most messages on a node
   Entry entry;
@@ -134,7 +134,7 @@ bool SendQueue::try_send(int rank, Entry& entry) {
     const std::span<const std::byte> body(entry.body.data(), entry.body_length);
     return transports_.transmit(rank, entry.header, entry.longer ? *entry.longer : body);
   }
-  if (peers_.is_local(rank) && entry.operation->length > options_.eager_shm)
+  if (peers_.is_local(rank) && entry.operation->length > options_.eager.shm)
     return send_fragments(rank, entry);
   return send_whole(*entry.operation, entry.header);
 }

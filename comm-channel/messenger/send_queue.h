@@ -40,7 +40,8 @@ class PieceSender {
 class SendQueue {
  public:
   // The references must outlive this object.
-  SendQueue(const Options& options, Peers& peers, Transports& transports, PieceSender& pieces);
+  SendQueue(const ChannelOptions& options, Peers& peers, Transports& transports,
+            PieceSender& pieces);
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
@@ -48,7 +49,7 @@ class SendQueue {
   // the message must become an operation.
   bool send_at_once(int to, int tag, std::span<const std::byte> bytes, Context context) {
     if (!peers_.is_local(to) || to == peers_.own_rank() || peers_.has_ended(to) ||
-        bytes.size() > options_.eager_shm || waits(to))
+        bytes.size() > options_.eager.shm || waits(to))
       return false;
     return send_small(to, tag, bytes, context);
   }
@@ -125,7 +126,7 @@ class SendQueue {
   // is empty.
   bool drain(int rank, std::deque<Entry>& queue, bool& some);
 
-  const Options& options_;
+  const ChannelOptions& options_;
   Peers& peers_;
   Transports& transports_;
   PieceSender& pieces_;

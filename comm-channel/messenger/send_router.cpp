@@ -6,7 +6,7 @@
 
 namespace scela::channel {
 
-SendRouter::SendRouter(const Options& options, Peers& peers, const Transports& transports,
+SendRouter::SendRouter(const ChannelOptions& options, Peers& peers, const Transports& transports,
                        PendingTransfers& pending, SendQueue& send_queue,
                        RendezvousSender& rendezvous, Loopback& loopback, OffloadPath& offload)
     : options_(options),
@@ -37,10 +37,10 @@ void SendRouter::begin(Operation& send) {
 // length.
 std::size_t SendRouter::eager_limit(const Operation& send) const {
   if (peers_.is_local(send.peer))
-    return send.synchronous ? options_.eager_shm
-                            : std::max(options_.eager_shm, options_.stream_shm);
+    return send.synchronous ? options_.eager.shm
+                            : std::max(options_.eager.shm, options_.fragmented_shm);
   const Network* const network = transports_.network();
-  return network != nullptr && network->takes_eager(send.peer) ? options_.eager_verbs : 0;
+  return network != nullptr && network->takes_eager(send.peer) ? options_.eager.verbs : 0;
 }
 
 }  // namespace scela::channel

@@ -21,7 +21,7 @@ namespace scela::channel {
 class SendRouter {
  public:
   // The references must outlive this object.
-  SendRouter(const Options& options, Peers& peers, const Transports& transports,
+  SendRouter(const ChannelOptions& options, Peers& peers, const Transports& transports,
              PendingTransfers& pending, SendQueue& send_queue, RendezvousSender& rendezvous,
              Loopback& loopback, OffloadPath& offload);
 
@@ -32,7 +32,7 @@ class SendRouter {
   // Returns the most bytes that may be sent to the operation's peer without an offer.
   std::size_t eager_limit(const Operation& send) const;
 
-  const Options& options_;
+  const ChannelOptions& options_;
   Peers& peers_;
   const Transports& transports_;
   PendingTransfers& pending_;

@@ -48,7 +48,7 @@ void Transfers::on_fin(int rank, const Header& header, std::span<const std::byte
   if (is_rendezvous_send(*operation)) return sender_.on_fin(*operation, *fin);
   if (is_rendezvous_receive(*operation)) return receiver_.on_fin(*operation, *fin);
   pending_.remove(*operation);  // synchronous, and sent whole
-  operation->finish(fin->outcome == Outcome::closed ? error_not_received(rank) : ChannelError());
+  operation->finish(fin->outcome == Outcome::closed ? error_not_received(rank) : Status());
 }
 
 void Transfers::on_moved(Operation& operation, Outcome outcome) {

@@ -50,10 +50,10 @@ bool LinkSleep::arm() {
   return false;
 }
 
-void LinkSleep::doze(const Limit& limit) {
-  const Limit most = limit && until_timer_ ? std::min(*limit, *until_timer_)
-                     : limit               ? limit
-                                           : until_timer_;
+void LinkSleep::doze(const Timeout& limit) {
+  const Timeout most = limit && until_timer_ ? std::min(*limit, *until_timer_)
+                       : limit               ? limit
+                                             : until_timer_;
   std::array<pollfd, 2> watched{{{events(), POLLIN, 0}, {woken_.get(), POLLIN, 0}}};
   timespec time{};
   if (most) {

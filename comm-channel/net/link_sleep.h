@@ -24,11 +24,11 @@ class LinkSleep {
   Result<void> make();
   // The contract of these functions is in comm-channel/engine/network.h.
   bool arm();
-  void doze(const Limit& limit);
+  void doze(const Timeout& limit);
   void wake();
   void disarm();
   int events() const { return device_.works() ? device_.events()->fd : -1; }
-  Limit until_timer() const { return until_timer_; }
+  Timeout until_timer() const { return until_timer_; }
 
  private:
   // Returns whether the completion channel has an event that was not read.
@@ -39,7 +39,7 @@ class LinkSleep {
   std::optional<OffloadLink>& offload_;
   Fd woken_;  // eventfd
   bool armed_ = false;
-  Limit until_timer_;  // as of arm()
+  Timeout until_timer_;  // as of arm()
 };
 
 }  // namespace scela::channel

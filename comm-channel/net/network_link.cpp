@@ -40,7 +40,7 @@ bool is_of_the_other_side(ibv_wc_status status) {
 
 // ---- making and describing a link ----
 
-NetworkLink::NetworkLink(const World& world, const Options& options, verbs::Device device)
+NetworkLink::NetworkLink(const World& world, const ChannelOptions& options, verbs::Device device)
     : world_(world),
       options_(options),
       device_(std::move(device)),
@@ -63,7 +63,8 @@ NetworkLink::~NetworkLink() {
   ports_.close();
 }
 
-Result<std::unique_ptr<NetworkLink>> NetworkLink::open(const World& world, const Options& options,
+Result<std::unique_ptr<NetworkLink>> NetworkLink::open(const World& world,
+                                                       const ChannelOptions& options,
                                                        const connect::JobSecret& word,
                                                        verbs::Device device, int file) {
   std::unique_ptr<NetworkLink> link(new NetworkLink(world, options, std::move(device)));
@@ -75,11 +76,12 @@ Result<void> NetworkLink::make(const connect::JobSecret& word, int file) {
   if (auto made = device_.make(file); !made) return made;
   if (auto made = sleep_.make(); !made) return made;
   // An offloaded channel is one queue pair, and uses one port.
-  if (options_.offload && (ports_to_use() == 1 || options_.rendezvous == Rendezvous::offloaded))
+  if (options_.offload.enabled &&
+      (ports_to_use() == 1 || options_.rendezvous == Rendezvous::offloaded))
     offload_.emplace(device_.device(), device_.pd(), device_.events(),
-                     static_cast<std::uint32_t>(options_.offload_channels));
+                     static_cast<std::uint32_t>(options_.offload.max_channels));
   const std::size_t most =
-      sizeof(Header) + std::max(options_.eager_verbs, kMaxSaid) + sizeof(std::uint32_t);
+      sizeof(Header) + std::max(options_.eager.verbs, kMaxSaid) + sizeof(std::uint32_t);
   if (auto made = requests_.make(most); !made) return made;
   if (auto made = receives_.make(most); !made) return made;
   return make_ports(word);
@@ -117,18 +119,15 @@ std::string NetworkLink::describe() const {
   return text;
 }
 
-void NetworkLink::account(Accounts& accounts) const {
-  accounts.registered =
+void NetworkLink::account(Counters& counters) const {
+  counters.registered_bytes =
       requests_.registered() + receives_.registered() + device_.registrations().counts().bytes;
-  ports_.account(accounts);
-  accounts.receive_buffers = receives_.count();
-  accounts.rnr_events = rnr_events_;
-  accounts.credit_waits = flow_.waits();
-  accounts.resent = resent_;
-  accounts.by_port_1 = bytes_by_port_[0];
-  accounts.by_port_2 = bytes_by_port_[1];
-  accounts.by_port_3 = bytes_by_port_[2];
-  accounts.by_port_4 = bytes_by_port_[3];
+  ports_.account(counters);
+  counters.receive_buffers = receives_.count();
+  counters.rnr_events = rnr_events_;
+  counters.credit_waits = flow_.waits();
+  counters.resent = resent_;
+  counters.port_bytes = bytes_by_port_;
 }
 
 Result<verbs::Registration> NetworkLink::registered(std::span<const std::byte> bytes,

@@ -47,7 +47,8 @@ class NetworkLink final : public Network {
   // `file` is a descriptor of a file that all ranks of this node have open, and no other process.
   // It is -1 if this rank is alone on its node. The caller keeps the descriptor. Ranks on one node
   // of `world` share connections. All ranks have the same `word`.
-  static Result<std::unique_ptr<NetworkLink>> open(const World& world, const Options& options,
+  static Result<std::unique_ptr<NetworkLink>> open(const World& world,
+                                                   const ChannelOptions& options,
                                                    const connect::JobSecret& word,
                                                    verbs::Device device, int file);
   NetworkLink(const NetworkLink&) = delete;
@@ -88,18 +89,18 @@ class NetworkLink final : public Network {
   bool idle() const override;
   bool leave() override;
   bool arm() override { return sleep_.arm(); }
-  void doze(const Limit& limit) override { sleep_.doze(limit); }
+  void doze(const Timeout& limit) override { sleep_.doze(limit); }
   void wake() override { sleep_.wake(); }
   void disarm() override { sleep_.disarm(); }
   int events() const override { return sleep_.events(); }
-  Limit until_timer() const override { return sleep_.until_timer(); }
+  Timeout until_timer() const override { return sleep_.until_timer(); }
   bool works() const override { return device_.works(); }
   bool is_software() const override { return verbs::needs_job(device_.symbols()); }
-  void account(Accounts& accounts) const override;
+  void account(Counters& counters) const override;
   std::string describe() const override;
 
  private:
-  NetworkLink(const World& world, const Options& options, verbs::Device device);
+  NetworkLink(const World& world, const ChannelOptions& options, verbs::Device device);
   // make() makes all parts, and calls make_ports(). `file` is that of open(). An error leaves an
   // object that is only to be destroyed.
   Result<void> make(const connect::JobSecret& word, int file);
@@ -119,7 +120,7 @@ class NetworkLink final : public Network {
   unsigned report_ends(NetworkUser& user);
 
   const World world_;
-  const Options options_;
+  const ChannelOptions options_;
   LinkDevice device_;
   std::optional<OffloadLink> offload_;
   Flow flow_{Flow::Limits{}};

@@ -96,19 +96,19 @@ class PortSet {
     max_queue_pairs_ = std::max(max_queue_pairs_, pairs);
   }
   // Adds the figures of all ports.
-  void account(Accounts& accounts) const {
+  void account(Counters& counters) const {
     for (const auto& port : ports_) {
       const connect::Counts counts = port->counts();
-      accounts.send_queue_pairs += counts.links;
-      accounts.connections += counts.links;
-      accounts.receive_queue_pairs += counts.held;
-      accounts.handshake_repeats += counts.repeats;
-      accounts.handshake_unheard += counts.unheard;
-      accounts.registered += port->registered();
+      counters.send_queue_pairs += counts.links;
+      counters.connections += counts.links;
+      counters.receive_queue_pairs += counts.held;
+      counters.handshakes_repeated += counts.repeats;
+      counters.handshakes_ignored += counts.unheard;
+      counters.registered_bytes += port->registered();
     }
-    accounts.max_connections = max_connections_;
-    accounts.max_queue_pairs = max_queue_pairs_;
-    accounts.ports = ports_.size();
+    counters.max_connections = max_connections_;
+    counters.max_queue_pairs = max_queue_pairs_;
+    counters.ports = ports_.size();
   }
 
  private:

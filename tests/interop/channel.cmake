@@ -208,11 +208,11 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     channel_test("offloaded, ${part}" CHECK --out "offload: ${part}, 2 ranks" RUN ${offload} -n 2 ${bin}/offload_probe ${part})
   endforeach()
   channel_test("offloaded, ten thousand tags" CHECK --out "offload: tags, 2 ranks"
-    RUN ${offload} -n 2 --env SCELA_CHANNEL_OFFLOAD_USES=1 ${bin}/offload_probe tags)
+    RUN ${offload} -n 2 --env SCELA_CHANNEL_OFFLOAD_MIN_USES=1 ${bin}/offload_probe tags)
   channel_test("offloaded, at random" CHECK --out "offload: random, 4 ranks"
-    RUN ${offload} -n 4 --ppn 2 --env SCELA_CHANNEL_OFFLOAD_USES=1 ${bin}/offload_probe random)
+    RUN ${offload} -n 4 --ppn 2 --env SCELA_CHANNEL_OFFLOAD_MIN_USES=1 ${bin}/offload_probe random)
   channel_test("offloaded, at random by few channels" CHECK --out "offload: random, 2 ranks"
-    RUN ${offload} -n 2 --env SCELA_CHANNEL_OFFLOAD_CHANNELS=2 --env SCELA_CHANNEL_OFFLOAD_USES=2 ${bin}/offload_probe random)
+    RUN ${offload} -n 2 --env SCELA_CHANNEL_OFFLOAD_MAX_CHANNELS=2 --env SCELA_CHANNEL_OFFLOAD_MIN_USES=2 ${bin}/offload_probe random)
   channel_test("offloaded, a rank is killed" CHECK --status 137 --out "offload: killed, 2 ranks"
     RUN ${offload} -n 2 --on-failure wait ${bin}/offload_probe killed)
   foreach(setting OFFLOAD=0 RENDEZVOUS=write RENDEZVOUS=read)

@@ -6,25 +6,25 @@ foreach(program channel_accounts channel_misuse channel_lives channel_reopened)
 endforeach()
 
 # Of each rank and of all: 4 ranks send each other, and themselves, 6 messages of 200,500 bytes together.
-set(of_all "\"messages_sent\":96,\"messages_received\":96,\"sent\":3208000,\"received\":3208000,")
-set(of_one "\"messages_sent\":24,\"messages_received\":24,\"sent\":802000,\"received\":802000,")
-set(of_peer "\\{\"messages_sent\":6,\"messages_received\":6,\"sent\":200500,\"received\":200500\\}")
-channel_test("accounts, and scela-run --stats shows them" CHECK --out "accounts of 4 ranks on 1 nodes"
+set(of_all "\"messages_sent\":96,\"messages_received\":96,\"bytes_sent\":3208000,\"bytes_received\":3208000,")
+set(of_one "\"messages_sent\":24,\"messages_received\":24,\"bytes_sent\":802000,\"bytes_received\":802000,")
+set(of_peer "\\{\"messages_sent\":6,\"messages_received\":6,\"bytes_sent\":200500,\"bytes_received\":200500\\}")
+channel_test("accounts, and scela-run --stats shows them" CHECK --out "counters of 4 ranks on 1 nodes"
     --err ".*\"accounts\":\\{\"channel\":\\{\"all\":\\{\"send_queue_pairs\":0,.*${of_all}.*\"rnr_events\":0,.*\"ranks\":\\{\"0\":\\{.*"
     --err ".*\"3\":\\{\"send_queue_pairs\":0,.*${of_one}.*\"peers\":\\{.*\"2\":${of_peer}.*"
   RUN ${run} --pmi fd --stats=json -n 4 ${bin}/channel_accounts)
-channel_test("accounts as a table" CHECK --out "accounts of 4 ranks on 1 nodes"
+channel_test("accounts as a table" CHECK --out "counters of 4 ranks on 1 nodes"
     --err "scela-run:   channel, as 4 of 4 ranks told" --err "scela-run:  +all +0 +1 +2 +3"
-    --err "scela-run:     sent +3208000 +802000 +802000 +802000 +802000"
+    --err "scela-run:     bytes_sent +3208000 +802000 +802000 +802000 +802000"
   RUN ${run} --pmi fd --stats -n 4 ${bin}/channel_accounts)
-channel_test("accounts are told to nobody who does not ask" CHECK --quiet --out "accounts of 2 ranks on 1 nodes"
+channel_test("accounts are told to nobody who does not ask" CHECK --quiet --out "counters of 2 ranks on 1 nodes"
   RUN ${run} --pmi fd -n 2 ${bin}/channel_accounts)
 if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
-  channel_test("accounts, by PMIx" CHECK --out "accounts of 4 ranks on 1 nodes" --err ".*${of_all}.*"
+  channel_test("accounts, by PMIx" CHECK --out "counters of 4 ranks on 1 nodes" --err ".*${of_all}.*"
     RUN ${run} --pmi pmix --stats=json -n 4 ${bin}/channel_accounts)
 endif()
 if(TARGET scela-ibverbs AND TARGET scela-hca)
-  channel_test("accounts, between nodes" CHECK --out "accounts of 4 ranks on 2 nodes"
+  channel_test("accounts, between nodes" CHECK --out "counters of 4 ranks on 2 nodes"
       --err ".*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_all}.*"
       --err ".*\"3\":\\{\"send_queue_pairs\":.*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_one}.*"
     RUN ${run} --pmi fd --stats=json ${between} ${bin}/channel_accounts)

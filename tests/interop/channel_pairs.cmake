@@ -61,7 +61,7 @@ foreach(faults "lost=300" "twice=300" "late=300" "lost=200,ud-twice=200,ud-late=
   string(REPLACE " " ", " words "${words}")
   set(repeated)
   if(words MATCHES lost)
-    set(repeated --err "scela-run: +handshake_repeats +[1-9].*")
+    set(repeated --err "scela-run: +handshakes_repeated +[1-9].*")
   endif()
   set(options --sim-nodes 4 --ppn 2 --stats --env SCELA_HCA_STRICT=3 --env SCELA_HCA_FAULTS=ud-${faults})
   channel_test("links with XRC, datagrams ${words}" CHECK --out "channel: links, 8 ranks on 4 nodes"
@@ -76,7 +76,7 @@ foreach(part receiver sender discard)
     RUN ${run} --pmi fd --sim-nodes 2 ${pairs} -n 2 ${bin}/offload_probe ${part})
 endforeach()
 channel_test("offloaded without XRC, at random" CHECK --out "offload: random, 4 ranks"
-  RUN ${pairs_of_two} --env SCELA_CHANNEL_OFFLOAD_USES=1 ${bin}/offload_probe random)
+  RUN ${pairs_of_two} --env SCELA_CHANNEL_OFFLOAD_MIN_USES=1 ${bin}/offload_probe random)
 if(TARGET scela-perf)
   foreach(launch "-n 4" "--sim-nodes 2 --ppn 2")
     separate_arguments(words UNIX_COMMAND "${launch}")

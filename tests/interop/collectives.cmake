@@ -117,4 +117,21 @@ foreach(mpi mpich openmpi)
         RUN ${${mpi}} -n ${ranks} ${program} ${kind})
     endforeach()
   endforeach()
+
+  # A program that registers the MPI's messages by the public header.
+  set(program "${SCELA_INTEROP_BIN}/collectives_over_${mpi}")
+  set(source "${PROJECT_SOURCE_DIR}/examples/collectives_over_mpi.cpp")
+  add_custom_command(OUTPUT "${program}" DEPENDS "${source}" scela
+    COMMAND ${SCELA_MPICXX_${mpi}} -std=c++20 -O2 -Wall -I "${PROJECT_SOURCE_DIR}/comm-channel/include"
+      -I "${PROJECT_SOURCE_DIR}/collectives/include" -o "${program}" "${source}" $<TARGET_FILE:scela>
+      "-Wl,-rpath,$<TARGET_FILE_DIR:scela>"
+    VERBATIM)
+  add_custom_target(interop_collectives_over_${mpi} ALL DEPENDS "${program}")
+  foreach(mode polled at_once thread)
+    foreach(ranks 1 2 5)
+      collectives_test("a program over ${mpi}'s messages, ${mode}, ${ranks} ranks" CHECK --quiet
+          --out "collective operations over MPI: ${ranks} ranks, .*"
+        RUN ${${mpi}} -n ${ranks} ${program} ${mode})
+    endforeach()
+  endforeach()
 endforeach()

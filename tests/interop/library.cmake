@@ -1,5 +1,7 @@
-# Programs that see of ScELA what libscela exports: waits for messages and operations together, and the radix sort.
-foreach(source tests/interop/programs/channel/waits_probe.cpp examples/radix_sort.cpp)
+# Programs that see of ScELA what libscela exports: waits for messages and operations together, the radix sort, and
+# programs in C.
+foreach(source tests/interop/programs/channel/waits_probe.cpp tests/interop/programs/capi/capi_probe.c examples/radix_sort.cpp
+    examples/ring_scela.c)
   cmake_path(GET source STEM program)
   add_executable(${program} "${PROJECT_SOURCE_DIR}/${source}")
   target_link_libraries(${program} PRIVATE scela)
@@ -55,4 +57,18 @@ if(between)
   endforeach()
   library_test("radix sort, by a thread, between nodes" CHECK --quiet --out "radix sort of .* on 4 ranks, 2 nodes, .*; sorted"
     RUN ${between} -n 4 ${bin}/radix_sort --rounds 1 --keys 20000 --run-by thread)
+endif()
+
+# The C interface (capi/include/scela/scela.h).
+foreach(ranks 1 2 5)
+  math(EXPR last "${ranks} - 1")
+  library_test("C interface, ${ranks} ranks of a node" CHECK --quiet --out "rank ${last} of ${ranks}: good"
+    RUN ${run} --pmi fd -n ${ranks} ${bin}/capi_probe)
+endforeach()
+library_test("C interface, a ring, 3 ranks" CHECK --quiet --out "the ring's sum is 3, that of the collective operation 3"
+  RUN ${run} --pmi fd -n 3 ${bin}/ring_scela)
+if(between)
+  library_test("C interface, between nodes" CHECK --quiet --out "rank 3 of 4: good" RUN ${between} -n 4 ${bin}/capi_probe)
+  library_test("C interface, a ring, between nodes" CHECK --quiet --out "the ring's sum is 6, that of the collective operation 6"
+    RUN ${between} -n 4 ${bin}/ring_scela)
 endif()

@@ -52,17 +52,17 @@ Properties of(ElementType type) {
       return {8, 8, 8, true, true, 0};
     case long_double:
       return {kLong, alignof(long double), kLongValue, true, true, 0};
-    case int16_place:
+    case int16_index:
       return {8, 4, 2, true, false, 4};
-    case int32_place:
+    case int32_index:
       return {8, 4, 4, true, false, 4};
-    case int64_place:
+    case int64_index:
       return {16, 8, 8, true, false, 8};
-    case float32_place:
+    case float32_index:
       return {8, 4, 4, true, true, 4};
-    case float64_place:
+    case float64_index:
       return {16, 8, 8, true, true, 8};
-    case long_double_place:
+    case long_double_index:
       return {2 * kLong, alignof(long double), kLongValue, true, true, kLong};
     case opaque:
       return {8, 1, 8, false, false, 0};
@@ -168,8 +168,7 @@ bool is_of(Reduction reduction, ElementType type) {
   if (reduction == Reduction::own_affine) return type == ElementType::opaque;
   if (reduction == Reduction::own_xor) return type == ElementType::uint64;
   if (type == ElementType::opaque) return false;
-  const bool of_places =
-      reduction == Reduction::minimum_place || reduction == Reduction::maximum_place;
+  const bool of_places = reduction == Reduction::minloc || reduction == Reduction::maxloc;
   const bool of_bits = reduction >= Reduction::bit_and && reduction <= Reduction::bit_xor;
   return of_places == (about.place_at != 0) && !(of_bits && about.is_real);
 }
@@ -237,9 +236,9 @@ Elements::Value Elements::join(const Value& left, const Value& right) const {
     case Reduction::bit_xor:
     case Reduction::own_xor:
       return {a ^ b, 0};
-    case Reduction::minimum_place:
+    case Reduction::minloc:
       return less(b, a) || (a == b && right.second < left.second) ? right : left;
-    case Reduction::maximum_place:
+    case Reduction::maxloc:
       return less(a, b) || (a == b && right.second < left.second) ? right : left;
     case Reduction::own_affine:
       return {affine(a, b), 0};
@@ -253,11 +252,11 @@ void Elements::encode(const Value& value, std::byte* to) const {
   const auto number = static_cast<std::int64_t>(value.number);
   if (type_ == float16 || type_ == bfloat16)
     put(to, half(type_, static_cast<float>(number)));
-  else if (type_ == float32 || type_ == float32_place)
+  else if (type_ == float32 || type_ == float32_index)
     put(to, static_cast<float>(number));
-  else if (type_ == float64 || type_ == float64_place)
+  else if (type_ == float64 || type_ == float64_index)
     put(to, static_cast<double>(number));
-  else if (type_ == long_double || type_ == long_double_place)
+  else if (type_ == long_double || type_ == long_double_index)
     put(to, static_cast<long double>(number));
   else
     std::memcpy(to, &value.number, about.value_bytes);  // little-endian

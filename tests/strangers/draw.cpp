@@ -15,7 +15,7 @@ namespace strangers {
 namespace {
 
 using scela::ElementType;
-using scela::RunBy;
+using scela::ProgressMode;
 
 constexpr std::uint64_t kMaxOperation = std::uint64_t{4} << 20;  // bytes of an output
 constexpr std::uint64_t kMaxEarly = 2000;  // bytes of a message that may meet a later receive
@@ -39,7 +39,7 @@ class Drawing {
   int rank() { return static_cast<int>(below(static_cast<std::uint64_t>(wishes_.ranks))); }
 
   Step& add(Kind kind);
-  void add_over();
+  void add_world();
   void add_message(bool fragile);
   void add_collective(int of);
   void add_made();
@@ -78,8 +78,8 @@ Step& Drawing::add(Kind kind) {
   return step;
 }
 
-void Drawing::add_over() {
-  Step& step = add(Kind::over);
+void Drawing::add_world() {
+  Step& step = add(Kind::world);
   step.as = next_communicator_++;
   step.by = wishes_.executors[below(wishes_.executors.size())];
   step.check = one_in(4);
@@ -219,7 +219,7 @@ void Drawing::add_one() {
   if (drawn < 970) {
     const bool all = static_cast<int>(alive_.size()) == wishes_.ranks;
     if (static_cast<int>(communicators_.size()) < kMaxCommunicators)
-      return all && one_in(10) ? add_over() : add_made();
+      return all && one_in(10) ? add_world() : add_made();
     const int of = communicators_[1 + below(communicators_.size() - 1)];
     if (std::erase(roots_, of) + std::erase(communicators_, of) > 0) add(Kind::free).of = of;
     return;
@@ -238,7 +238,7 @@ Plan Drawing::plan() {
   plan_.ranks = wishes_.ranks;
   for (int each = 0; each < wishes_.ranks; ++each)
     alive_.push_back(each);
-  add_over();
+  add_world();
   const int ends = std::min(wishes_.ends, wishes_.ranks - 1);
   for (int done = 0; operations_ < wishes_.operations;) {
     if (done < ends && operations_ >= (done + 1) * wishes_.operations / (ends + 1)) {

@@ -13,12 +13,12 @@ struct Wishes {
   int ranks = 2;
   int operations = 1000;  // steps that move something
   int ends = 0;           // ranks that end, at most all but one
-  std::vector<scela::RunBy> executors{scela::RunBy::polled};
+  std::vector<scela::ProgressMode> executors{scela::ProgressMode::polled};
 };
 
 Plan draw(const Wishes& wishes);
 
-// Returns the algorithms that by() takes for an operation.
+// Returns names of algorithms of an operation, as Collective::algorithm() takes them.
 std::vector<const char*> algorithms_of(Operation operation, bool commutes);
 
 }  // namespace strangers

@@ -11,11 +11,11 @@
 namespace strangers {
 namespace {
 
-using scela::channel::Code;
-using scela::channel::Context;
-using scela::channel::kAnySource;
-using scela::channel::kAnyTag;
-using scela::channel::Status;
+using scela::Code;
+using scela::Context;
+using scela::kAnySource;
+using scela::kAnyTag;
+using scela::Status;
 
 // Contexts that belong to one step, and contexts of meetings.
 constexpr Context kBursts = 1U << 24;
@@ -86,12 +86,12 @@ void Rank::message(const Scene& scene) {
 }
 
 void Rank::judge_send(const Scene& scene, int to, const Status& status) const {
-  if (!status.error) return;
-  const Code code = status.error.code;
-  if (scene.endangers(to) && status.error.peer == to &&
+  if (status.ok()) return;
+  const Code code = status.code();
+  if (scene.endangers(to) && status.rank() == to &&
       (code == Code::peer_ended || code == Code::closed))
     return;
-  wrong("a send to rank " + std::to_string(to) + " failed: " + status.error.text() + " [" +
+  wrong("a send to rank " + std::to_string(to) + " failed: " + status.message() + " [" +
         text_of(*scene.step) + "]");
 }
 
@@ -100,11 +100,11 @@ void Rank::begin_send(const Scene& scene, Context context, int to, int tag, std:
   const auto buffer = std::make_shared<Buffer>(bytes, shift_of(key));
   fill(buffer->bytes(), key);
   Begun& begun = begin(scene);
-  begun.message = synchronous ? channel_->issend(to, tag, buffer->bytes(), context)
+  begun.request = synchronous ? channel_->issend(to, tag, buffer->bytes(), context)
                               : channel_->isend(to, tag, buffer->bytes(), context);
   begun.judge = [this, buffer, to](Begun& over) {
-    const Status status = over.message.wait(patience_);
-    if (status.error.code == Code::timed_out)
+    const Status status = over.request.wait(patience_);
+    if (status.code() == Code::timed_out)
       hangs("a send is not over within the limit: " + text_of(*over.scene->step));
     judge_send(*over.scene, to, status);
   };
@@ -127,18 +127,18 @@ void Rank::repeat_sends(const Scene& scene) {
   const Step& step = *scene.step;
   const auto buffer = std::make_shared<Buffer>(step.bytes, shift_of(step.number));
   Begun& begun = begin(scene);
-  begun.message = channel_->send_init(step.to, step.tag, buffer->bytes(),
+  begun.request = channel_->send_init(step.to, step.tag, buffer->bytes(),
                                       static_cast<Context>(scene.context()));
-  expect(begun.message.persistent(), "send_init() has made a request that is not persistent");
+  expect(begun.request.persistent(), "send_init() has made a request that is not persistent");
   begun.judge = [this, buffer](Begun& over) {
-    const Status status = over.message.wait(patience_);
-    if (status.error.code == Code::timed_out) hangs("a persistent send is not over");
+    const Status status = over.request.wait(patience_);
+    if (status.code() == Code::timed_out) hangs("a persistent send is not over");
     judge_send(*over.scene, over.scene->step->to, status);
   };
   for (int round = 0; round < step.times; ++round) {
     fill(buffer->bytes(), key_of(step, round));
-    const auto error = begun.message.start();
-    expect(!error, "a persistent send does not start: " + error.text());
+    const Status started = begun.request.start();
+    expect(started.ok(), "a persistent send does not start: " + started.message());
     begun.over = begun.done = false;
     finish(begun);
   }
@@ -158,10 +158,10 @@ void Rank::begin_receive(const Scene& scene, Context context, int source, int ta
                          std::uint64_t room) {
   Posted& posted = post(scene, context, source, tag, room);
   Begun& begun = begin(scene);
-  begun.message = channel_->irecv(source, tag, posted.buffer.bytes(), context);
+  begun.request = channel_->irecv(source, tag, posted.buffer.bytes(), context);
   begun.judge = [this, context, &posted](Begun& over) {
-    const Status status = over.message.wait(patience_);
-    if (status.error.code == Code::timed_out)
+    const Status status = over.request.wait(patience_);
+    if (status.code() == Code::timed_out)
       hangs("a receive is not over within the limit: " + text_of(*over.scene->step));
     received(context, posted, status);
   };
@@ -177,7 +177,7 @@ void Rank::receive(const Scene& scene) {
         Posted& posted = post(scene, context, source, tag, step.room);
         const Status status =
             channel_->recv(source, tag, posted.buffer.bytes(), context, patience_);
-        if (status.error.code == Code::timed_out) hangs("a blocking receive is not over");
+        if (status.code() == Code::timed_out) hangs("a blocking receive is not over");
         return received(context, posted, status);
       }
       begin_receive(scene, context, source, tag, step.room);
@@ -194,11 +194,11 @@ void Rank::probe_and_receive(const Scene& scene, Context context, int source, in
   const Step& step = *scene.step;
   const bool takes = step.receiving == Receiving::improbe;
   const auto until = std::chrono::steady_clock::now() + patience_;
-  std::optional<scela::channel::ProbedMessage> probed;
+  std::optional<scela::ProbedMessage> probed;
   std::optional<Status> found;
   if (!takes && !others_need_calls(-1)) {
     found = channel_->probe(source, tag, context, patience_);
-    if (found->error.code == Code::timed_out) hangs("a probe finds nothing");
+    if (found->code() == Code::timed_out) hangs("a probe finds nothing");
   }
   while (!found) {
     if (takes && (probed = channel_->improbe(source, tag, context))) found = probed->status();
@@ -207,18 +207,18 @@ void Rank::probe_and_receive(const Scene& scene, Context context, int source, in
     if (std::chrono::steady_clock::now() > until) hangs("probes find nothing");
   }
   // A probe that has failed names no message.
-  const bool failed = static_cast<bool>(found->error);
-  const int from = failed ? source : found->source, with = failed ? tag : found->tag;
+  const bool failed = !found->ok();
+  const int from = failed ? source : found->source(), with = failed ? tag : found->tag();
   Posted& posted = post(scene, context, from, with, step.room);
   Begun& begun = begin(scene);
-  begun.message = takes ? channel_->imrecv(std::move(*probed), posted.buffer.bytes())
+  begun.request = takes ? channel_->imrecv(std::move(*probed), posted.buffer.bytes())
                         : channel_->irecv(from, with, posted.buffer.bytes(), context);
   begun.judge = [this, context, &posted, found](Begun& over) {
-    const Status status = over.message.wait(patience_);
-    if (status.error.code == Code::timed_out) hangs("a receive of what was probed is not over");
-    if (!status.error && !found->error)
-      expect(status.source == found->source && status.tag == found->tag &&
-                 status.bytes == found->bytes,
+    const Status status = over.request.wait(patience_);
+    if (status.code() == Code::timed_out) hangs("a receive of what was probed is not over");
+    if (status.ok() && found->ok())
+      expect(status.source() == found->source() && status.tag() == found->tag() &&
+                 status.bytes() == found->bytes(),
              "a receive has another message than was probed");
     received(context, posted, status);
   };
@@ -230,11 +230,11 @@ void Rank::repeat_receives(const Scene& scene) {
   const auto [source, tag] = asked(scene);
   const auto buffer = std::make_shared<Buffer>(step.room, shift_of(step.number));
   Begun& begun = begin(scene);
-  begun.message = channel_->recv_init(source, tag, buffer->bytes(), context);
-  expect(begun.message.persistent(), "recv_init() has made a request that is not persistent");
+  begun.request = channel_->recv_init(source, tag, buffer->bytes(), context);
+  expect(begun.request.persistent(), "recv_init() has made a request that is not persistent");
   begun.judge = [this, context, buffer](Begun& over) {
-    const Status status = over.message.wait(patience_);
-    if (status.error.code == Code::timed_out) hangs("a persistent receive is not over");
+    const Status status = over.request.wait(patience_);
+    if (status.code() == Code::timed_out) hangs("a persistent receive is not over");
     // The last receive that was posted has this buffer.
     auto& waiting = posted_[context];
     waiting.back().buffer = *buffer;
@@ -242,8 +242,8 @@ void Rank::repeat_receives(const Scene& scene) {
   };
   for (int round = 0; round < step.times; ++round) {
     post(scene, context, source, tag, 0);
-    const auto error = begun.message.start();
-    expect(!error, "a persistent receive does not start: " + error.text());
+    const Status started = begun.request.start();
+    expect(started.ok(), "a persistent receive does not start: " + started.message());
     begun.over = begun.done = false;
     finish(begun);
   }
@@ -264,16 +264,16 @@ void Rank::received(Context context, Posted& posted, const Status& status) {
 void Rank::judge_receive(Context context, const Posted& posted) {
   const Status& status = posted.status;
   const std::string about = " [" + text_of(*posted.scene->step) + "]";
-  const bool failed = status.error && status.error.code != Code::truncated;
-  if (failed && !(posted.scene->endangers(posted.source) && status.error.code == Code::peer_ended &&
-                  status.error.peer == posted.source))
-    wrong("a receive failed: " + status.error.text() + about);
-  const int source = failed ? posted.source : status.source;
+  const bool failed = !status.ok() && status.code() != Code::truncated;
+  if (failed && !(posted.scene->endangers(posted.source) && status.code() == Code::peer_ended &&
+                  status.rank() == posted.source))
+    wrong("a receive failed: " + status.message() + about);
+  const int source = failed ? posted.source : status.source();
   if (!failed)
     expect((posted.source == kAnySource || posted.source == source) &&
-               (posted.tag == kAnyTag || posted.tag == status.tag),
+               (posted.tag == kAnyTag || posted.tag == status.tag()),
            "a message from rank " + std::to_string(source) + " with tag " +
-               std::to_string(status.tag) + " does not fit its receive" + about);
+               std::to_string(status.tag()) + " does not fit its receive" + about);
   auto& coming = incoming_[{context, source}];
   const auto found = std::find_if(coming.begin(), coming.end(), [&](const Incoming& each) {
     return !each.taken && (posted.tag == kAnyTag || each.tag == posted.tag);
@@ -285,15 +285,15 @@ void Rank::judge_receive(Context context, const Posted& posted) {
     coming.pop_front();
   if (coming.empty()) incoming_.erase({context, source});
   if (failed) return;
-  expect(message.tag == status.tag && message.bytes == status.bytes,
-         "a message with tag " + std::to_string(status.tag) + " of " +
-             std::to_string(status.bytes) + " bytes instead of that with tag " +
+  expect(message.tag == status.tag() && message.bytes == status.bytes(),
+         "a message with tag " + std::to_string(status.tag()) + " of " +
+             std::to_string(status.bytes()) + " bytes instead of that with tag " +
              std::to_string(message.tag) + " of " + std::to_string(message.bytes) + about);
   const auto got = posted.buffer.bytes();
   const bool longer = message.bytes > got.size();
-  expect(longer == (status.error.code == Code::truncated),
+  expect(longer == (status.code() == Code::truncated),
          "a message of " + std::to_string(message.bytes) + " bytes in a buffer of " +
-             std::to_string(got.size()) + ": " + status.error.text() + about);
+             std::to_string(got.size()) + ": " + status.message() + about);
   const auto different = difference(got.first(longer ? got.size() : message.bytes), message.key);
   expect(!different, "a message: " + different.value_or("") + about);
   const auto damage = posted.buffer.damage();
@@ -344,8 +344,8 @@ void Rank::cancel(const Scene& scene) {
   expect(!channel_->iprobe(rank_, kAnyTag, context), "a probe finds what was not sent");
   const bool cancelled = request.cancel();
   const Status status = request.wait(patience_);
-  expect(cancelled && status.error.code == Code::cancelled,
-         "a receive cannot be withdrawn: " + status.error.text());
+  expect(cancelled && status.code() == Code::cancelled,
+         "a receive cannot be withdrawn: " + status.message());
   expect(!buffer.damage(), "a receive that was withdrawn has written");
 }
 
@@ -372,10 +372,10 @@ void Rank::meet() {
   const int first =
       *std::ranges::find_if_not(ranks, [&](int rank) { return now_->endangers(rank); });
   const Context context = kMeetings;
-  const int tag = static_cast<int>(now_->step->number & scela::channel::kMaxTag);
+  const int tag = static_cast<int>(now_->step->number & scela::kMaxTag);
   const auto must = [&](const Status& status) {
-    if (status.error.code == Code::timed_out) hangs("not all ranks meet");
-    expect(!status.error, "a meeting failed: " + status.error.text());
+    if (status.code() == Code::timed_out) hangs("not all ranks meet");
+    expect(status.ok(), "a meeting failed: " + status.message());
   };
   if (rank_ != first) {
     must(channel_->send(first, tag, {}, context));

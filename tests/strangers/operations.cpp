@@ -10,23 +10,23 @@
 namespace strangers {
 namespace {
 
-using scela::CollectiveCode;
-using scela::CollectiveError;
+using scela::Code;
 using scela::Communicator;
-using scela::RunBy;
+using scela::ProgressMode;
+using scela::Status;
 
 }  // namespace
 
 void Rank::make(const Scene& scene) {
   const Step& step = *scene.step;
   Member made;
-  if (step.kind == Kind::over) {
+  if (step.kind == Kind::world) {
     finish_other_families(step.as);
     scela::CommunicatorOptions options;
-    options.run_by = made.by = step.by;
+    options.progress = made.by = step.by;
     options.check = step.check;
     made.family = step.as;
-    made.communicator = Communicator::over(*channel_, options);
+    made.communicator = Communicator::world(*channel_, options);
   } else {
     const Group* const of = group_of(scene.groups, rank_);
     if (of == nullptr) return;
@@ -66,7 +66,7 @@ void Rank::make(const Scene& scene) {
   const Group* const group = group_of(scene.makes, rank_);
   expect((group != nullptr) == static_cast<bool>(made.communicator),
          "a communicator is there that is not to be, or is not there: " +
-             made.communicator.error().text());
+             made.communicator.status().message());
   if (group == nullptr) return;
   expect(made.communicator.size() == static_cast<int>(group->size()) &&
              made.communicator.rank() == place_in(*group, rank_),
@@ -75,15 +75,15 @@ void Rank::make(const Scene& scene) {
   members_.emplace(step.as, std::move(made));
 }
 
-void Rank::judge_operation(const Scene& scene, Share& share, const CollectiveError& error) const {
+void Rank::judge_operation(const Scene& scene, Share& share, const Status& status) const {
   const Group& group = *group_of(scene.groups, rank_);
   const std::string about = " [" + text_of(*scene.step) + "]";
-  if (error.code == CollectiveCode::timed_out) hangs("an operation is not over" + about);
-  if (error) {
-    const bool named = error.code == CollectiveCode::peer_ended && error.rank >= 0 &&
-                       error.rank < static_cast<int>(group.size()) &&
-                       scene.endangers(group[static_cast<std::size_t>(error.rank)]);
-    return expect(named, "an operation failed: " + error.text() + about);
+  if (status.code() == Code::timed_out) hangs("an operation is not over" + about);
+  if (!status.ok()) {
+    const bool named = status.code() == Code::peer_ended && status.rank() >= 0 &&
+                       status.rank() < static_cast<int>(group.size()) &&
+                       scene.endangers(group[static_cast<std::size_t>(status.rank())]);
+    return expect(named, "an operation failed: " + status.message() + about);
   }
   const auto different = share.wrong();
   expect(!different, "an operation: " + different.value_or("") + about);
@@ -95,7 +95,7 @@ void Rank::collective(const Scene& scene) {
   if (group == nullptr) return;
   Member& member = members_.at(step.of);
   Communicator& communicator = member.communicator;
-  if (member.by == RunBy::at_once || step.calling != Calling::start)
+  if (member.by == ProgressMode::at_once || step.calling != Calling::start)
     finish_other_families(member.family);
   const auto share = std::make_shared<Share>(step, *group, rank_, communicator.nodes());
   share->fill(0);
@@ -104,23 +104,23 @@ void Rank::collective(const Scene& scene) {
   Begun& begun = begin(scene);
   begun.is_operation = true;
   begun.family = member.family;
-  begun.needs_calls = member.by != RunBy::thread;
+  begun.needs_calls = member.by != ProgressMode::thread;
   begun.judge = [this, share](Begun& over) {
-    judge_operation(*over.scene, *share, over.operation.wait(patience_));
+    judge_operation(*over.scene, *share, over.request.wait(patience_));
   };
   if (step.calling == Calling::start) {
-    begun.operation = communicator.start(share->collective());
+    begun.request = communicator.start(share->collective());
     return;
   }
-  begun.operation = communicator.prepare(share->collective());
-  expect(begun.operation.persistent(), "prepare() has made a request that is not persistent");
+  begun.request = communicator.prepare(share->collective());
+  expect(begun.request.persistent(), "prepare() has made a request that is not persistent");
   for (int round = 0; round < step.times; ++round) {
     if (round > 0) share->fill(round);
-    const CollectiveError error = begun.operation.start();
+    const Status started = begun.request.start();
     begun.over = begun.done = false;
-    if (error) {
+    if (!started.ok()) {
       begun.done = true;
-      judge_operation(scene, *share, error);
+      judge_operation(scene, *share, started);
       break;
     }
     finish(begun);
@@ -136,22 +136,22 @@ void Rank::agree(const Scene& scene) {
   const auto says = [&](int rank) {
     return mix(scene.step->number, static_cast<std::uint64_t>(rank)) % 4 != 0;
   };
-  std::vector<int> ended;
-  bool all = true;
+  std::vector<int> exited;
+  bool flag = true;
   for (std::size_t place = 0; place < group->size(); ++place)
     if (scene.has_ended((*group)[place]))
-      ended.push_back(static_cast<int>(place));
+      exited.push_back(static_cast<int>(place));
     else
-      all = all && says((*group)[place]);
-  const scela::Agreed agreed = member.communicator.agree(says(rank_));
-  expect(static_cast<bool>(agreed), "agree() failed: " + agreed.error.text());
+      flag = flag && says((*group)[place]);
+  const scela::AgreeResult agreed = member.communicator.agree(says(rank_));
+  expect(agreed.status.ok(), "agree() failed: " + agreed.status.message());
   // A rank that is about to end may have done so after it had said its word.
-  const bool exact = agreed.ended == ended && agreed.all == all;
+  const bool exact = agreed.exited == exited && agreed.flag == flag;
   std::string found;
-  for (const int each : agreed.ended)
+  for (const int each : agreed.exited)
     found += " " + std::to_string(each);
   expect(exact,
-         "agree() says " + std::to_string(agreed.all) + ", and that these have ended:" + found);
+         "agree() says " + std::to_string(agreed.flag) + ", and that these have ended:" + found);
 }
 
 void Rank::recover(const Scene& scene) {

@@ -13,7 +13,7 @@ namespace {
 using Names = std::span<const std::string_view>;
 
 constexpr std::string_view kKinds[] = {
-    "over",  "dup",        "split", "subgroup", "node",    "leaders", "shrink", "free",   "message",
+    "world", "dup",        "split", "subgroup", "node",    "leaders", "shrink", "free",   "message",
     "burst", "collective", "wait",  "cancel",   "reserve", "agree",   "end",    "recover"};
 constexpr std::string_view kSendings[] = {"send", "isend", "issend", "persistent"};
 constexpr std::string_view kReceivings[] = {"recv", "irecv", "probe", "improbe", "persistent"};
@@ -25,13 +25,13 @@ constexpr std::string_view kOperations[] = {"barrier",       "bcast",      "redu
                                             "scatterv",      "allgatherv", "alltoallv",
                                             "reduce_scatter"};
 constexpr std::string_view kReductions[] = {
-    "sum",     "product", "minimum", "maximum",       "logical_and",   "logical_or", "logical_xor",
-    "bit_and", "bit_or",  "bit_xor", "minimum_place", "maximum_place", "own_xor",    "own_affine"};
+    "sum",     "product", "minimum", "maximum", "logical_and", "logical_or", "logical_xor",
+    "bit_and", "bit_or",  "bit_xor", "minloc",  "maxloc",      "own_xor",    "own_affine"};
 constexpr std::string_view kCallings[] = {"run", "start", "prepare"};
 constexpr std::string_view kOrders[] = {"forward", "reverse", "random",   "test",
                                         "any",     "all",     "messages", "operations"};
 constexpr std::string_view kEndings[] = {"kill", "exit", "quick_exit", "leave"};
-constexpr std::string_view kRunBys[] = {"at_once", "polled", "thread", "engine"};
+constexpr std::string_view kProgressModes[] = {"at_once", "polled", "thread", "engine"};
 constexpr std::string_view kTypes[] = {"int8",
                                        "uint8",
                                        "int16",
@@ -45,12 +45,12 @@ constexpr std::string_view kTypes[] = {"int8",
                                        "float32",
                                        "float64",
                                        "long_double",
-                                       "int16_place",
-                                       "int32_place",
-                                       "int64_place",
-                                       "float32_place",
-                                       "float64_place",
-                                       "long_double_place",
+                                       "int16_index",
+                                       "int32_index",
+                                       "int64_index",
+                                       "float32_index",
+                                       "float64_index",
+                                       "long_double_index",
                                        "opaque"};
 
 Names names(Kind) {
@@ -80,8 +80,8 @@ Names names(Order) {
 Names names(Ending) {
   return kEndings;
 }
-Names names(scela::RunBy) {
-  return kRunBys;
+Names names(scela::ProgressMode) {
+  return kProgressModes;
 }
 Names names(scela::ElementType) {
   return kTypes;
@@ -91,7 +91,7 @@ Names names(scela::ElementType) {
 template <class AnyStep, class Visit>
 void fields(AnyStep& step, const Visit& visit) {
   switch (step.kind) {
-    case Kind::over:
+    case Kind::world:
       visit("as", step.as), visit("by", step.by), visit("check", step.check);
       break;
     case Kind::dup:

@@ -2,7 +2,7 @@
 // own part. A plan has a text form, one step a line, which is parsed back.
 //
 //   plan seed 7 ranks 3
-//   1 over as 0 by polled check 0
+//   1 world as 0 by polled check 0
 //   2 message from 0 to 2 tag 5 context 0 bytes 4097 room 4097 times 1 sending isend receiving
 //     probe pattern exact
 //   3 collective of 0 operation bcast type uint8 reduction sum count 70000 root 1 in_place 0
@@ -25,7 +25,7 @@
 namespace strangers {
 
 enum class Kind : std::uint8_t {
-  over,  // of these seven each makes a communicator
+  world,  // of these seven each makes a communicator
   dup,
   split,
   subgroup,
@@ -77,8 +77,8 @@ enum class Reduction : std::uint8_t {
   bit_and,
   bit_or,
   bit_xor,
-  minimum_place,
-  maximum_place,
+  minloc,
+  maxloc,
   own_xor,     // of uint64; commutes
   own_affine,  // of opaque elements of 8 bytes; does not commute
 };
@@ -91,7 +91,7 @@ struct Step {
   Kind kind = Kind::wait;
 
   int of = 0, as = 0;  // communicators: the used and the made one
-  scela::RunBy by = scela::RunBy::polled;
+  scela::ProgressMode by = scela::ProgressMode::polled;
   bool check = false;
   std::vector<int> list, keys;  // colors, or ranks; keys of a split
 

@@ -25,7 +25,7 @@ Plan drawn(std::uint64_t seed, int ranks, int ends) {
   wishes.ranks = ranks;
   wishes.operations = 300;
   wishes.ends = ends;
-  wishes.executors = {scela::RunBy::polled, scela::RunBy::engine};
+  wishes.executors = {scela::ProgressMode::polled, scela::ProgressMode::engine};
   return draw(wishes);
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("strangers: equal seeds draw equal plans, others draw others") {
 TEST_CASE("strangers: communicators have the ranks that the library gives them") {
   const Plan plan = parsed(
       "plan seed 1 ranks 5\n"
-      "1 over as 0 by polled check 0\n"
+      "1 world as 0 by polled check 0\n"
       "2 split of 0 as 1 colors 1,-1,0,1,0 keys 2,0,1,1,0\n"
       "3 node of 0 as 2\n"
       "4 leaders of 0 as 3\n"

@@ -12,8 +12,7 @@
 namespace strangers {
 namespace {
 
-using scela::Waitable;
-using scela::channel::Channel;
+using scela::Channel;
 
 // On SIGUSR1 a rank writes its number and its step.
 std::atomic<int> rank_of_this{0};
@@ -57,7 +56,7 @@ void Rank::wrong(const std::string& what) const {
 void Rank::hangs(const std::string& what) const {
   std::string ended;
   for (int rank = 0; rank < plan_.ranks; ++rank)
-    if (channel_->ended(rank)) ended += " " + std::to_string(rank);
+    if (channel_->has_exited(rank)) ended += " " + std::to_string(rank);
   std::fprintf(stderr, "strangers: HANGS: rank %d: %s; ended, as it knows:%s; channel: %s\n", rank_,
                what.c_str(), ended.c_str(), channel_->describe().c_str());
   // Stays until after the signal that asks for the step.
@@ -148,13 +147,11 @@ void Rank::finish(Begun& begun) {
       for (const auto& each : begun_)
         if (each.get() != &begun && each->needs_calls && !each->over && !each->done)
           under_way.push_back(each.get());
-      std::vector<Waitable> waitables;
+      std::vector<scela::Request*> requests;
       for (Begun* each : under_way)
-        waitables.push_back(each->is_operation ? Waitable(each->operation)
-                                               : Waitable(each->message));
-      const std::size_t found =
-          scela::wait_any(waitables, until - std::chrono::steady_clock::now());
-      if (found == waitables.size())
+        requests.push_back(&each->request);
+      const std::size_t found = scela::wait_any(requests, until - std::chrono::steady_clock::now());
+      if (found == requests.size())
         hangs("not over within the limit: " + text_of(*begun.scene->step));
       under_way[found]->over = true;
     }
@@ -187,7 +184,7 @@ void Rank::forget_done() {
 // Looks at everything once, as a program that polls does.
 void Rank::move_all() {
   for (const auto& each : begun_)
-    if (!each->over && !each->done && each->needs_calls) each->over = each->operation.test();
+    if (!each->over && !each->done && each->needs_calls) each->over = each->request.test();
   channel_->progress();
   std::this_thread::yield();
 }

@@ -1,9 +1,9 @@
 // One rank that carries out its part of a plan, over the public interface alone.
 //
 // No step waits for what comes later in the plan, at any rank. Where the library moves operations
-// only in calls of their own communicators (RunBy::polled, and the engine for what it could not
-// post whole), a rank that waits for something else moves them too, as docs/design/collectives.md
-// asks.
+// only in calls of their own communicators (ProgressMode::polled, and the engine for what it could
+// not post whole), a rank that waits for something else moves them too, as
+// docs/design/collectives.md asks.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,6 @@
 
 #include <scela/channel.h>
 #include <scela/communicator.h>
-#include <scela/waits.h>
 
 #include "tests/strangers/contents.h"
 #include "tests/strangers/plan.h"
@@ -31,8 +30,7 @@ namespace strangers {
 // A message or an operation that this rank has begun.
 struct Begun {
   const Scene* scene = nullptr;
-  scela::channel::Request message;
-  scela::CollectiveRequest operation;
+  scela::Request request;
   bool is_operation = false;
   bool needs_calls = false;  // the caller moves it
   int family = 0;            // of communicators: one executor moves their operations
@@ -55,13 +53,12 @@ struct Posted {
   Buffer buffer;
   const Scene* scene = nullptr;
   bool complete = false;
-  scela::channel::Status status;
+  scela::Status status;
 };
 
 class Rank {
  public:
-  Rank(std::unique_ptr<scela::channel::Channel> channel, const Plan& plan,
-       std::chrono::seconds patience);
+  Rank(std::unique_ptr<scela::Channel> channel, const Plan& plan, std::chrono::seconds patience);
   // Returns the exit status of a rank that has come to the plan's end or leaves before it. A rank
   // that finds something wrong says what, and ends the process.
   int play();
@@ -71,7 +68,7 @@ class Rank {
   struct Member {
     scela::Communicator communicator;
     int family = 0;
-    scela::RunBy by = scela::RunBy::polled;
+    scela::ProgressMode by = scela::ProgressMode::polled;
   };
 
   void carry_out(const Scene& scene);
@@ -107,17 +104,15 @@ class Rank {
   void receive(const Scene& scene);
   void repeat_sends(const Scene& scene);
   void repeat_receives(const Scene& scene);
-  void begin_send(const Scene& scene, scela::channel::Context context, int to, int tag,
-                  std::uint64_t key, std::uint64_t bytes, bool synchronous);
-  Posted& post(const Scene& scene, scela::channel::Context context, int source, int tag,
-               std::uint64_t room);
-  void begin_receive(const Scene& scene, scela::channel::Context context, int source, int tag,
+  void begin_send(const Scene& scene, scela::Context context, int to, int tag, std::uint64_t key,
+                  std::uint64_t bytes, bool synchronous);
+  Posted& post(const Scene& scene, scela::Context context, int source, int tag, std::uint64_t room);
+  void begin_receive(const Scene& scene, scela::Context context, int source, int tag,
                      std::uint64_t room);
-  void probe_and_receive(const Scene& scene, scela::channel::Context context, int source, int tag);
-  void received(scela::channel::Context context, Posted& posted,
-                const scela::channel::Status& status);
-  void judge_receive(scela::channel::Context context, const Posted& posted);
-  void judge_send(const Scene& scene, int to, const scela::channel::Status& status) const;
+  void probe_and_receive(const Scene& scene, scela::Context context, int source, int tag);
+  void received(scela::Context context, Posted& posted, const scela::Status& status);
+  void judge_receive(scela::Context context, const Posted& posted);
+  void judge_send(const Scene& scene, int to, const scela::Status& status) const;
   void burst(const Scene& scene);
   void cancel(const Scene& scene);
   void reserve(const Scene& scene);
@@ -126,12 +121,12 @@ class Rank {
   // Operations (operations.cpp).
   void make(const Scene& scene);
   void collective(const Scene& scene);
-  void judge_operation(const Scene& scene, Share& share, const scela::CollectiveError& error) const;
+  void judge_operation(const Scene& scene, Share& share, const scela::Status& status) const;
   void agree(const Scene& scene);
   void recover(const Scene& scene);
   int end_by(Ending ending);
 
-  std::unique_ptr<scela::channel::Channel> channel_;
+  std::unique_ptr<scela::Channel> channel_;
   const Plan& plan_;
   std::chrono::seconds patience_;
   std::vector<Scene> scenes_;

@@ -105,7 +105,7 @@ Groups shrunk(const World& world, const Groups& groups, std::uint64_t number) {
 
 Groups made_by(const World& world, const Step& step, const Groups& groups) {
   switch (step.kind) {
-    case Kind::over: {
+    case Kind::world: {
       Group all(static_cast<std::size_t>(world.ranks()));
       std::iota(all.begin(), all.end(), 0);
       return {all};
@@ -128,7 +128,7 @@ Groups made_by(const World& world, const Step& step, const Groups& groups) {
 
 bool takes_place(const World& world, const Step& step, const Groups* groups, bool fragile) {
   switch (step.kind) {
-    case Kind::over:
+    case Kind::world:
       return world.is_whole() && !world.communicators.contains(step.as);
     case Kind::dup:
     case Kind::split:

@@ -8,9 +8,8 @@ namespace strangers {
 namespace {
 
 using scela::Collective;
-using scela::ConstView;
+using scela::ConstBuffer;
 using scela::Part;
-using scela::View;
 
 // Returns true for algorithms that go by nodes, of which there must be several.
 bool goes_by_nodes(const std::string& algorithm) {
@@ -272,11 +271,12 @@ void Share::fill_parts() {
 }
 
 Collective Share::collective() {
-  const View output =
-      gives_output_ ? View(output_.bytes().data(), output_elements_, element_, step_.type) : View();
-  ConstView input = gives_input_
-                        ? ConstView(input_.bytes().data(), input_elements_, element_, step_.type)
-                        : ConstView();
+  const scela::Buffer output =
+      gives_output_ ? scela::Buffer(output_.bytes().data(), output_elements_, element_, step_.type)
+                    : scela::Buffer();
+  ConstBuffer input =
+      gives_input_ ? ConstBuffer(input_.bytes().data(), input_elements_, element_, step_.type)
+                   : ConstBuffer();
   if (in_place_) input = scela::kInPlace;
   const scela::Reducer reducer = reducer_of(step_.reduction);
   const auto made = [&] {
@@ -317,7 +317,7 @@ Collective Share::collective() {
     return Collective::reduce_scatter(input, output, input_parts_.parts, reducer);
   }();
   Collective collective = made;
-  if (!algorithm_.empty()) collective.by(algorithm_);
+  if (!algorithm_.empty()) collective.algorithm(algorithm_);
   return collective;
 }
 

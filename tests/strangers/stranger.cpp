@@ -35,19 +35,19 @@ int draw(const std::vector<std::string>& words) {
     const std::string_view names[] = {"at_once", "polled", "thread", "engine"};
     const auto found = std::find(std::begin(names), std::end(names), words[i]);
     if (found == std::end(names)) return fail("no executor: " + words[i]);
-    wishes.executors.push_back(static_cast<scela::RunBy>(found - std::begin(names)));
+    wishes.executors.push_back(static_cast<scela::ProgressMode>(found - std::begin(names)));
   }
   std::fputs(strangers::text_of(strangers::draw(wishes)).c_str(), stdout);
   return 0;
 }
 
 int play(const strangers::Plan& plan, const std::string& patience) {
-  scela::channel::Options options;
+  scela::ChannelOptions options;
   for (const strangers::Step& step : plan.steps)
-    if (step.kind == strangers::Kind::over && step.by == scela::RunBy::thread)
-      options.threads = scela::channel::Threads::multiple;
-  auto opened = scela::channel::Channel::open(options);
-  if (!opened.channel) return fail("the channel does not open: " + opened.error.text());
+    if (step.kind == strangers::Kind::world && step.by == scela::ProgressMode::thread)
+      options.threads = scela::Threads::multiple;
+  auto opened = scela::Channel::open(options);
+  if (!opened.channel) return fail("the channel does not open: " + opened.status.message());
   if (opened.channel->size() != plan.ranks) return fail("the plan is of another number of ranks");
   return strangers::Rank(std::move(opened.channel), plan, std::chrono::seconds(std::stoi(patience)))
       .play();

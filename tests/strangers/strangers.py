@@ -30,7 +30,7 @@ EXECUTORS = ("at_once", "polled", "polled", "thread", "engine")
 # What a job may have in its environment: (only between nodes, variables).
 SETTINGS = (
     (False, ()), (False, ()), (False, ()), (False, ("SCELA_COLL_CHECK=1",)), (False, ("SCELA_CHANNEL_UNEXPECTED_BYTES=16K",)),
-    (False, ("SCELA_COLL_ALLREDUCE=rabenseifner", "SCELA_COLL_BCAST=chain segment 8K")), (False, ("SCELA_CHANNEL_STREAM_SHM=1M",)),
+    (False, ("SCELA_COLL_ALLREDUCE=rabenseifner", "SCELA_COLL_BCAST=chain segment 8K")), (False, ("SCELA_CHANNEL_FRAGMENTED_SHM=1M",)),
     (True, ("SCELA_HCA_NO_XRC=1",)), (True, ("SCELA_CHANNEL_RENDEZVOUS=write",)), (True, ("SCELA_CHANNEL_RENDEZVOUS=read",)),
     (True, ("SCELA_CHANNEL_RENDEZVOUS=offloaded",)), (True, ("SCELA_CHANNEL_MAX_LINKS=1",)), (True, ("SCELA_CHANNEL_TRANSPORT=verbs",)),
     (True, ("SCELA_TASKS=thread",)),

@@ -8,12 +8,7 @@
 namespace strangers {
 namespace {
 
-using scela::CollectiveRequest;
-using scela::Waitable;
-
-Waitable waitable(Begun& begun) {
-  return begun.is_operation ? Waitable(begun.operation) : Waitable(begun.message);
-}
+using scela::Request;
 
 }  // namespace
 
@@ -63,8 +58,7 @@ void Rank::wait_by_tests(const std::vector<Begun*>& chosen) {
   for (std::size_t left = chosen.size(); left > 0;) {
     for (Begun* each : chosen) {
       if (each->done) continue;
-      if (!each->over)
-        each->over = each->is_operation ? each->operation.test() : each->message.test();
+      if (!each->over) each->over = each->request.test();
       if (!each->over) continue;
       conclude(*each);
       --left;
@@ -83,11 +77,11 @@ void Rank::wait_any(std::vector<Begun*> chosen) {
       if (each->needs_calls && !each->over && !each->done &&
           std::find(chosen.begin(), chosen.end(), each.get()) == chosen.end())
         under_way.push_back(each.get());
-    std::vector<Waitable> waitables;
+    std::vector<Request*> requests;
     for (Begun* each : under_way)
-      waitables.push_back(waitable(*each));
-    const std::size_t found = scela::wait_any(waitables, patience_);
-    if (found == waitables.size()) hangs("none of several is over within the limit");
+      requests.push_back(&each->request);
+    const std::size_t found = scela::wait_any(requests, patience_);
+    if (found == requests.size()) hangs("none of several is over within the limit");
     under_way[found]->over = true;
     const auto at = std::find(chosen.begin(), chosen.end(), under_way[found]);
     if (at == chosen.end()) continue;
@@ -97,12 +91,12 @@ void Rank::wait_any(std::vector<Begun*> chosen) {
 }
 
 void Rank::wait_all() {
-  std::vector<Waitable> waitables;
+  std::vector<Request*> requests;
   for (const auto& each : begun_)
-    waitables.push_back(waitable(*each));
-  if (!scela::wait_all(waitables, patience_)) hangs("not all of several are over within the limit");
+    requests.push_back(&each->request);
+  if (!scela::wait_all(requests, patience_)) hangs("not all of several are over within the limit");
   for (const auto& each : begun_) {
-    expect(each->is_operation ? each->operation.test() : each->message.test(),
+    expect(each->request.test(),
            "wait_all() has returned before this was over: " + text_of(*each->scene->step));
     each->over = true;
   }
@@ -110,9 +104,9 @@ void Rank::wait_all() {
     conclude(*each);
 }
 
-// Waits by the channel's own wait, which moves no operations.
+// Waits for messages alone, which moves no operations.
 void Rank::wait_messages(const std::vector<Begun*>& chosen) {
-  std::vector<scela::channel::Request*> requests;
+  std::vector<Request*> requests;
   std::vector<Begun*> messages;
   for (Begun* each : chosen)
     if (!each->is_operation) messages.push_back(each);
@@ -120,33 +114,32 @@ void Rank::wait_messages(const std::vector<Begun*>& chosen) {
   while (!messages.empty()) {
     requests.clear();
     for (Begun* each : messages)
-      requests.push_back(&each->message);
-    const std::size_t found =
-        scela::channel::wait_any(std::span<scela::channel::Request* const>(requests), patience_);
+      requests.push_back(&each->request);
+    const std::size_t found = scela::wait_any(requests, patience_);
     if (found == requests.size()) hangs("none of several messages is over within the limit");
     conclude(*messages[found]);
     messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(found));
   }
 }
 
-// Waits for all of them by the communicators' own wait. They stand side by side meanwhile.
+// Waits for all of them as for requests that stand side by side.
 void Rank::wait_operations(const std::vector<Begun*>& chosen) {
   for (Begun* each : chosen)
     if (!each->is_operation) finish(*each);
   std::vector<Begun*> operations;
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
   for (const auto& each : begun_)
     if (each->is_operation && !each->done) {
       operations.push_back(each.get());
-      requests.push_back(std::move(each->operation));
+      requests.push_back(std::move(each->request));
     }
   for (std::size_t left = operations.size(); left > 0; --left) {
     const std::size_t found = scela::wait_any(std::span(requests), patience_);
     if (found == requests.size()) hangs("none of several operations is over within the limit");
     expect(!operations[found]->done, "wait_any() finds an operation that has been waited for");
-    operations[found]->operation = std::move(requests[found]);
+    operations[found]->request = std::move(requests[found]);
     conclude(*operations[found]);
-    requests[found] = std::move(operations[found]->operation);
+    requests[found] = std::move(operations[found]->request);
   }
 }
 

@@ -62,6 +62,7 @@ def names_of_header(text):
 def names_of_classes(text):
     """What a C++ header of ours declares for others: types, functions, enumerators, constants, members."""
     code = re.sub(r"//.*", "", text)
+    code = re.sub(r"^namespace channel \{.*?^\}", "", code, flags=re.M | re.S)  # what other rooms define
     code = re.sub(r"\btemplate <[^\n]*>", "", code)
     code = re.sub(r"\n {6,}(?=\w+;)", " ", code)
     code = re.sub(r"\n private:.*?\n\};", "\n};", code, flags=re.S)
@@ -125,7 +126,7 @@ def check_channel_variables(root):
     """What settings.cpp knows is what the page has, and whatever the channel reads itself is known there."""
     settings = tree.read(root, "comm-channel/api/settings.cpp")
     others = re.search(r"kOthers\[\] = \{(.*?)\}", settings, re.S)
-    known = set(re.findall(r'^    \{"([A-Z_]+)",', settings, re.M)) | set(re.findall(r'"([A-Z_]+)"', others.group(1) if others else ""))
+    known = set(re.findall(r'^    (?:\{|SCELA_SIZE\()"([A-Z_]+)",', settings, re.M)) | set(re.findall(r'"([A-Z_]+)"', others.group(1) if others else ""))
     known = {"SCELA_CHANNEL_" + name for name in known}
     errors = [] if len(known) > 2 else ["comm-channel/api/settings.cpp: no table that this check can see"]
     for path in tree.files(root, (".cpp", ".h")):

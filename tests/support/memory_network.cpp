@@ -41,7 +41,7 @@ class MemoryTransport final : public Transport {
     end.reset();
     return outcome;
   }
-  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+  bool wait_any(std::span<const Ticket> tickets, Timeout limit) override {
     std::unique_lock lock(network_.mutex_);
     const auto until = std::chrono::steady_clock::now() + limit.value_or(std::chrono::hours(1));
     for (;;) {

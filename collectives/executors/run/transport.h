@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-namespace scela::channel {
+namespace scela {
 class Request;
-}
+}  // namespace scela
 
 namespace scela::collectives {
 
@@ -133,7 +133,7 @@ class Transport {
   // The longest wait in which the caller looks for nothing besides.
   static constexpr std::chrono::milliseconds kLongWait{250};
   // The limit of a wait. Without a value, the wait has no limit.
-  using Limit = std::optional<std::chrono::nanoseconds>;
+  using Timeout = std::optional<std::chrono::nanoseconds>;
 
   Transport() = default;
   Transport(const Transport&) = delete;
@@ -159,7 +159,7 @@ class Transport {
   // Blocks until one of the messages may be over; test() tells. It also returns after wake(),
   // called before or meanwhile. Returns false if the limit is over. A waiting thread does not spin
   // for long.
-  virtual bool wait_any(std::span<const Ticket> tickets, Limit limit = {}) = 0;
+  virtual bool wait_any(std::span<const Ticket> tickets, Timeout limit = {}) = 0;
   // Blocks like wait_any() for one message, if no thread calls wake().
   virtual void wait(Ticket ticket) { wait_any({&ticket, 1}, kLongWait); }
   // Wakes a wait. Any thread may call it. Several calls may have the effect of one.
@@ -187,12 +187,10 @@ class Transport {
   // back.
   virtual void drop(ContextId /*context*/) {}
   // Serves one wait for several transports and the program's own messages
-  // (collectives/include/scela/waits.h). It adds the messages that wait_any() would wait for,
+  // (comm-channel/include/request_body.h). It adds the messages that wait_any() would wait for,
   // wake() included. They belong to the transport, and are valid until any other call of it.
   // Returns false if the transport has no messages of the channel.
-  virtual bool add_requests(std::span<const Ticket>, std::vector<channel::Request*>&) {
-    return false;
-  }
+  virtual bool add_requests(std::span<const Ticket>, std::vector<Request*>&) { return false; }
   // Returns true if the program has closed the library; then no message can be begun.
   virtual bool is_closed() const { return false; }
   // Returns how many tags a context has; they are numbered from 0. Operation numbers wrap around,

@@ -1,83 +1,101 @@
-// A request: a send or a receive that is under way. Channel (scela/channel.h) makes them.
+// A request: a message or a collective operation that is under way, or may be started.
 //
-// A request owns its state. If it is destroyed before it is complete, it is cancelled, or waited
-// for if it cannot be cancelled. So no buffer is written after the program has left it. Requests
-// that are left when their channel ends are treated alike; they may be destroyed after it. Two
-// threads must not use one request at once.
+//   scela::Request message = channel.irecv(scela::kAnySource, 7, bytes);
+//   scela::Request sum = world.start(collective);  // of a scela::Communicator
+//   scela::Request* const both[] = {&message, &sum};
+//   if (scela::wait_any(both) == 0) use(message.wait().source());
+//
+// Channel (scela/channel.h) makes the requests of messages, Communicator (scela/communicator.h)
+// those of collective operations. A request owns its state. If it is destroyed before it is
+// complete, it is cancelled, or waited for if it cannot be cancelled. So no buffer is written after
+// the program has left it. If a collective operation is cancelled, other ranks may wait for this
+// one. Requests that are left when their channel ends are treated alike; they may be destroyed
+// after it. Two threads must not use one request at once.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 
-#include <scela/errors.h>
+#include <scela/status.h>
 
 #pragma GCC visibility push(default)  // of libscela, what this header declares
-namespace scela::channel {
+namespace scela {
 
-struct Operation;  // belongs to the channel
+namespace channel {
+struct Operation;
+class RequestBody;
+struct Inside;
+}  // namespace channel
 
-struct Status {
-  int source = -1;  // of receives: the sender's rank
-  int tag = -1;     // of receives
-  // The length of a received message in bytes, even if it was truncated.
-  std::size_t bytes = 0;
-  ChannelError error;
-
-  explicit operator bool() const { return !error; }
-};
-
-// The limit of a wait. Without a value the wait has no limit.
-using Limit = std::optional<std::chrono::nanoseconds>;
+// The longest time that a call blocks. Without a value there is no limit. With 0 or less the call
+// moves what can be moved, and does not block.
+using Timeout = std::optional<std::chrono::nanoseconds>;
 
 class Request {
  public:
   Request() = default;  // an empty request: it is complete
-  Request(Request&& other) noexcept : operation_(other.operation_) { other.operation_ = nullptr; }
+  Request(Request&& other) noexcept : operation_(other.operation_), body_(other.body_) {
+    other.operation_ = nullptr;
+    other.body_ = nullptr;
+  }
   Request& operator=(Request&& other) noexcept;
   ~Request() {
-    if (operation_ != nullptr) reset();
+    if (operation_ != nullptr || body_ != nullptr) reset();
   }
 
-  // Makes progress without waiting, and returns true if the request is complete.
+  // Makes progress without blocking. Returns true if the request is complete, or if nothing is
+  // under way.
   bool test();
-  // Blocks until the request is complete or the limit is over. Returns Code::timed_out if the limit
-  // is over; the request goes on.
-  Status wait(Limit limit = {});
-  // Returns the status of a complete request.
+  // Blocks until the request is complete, and returns its status. If the timeout passes before, the
+  // request goes on and the status is Code::timed_out. If the request is complete already, the call
+  // returns its status at once, also for the second time. For a persistent request that was not
+  // started it returns Code::bad_request.
+  Status wait(Timeout timeout = {});
+  // Returns the status of a complete request. Before that it is Code::ok.
   const Status& status() const;
   // Cancels a receive that no message has matched: it is complete with Code::cancelled. Returns
-  // false if it is too late, or the request is a send. It returns false too if only the sender
-  // knows: then the receive ends with Code::cancelled or with its message.
+  // false if it is too late, or if the request is a send or a collective operation. It returns
+  // false too if only the sender knows: then the receive ends with Code::cancelled or with its
+  // message.
   bool cancel();
   // Starts a persistent request that is complete or was not started, with the same arguments as
-  // before. Returns Code::argument for any other request.
-  ChannelError start();
+  // before. For any other request it returns Code::bad_request.
+  Status start();
   bool persistent() const;
+  // Returns text for people, for example "allreduce by ring" or "receive from rank 3 with tag 5".
+  std::string describe() const;
 
  private:
   friend class Channel;
-  friend struct Inside;
-  friend std::size_t wait_any(std::span<Request> requests, Limit limit);
-  friend std::size_t wait_any(std::span<Request* const> requests, Limit limit);
-  explicit Request(Operation* operation) : operation_(operation) {}
-  // Returns whether the request is complete before the limit is over.
-  bool completes(Limit limit);
+  friend struct channel::Inside;
+  explicit Request(channel::Operation* operation) : operation_(operation) {}
+  explicit Request(channel::RequestBody* body) : body_(body) {}
+  // Returns whether the message is complete before the timeout is over.
+  bool completes(Timeout timeout);
   // Cancels the request or waits for it, and makes this object empty.
   void reset();
 
-  Operation* operation_ = nullptr;
+  channel::Operation* operation_ = nullptr;  // a message
+  channel::RequestBody* body_ = nullptr;     // anything else
 };
 
 // Blocks until a request is complete, and returns its index. Returns requests.size() if none is
-// complete before the limit, or if there is none to wait for. Empty requests and persistent ones
-// that were not started are passed over. scela/waits.h also waits for collective operations.
-std::size_t wait_any(std::span<Request> requests, Limit limit = {});
-// Waits in the same way for requests that stand anywhere; null pointers are passed over.
-std::size_t wait_any(std::span<Request* const> requests, Limit limit = {});
-// Blocks until all requests are complete. Returns false if the limit is over before.
-bool wait_all(std::span<Request> requests, Limit limit = {});
+// complete before the timeout, or if there is none to wait for. Empty requests, and persistent ones
+// that were not started, are passed over. A complete request is found until its wait() has returned
+// its status, or until it is destroyed, assigned or started again.
+//
+// Meanwhile all messages of the channel progress, and all operations of the communicators to which
+// these requests belong. The calling thread must be one that may use all of these requests.
+std::size_t wait_any(std::span<Request> requests, Timeout timeout = {});
+// Waits in the same way for requests that stand anywhere. Null pointers are passed over.
+std::size_t wait_any(std::span<Request* const> requests, Timeout timeout = {});
+// Blocks until all requests are complete; wait() then returns the status of each at once. Returns
+// false if the timeout is over before.
+bool wait_all(std::span<Request> requests, Timeout timeout = {});
+bool wait_all(std::span<Request* const> requests, Timeout timeout = {});
 
-}  // namespace scela::channel
+}  // namespace scela
 #pragma GCC visibility pop

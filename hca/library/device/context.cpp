@@ -1,4 +1,5 @@
-// Opens the device, and fills the tables that the inline functions of hca/library/verbs/verbs.h read.
+// Opens the device, and fills the tables that the inline functions of hca/library/verbs/verbs.h
+// read.
 #include <cerrno>
 #include <cstdio>
 #include <memory>

@@ -15,14 +15,14 @@ std::string_view name_of(Messages messages) {
 
 struct Job::Channels {
   explicit Channels(int ranks) {
-    channel::Options options;
-    options.threads = channel::Threads::multiple;
-    options.eager_shm = 512;
+    ChannelOptions options;
+    options.threads = Threads::multiple;
+    options.eager.shm = 512;
     channel::World world;
     world.size = ranks;
     world.node_of.assign(static_cast<std::size_t>(ranks), 0);
     const auto shape =
-        channel::shm::shape_for(static_cast<std::uint32_t>(ranks), options.eager_shm);
+        channel::shm::shape_for(static_cast<std::uint32_t>(ranks), options.eager.shm);
     auto segment = channel::shm::make_segment(shape);
     REQUIRE(segment);
     std::vector<std::unique_ptr<channel::shm::NodeLink>> links;
@@ -38,7 +38,7 @@ struct Job::Channels {
       ++world.rank;
     }
   }
-  std::vector<std::unique_ptr<channel::Channel>> all;
+  std::vector<std::unique_ptr<Channel>> all;
 };
 
 Job::Job(ExecutorKind kind, Messages messages, int ranks) : ranks_(ranks) {

@@ -24,6 +24,8 @@
 namespace links_test {
 
 using namespace scela::channel;
+using scela::ChannelOptions;
+using scela::Counters;
 using scela::test::Place;
 using Clock = std::chrono::steady_clock;
 
@@ -43,7 +45,7 @@ struct Rank final : NetworkUser {
     world.job = "links";
     world.node_of = {0, 1, 1};
     world.nodes = 2;
-    Options options;
+    ChannelOptions options;
     options.unreachable_after = static_cast<std::size_t>(kUnreachableAfter.count());
     auto device = verbs::open_device({.library = "scela", .device = {}});
     if (!device) FAIL(device.error().text());
@@ -63,8 +65,8 @@ struct Rank final : NetworkUser {
   void moved(Operation&, Outcome outcome) override { told = outcome; }
   void lost(int rank, const std::string& why) override { gone[rank] = why; }
 
-  Accounts accounts() const {
-    Accounts now;
+  Counters counters() const {
+    Counters now;
     link->account(now);
     return now;
   }
@@ -137,7 +139,7 @@ struct Job {
   void begin(int from, int to, int tag) {
     const auto one = static_cast<std::size_t>(from), other = static_cast<std::size_t>(to);
     poll_until({one, other},
-               [&] { return give(from, to, tag) || (*this)[one].accounts().resent > 0; });
+               [&] { return give(from, to, tag) || (*this)[one].counters().resent > 0; });
   }
   void send(int from, int to, int tag) {
     poll_until({static_cast<std::size_t>(from), static_cast<std::size_t>(to)},

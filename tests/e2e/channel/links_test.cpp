@@ -95,10 +95,10 @@ TEST_CASE("channel links without XRC: each pair has a queue pair for both ways")
   job.send(1, 0, 2);
   job.send(2, 0, 3);
   job.send(0, 2, 4);
-  CHECK(job[0].accounts().max_connections == 2);
-  CHECK(job[1].accounts().max_connections == 1);
-  CHECK(job[2].accounts().max_queue_pairs == 1);
-  CHECK(job[0].accounts().rnr_events == 0);
+  CHECK(job[0].counters().max_connections == 2);
+  CHECK(job[1].counters().max_connections == 1);
+  CHECK(job[2].counters().max_queue_pairs == 1);
+  CHECK(job[0].counters().rnr_events == 0);
 }
 
 TEST_CASE("channel links without XRC: two that ask each other at once have one connection") {
@@ -114,8 +114,8 @@ TEST_CASE("channel links without XRC: two that ask each other at once have one c
     job.poll({0, 1});
   }
   job.poll_until({0, 1}, [&] { return !job[0].came[1].empty() && !job[1].came[0].empty(); });
-  CHECK(job[0].accounts().connections == 1);
-  CHECK(job[1].accounts().connections == 1);
+  CHECK(job[0].counters().connections == 1);
+  CHECK(job[1].counters().connections == 1);
 }
 
 TEST_CASE("channel links without XRC: who ends takes nobody of its node along") {
@@ -123,7 +123,7 @@ TEST_CASE("channel links without XRC: who ends takes nobody of its node along") 
   job.send(0, 1, 1);
   job.end(1);
   job.begin(0, 1, 2);
-  job.poll_until({0}, [&] { return job[0].accounts().resent > 0; });
+  job.poll_until({0}, [&] { return job[0].counters().resent > 0; });
   SECTION("as the launcher tells, and the other computes meanwhile") {
     job[0].link->ended(1);
     job.poll_on({0});
@@ -168,10 +168,11 @@ TEST_CASE("channel links: a buffer is not there if its rank is, whoever refuses 
 TEST_CASE("channel links: who refuses bytes and says nothing more may have ended") {
   Job job(GENERATE(verbs::Mode::rc, verbs::Mode::xrc));
   job.send(0, 1, 1);
-  const std::uint64_t repeats = job[0].accounts().handshake_repeats;
+  const std::uint64_t repeats = job[0].counters().handshakes_repeated;
   Stray stray(job);
   // Rank 1 refused the bytes, so rank 0 must connect to it anew.
-  job.poll_until({0}, [&] { return job[0].told || job[0].accounts().handshake_repeats > repeats; });
+  job.poll_until({0},
+                 [&] { return job[0].told || job[0].counters().handshakes_repeated > repeats; });
   CHECK_FALSE(job[0].told);
   SECTION("as the launcher tells") {
     job[0].link->ended(1);
@@ -196,7 +197,7 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   std::memcpy(&to, job.cards[0].data(), sizeof to);
   connect::Handshake words = intruder.words(job.cards[1], to);
   const auto is_heard_as_nobody = [&](std::uint64_t times) {
-    job.poll_until({0, 1}, [&] { return job[0].accounts().handshake_unheard == times; });
+    job.poll_until({0, 1}, [&] { return job[0].counters().handshakes_ignored == times; });
   };
   // The rank drops a datagram with the right key and a wrong secret. The device drops a datagram
   // with a wrong key, which a datagram that comes behind it shows.
@@ -210,8 +211,8 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   is_heard_as_nobody(2);
   job.send(0, 1, 2);
   job.send(1, 0, 3);
-  CHECK(job[0].accounts().resent == 0);
-  CHECK(job[0].accounts().max_queue_pairs == 1);
+  CHECK(job[0].counters().resent == 0);
+  CHECK(job[0].counters().max_queue_pairs == 1);
   CHECK(job[0].gone.empty());
   // The rank believes a datagram with both, and then loses rank 1.
   words.secret = kWord.secret;

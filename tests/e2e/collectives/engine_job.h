@@ -34,7 +34,7 @@ class Others final : public Executor {
     polled_->start(run);
   }
   bool test(Run& run) override { return polled_->test(run); }
-  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+  std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
     return polled_->wait_any(runs, limit);
   }
   void progress() override { polled_->progress(); }

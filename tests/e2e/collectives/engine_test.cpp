@@ -22,7 +22,7 @@ CommunicatorMaker maker_of(EngineJob& job, const Rank& here, int ranks) {
   maker.by_engine = make_engine;
   maker.rank = here.rank;
   maker.nodes.assign(static_cast<std::size_t>(ranks), 0);
-  maker.options.run_by = RunBy::engine;
+  maker.options.progress = ProgressMode::engine;
   return maker;
 }
 
@@ -267,15 +267,15 @@ TEST_CASE("engine: a list that was posted before is posted with the sizes of eac
   EngineJob job(kRanks);
   CHECK(job.run([&](Rank& here) -> std::string {
     Communicator world = maker_of(job, here, kRanks).make();
-    if (!world) return world.error().text();
+    if (!world) return world.status().message();
     std::vector<double> mine(200, here.rank + 0.5);
     for (int turn = 0; turn < 2; ++turn) {
       for (std::size_t count = 1; count <= mine.size(); count += 2) {
         std::vector<double> sum(mine.size());
-        const auto error =
+        const Status status =
             world.run(Collective::allreduce(std::span<const double>(mine).first(count),
                                             std::span<double>(sum).first(count), ReduceOp::sum));
-        if (error) return error.text();
+        if (!status.ok()) return status.message();
         for (std::size_t i = 0; i < sum.size(); ++i)
           if (sum[i] != (i < count ? 2 : 0)) return cat("of ", count, ", number ", i);
       }
@@ -289,44 +289,44 @@ TEST_CASE("engine: communicators whose operations it runs") {
   EngineJob job(kRanks);
   CHECK(job.run([&](Rank& here) -> std::string {
     Communicator world = maker_of(job, here, kRanks).make();
-    if (!world) return world.error().text();
+    if (!world) return world.status().message();
     std::vector<double> mine(1000, here.rank + 0.5);
     std::vector<double> sum(1000);
     const Collective allreduce = Collective::allreduce(mine, sum, ReduceOp::sum);
-    CollectiveRequest again = world.prepare(allreduce);
+    Request again = world.prepare(allreduce);
     for (int i = 0; i < 3; ++i) {
       std::fill(sum.begin(), sum.end(), 0);
-      if (const auto error = again.start()) return error.text();
-      if (const auto error = again.wait()) return error.text();
+      if (const Status status = again.start(); !status.ok()) return status.message();
+      if (const Status status = again.wait(); !status.ok()) return status.message();
       if (sum != std::vector<double>(1000, 8)) return "another sum";
     }
     // An operation that the adapter cannot compute is run by the process itself.
     std::vector<double> product(1000);
-    if (const auto error = world.run(Collective::allreduce(mine, product, ReduceOp::product)))
-      return error.text();
+    const Status multiplied = world.run(Collective::allreduce(mine, product, ReduceOp::product));
+    if (!multiplied.ok()) return multiplied.message();
     if (product != std::vector<double>(1000, 0.5 * 1.5 * 2.5 * 3.5)) return "another product";
     // Several communicators are in use at once, and one of them is freed meanwhile.
     Communicator half = world.split(here.rank % 2, 0);
-    if (!half) return half.error().text();
+    if (!half) return half.status().message();
     std::vector<int> all(2);
     const std::vector<int> own{here.rank};
-    CollectiveRequest first = half.start(Collective::allgather(own, all));
-    CollectiveRequest second = world.start(allreduce);
+    Request first = half.start(Collective::allgather(own, all));
+    Request second = world.start(allreduce);
     half.free();
-    if (const auto error = second.wait()) return error.text();
-    if (const auto error = first.wait()) return error.text();
+    if (const Status status = second.wait(); !status.ok()) return status.message();
+    if (const Status status = first.wait(); !status.ok()) return status.message();
     if (all != std::vector<int>{here.rank % 2, here.rank % 2 + 2}) return "others' numbers";
     // A rank that goes on with a communicator is told which rank has freed it.
     Communicator copy = world.dup();
     if (here.rank == 3) {
       copy.free();
     } else {
-      CollectiveError error;
-      while (!error)
-        error = copy.run(allreduce);
-      if (error.code != CollectiveCode::mismatch || error.rank != 3) return error.text();
+      Status status;
+      while (status.ok())
+        status = copy.run(allreduce);
+      if (status.code() != Code::mismatch || status.rank() != 3) return status.message();
     }
-    if (const auto error = world.barrier()) return error.text();
+    if (const Status status = world.barrier(); !status.ok()) return status.message();
     return {};
   }) == "");
 }

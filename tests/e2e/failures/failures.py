@@ -55,7 +55,7 @@ class Jobs:
     def run(self, rank, failing):
         words = [self.options.scela_run, "--pmi", "fd", "--sim-nodes", "2", "--ppn", "2", "--on-failure", "wait", "--timeout",
                  str(JOB_S)]
-        for name, value in (("SCELA_HCA_NO_XRC", 0 if self.options.mode == "xrc" else 1), ("SCELA_CHANNEL_OFFLOAD_USES", 1),
+        for name, value in (("SCELA_HCA_NO_XRC", 0 if self.options.mode == "xrc" else 1), ("SCELA_CHANNEL_OFFLOAD_MIN_USES", 1),
                             ("SCELA_CHANNEL_VERBS", self.options.library), ("FAILING_VERBS", failing), ("FAILING_VERBS_RANK", rank)):
             words += ["--env", f"{name}={value}"]
         return subprocess.run([*words, self.options.program, str(WAIT_S)], stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -32,7 +32,7 @@
 
 #include "comm-channel/include/scela/channel.h"
 
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -70,7 +70,7 @@ class Rank {
     exchange(1);
     if (victim_named_) {
       lives_[static_cast<std::size_t>(victim_)] = false;
-      if (!channel_.ended(victim_)) errors_.insert("the channel does not know who has ended");
+      if (!channel_.has_exited(victim_)) errors_.insert("the channel does not know who has ended");
     } else {
       say("all have come to the end");
     }
@@ -130,7 +130,7 @@ class Rank {
     const auto begin = std::chrono::steady_clock::now();
     for (;;) {
       Status status = request.wait(kLook);
-      if (status.error.code != Code::timed_out || std::chrono::steady_clock::now() - begin > limit_)
+      if (status.code() != Code::timed_out || std::chrono::steady_clock::now() - begin > limit_)
         return status;
       say("waits in exchange " + std::to_string(tag_) + " for rank " + std::to_string(peer));
     }
@@ -155,17 +155,16 @@ class Rank {
   }
 
   bool is_good(const Status& status, int peer) {
-    if (status) return true;
-    const ChannelError& error = status.error;
-    if (error.code == Code::timed_out) {
+    if (status.ok()) return true;
+    if (status.code() == Code::timed_out) {
       say("it waits for too long for rank " + std::to_string(peer));
       std::fputs((channel_.describe() + '\n').c_str(), stderr);
       std::_Exit(4);
     }
-    if (error.code != Code::peer_ended || error.peer != victim_ || self_ == victim_) {
-      errors_.insert(error.text());
+    if (status.code() != Code::peer_ended || status.rank() != victim_ || self_ == victim_) {
+      errors_.insert(status.message());
     } else if (!std::exchange(victim_named_, true)) {
-      say("rank " + std::to_string(victim_) + " has ended: " + error.text());
+      say("rank " + std::to_string(victim_) + " has ended: " + status.message());
     }
     return false;
   }
@@ -196,7 +195,7 @@ int main(int argc, char** argv) {
     const char* rank = std::getenv("PMI_RANK");
     if (rank == nullptr) rank = std::getenv("PMIX_RANK");
     std::printf("rank %s: not opened: %s\n", rank != nullptr ? rank : "?",
-                opened.error.text().c_str());
+                opened.status.message().c_str());
     return 3;
   }
   tell_opened();

@@ -82,7 +82,7 @@ class Job:
         self.out, self.err, self.left = [], [], []
         words = [options.scela_run, "--pmi", options.pmi, "--sim-nodes", "2", "--ppn", "2", "--on-failure", "wait", "--timeout", str(JOB_S)]
         for name, value in (("SCELA_HCA_NO_XRC", int(options.mode == "rc")), ("SCELA_HCA_NO_OPEN_QP", int(options.mode == "owned")),
-                            ("SCELA_CHANNEL_OFFLOAD_USES", 1), ("SCELA_CHANNEL_VERBS", options.library),
+                            ("SCELA_CHANNEL_OFFLOAD_MIN_USES", 1), ("SCELA_CHANNEL_VERBS", options.library),
                             ("FAILING_VERBS", case.failing), ("FAILING_VERBS_RANK", case.at), (MARK, self.mark),
                             ("FAILING_VERBS_ENDS", case.ends), ("FAILING_VERBS_WHEN", case.when)):
             words += ["--env", f"{name}={value}"]

@@ -17,7 +17,7 @@
 
 #include "comm-channel/include/scela/channel.h"
 
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -56,7 +56,7 @@ class Rank {
         came = end(receives[at], peer);
         goes_on = tries < kTries;
       }
-      if (came == Code::none && got[at] != data_of(peer, self, size)) {
+      if (came == Code::ok && got[at] != data_of(peer, self, size)) {
         say("other bytes came than were sent", peer);
         std::_Exit(4);
       }
@@ -87,13 +87,13 @@ class Rank {
 
   Code end(Request& request, int peer) {
     const Status status = request.wait(limit_);
-    if (status) return Code::none;
-    if (status.error.code == Code::timed_out) {
+    if (status.ok()) return Code::ok;
+    if (status.code() == Code::timed_out) {
       say("it waits for too long", peer);
       std::_Exit(4);
     }
-    errors_.insert(status.error.text());
-    return status.error.code;
+    errors_.insert(status.message());
+    return status.code();
   }
 
   static constexpr int kTries = 3;
@@ -111,7 +111,8 @@ int main(int argc, char** argv) {
   const auto opened = Channel::open();
   if (!opened.channel) {
     const char* const rank = std::getenv("PMI_RANK");
-    std::printf("rank %s: error: %s\n", rank != nullptr ? rank : "?", opened.error.text().c_str());
+    std::printf("rank %s: error: %s\n", rank != nullptr ? rank : "?",
+                opened.status.message().c_str());
     return 3;
   }
   Rank rank(*opened.channel, limit);

@@ -20,9 +20,8 @@ case $soname in
   libscela.so.[0-9]*) [ -f "$(dirname "$library")/$soname" ] || die "there is no $soname" ;;
   *) die "the library is called '$soname' to those that link it" ;;
 esac
-public='scela::channel::(Channel|Request|ProbedMessage|ChannelError)::|scela::channel::(name_of|wait_any|wait_all)\('
-public="$public|scela::(Communicator|Collective|CollectiveRequest|CollectiveError)::|scela::(wait_any|wait_all)\\("
-public="$public|scela::name_of\\(scela::CollectiveCode\\)"
+public='scela::(Channel|ProbedMessage|Request|Status|Communicator|Collective)::|scela::(wait_any|wait_all)\('
+public="$public|scela::name_of\\(scela::Code\\)|scela_[a-z_]+\$"
 exported=$(nm -DC --defined-only "$library" | cut -c20-)
 others=$(echo "$exported" | grep -vE "^($public)" || true)
 [ -z "$others" ] || die "exported, though no header declares it: $others"

@@ -5,11 +5,11 @@
 #include <iostream>
 
 int main() {
-  const auto opened = scela::channel::Channel::open();
+  const auto opened = scela::Channel::open();
   if (!opened.channel) {
-    std::cout << opened.error.text() << '\n';
+    std::cout << opened.status.message() << '\n';
     return 1;
   }
-  const scela::Communicator world = scela::Communicator::over(*opened.channel);
+  const scela::Communicator world = scela::Communicator::world(*opened.channel);
   std::cout << "rank " << world.rank() << " of " << world.size() << '\n';
 }

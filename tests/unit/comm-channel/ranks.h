@@ -24,10 +24,10 @@ inline Data data_of(std::size_t size, unsigned seed) {
 
 class Ranks {
  public:
-  explicit Ranks(int count, Options options = {})
+  explicit Ranks(int count, ChannelOptions options = {})
       : options_(std::move(options)), worlds_(static_cast<std::size_t>(count)) {
     auto segment =
-        shm::make_segment(shm::shape_for(static_cast<std::uint32_t>(count), options_.eager_shm));
+        shm::make_segment(shm::shape_for(static_cast<std::uint32_t>(count), options_.eager.shm));
     REQUIRE(segment);
     for (int rank = 0; rank < count; ++rank) {
       World& world = worlds_[static_cast<std::size_t>(rank)];
@@ -71,7 +71,7 @@ class Ranks {
   }
 
  private:
-  Options options_;
+  ChannelOptions options_;
   std::vector<World> worlds_;
   std::vector<shm::NodeLink*> links_;
   std::vector<std::unique_ptr<Messenger>> ranks_;

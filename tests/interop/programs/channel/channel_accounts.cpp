@@ -1,11 +1,10 @@
-// Ranks that know how much they send, and look whether the channel's accounts say so.
+// Ranks that know how much they send, and look whether the channel's counters say so.
 #include <vector>
 
 #include "common/core/text.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-using scela::cat;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -37,27 +36,27 @@ void equal(std::uint64_t found, std::uint64_t expected, const char* what) {
 
 void check_messages(const Channel& channel) {
   const auto ranks = static_cast<std::uint64_t>(channel.size());
-  const Accounts all = channel.accounts();
+  const Counters all = channel.counters();
   equal(all.messages_sent, ranks * kMessages, "messages sent");
   equal(all.messages_received, ranks * kMessages, "messages received");
-  equal(all.sent, ranks * kBytes, "bytes sent");
-  equal(all.received, ranks * kBytes, "bytes received");
+  equal(all.bytes_sent, ranks * kBytes, "bytes sent");
+  equal(all.bytes_received, ranks * kBytes, "bytes received");
   for (int peer = 0; peer < channel.size(); ++peer) {
-    const PeerAccounts one = channel.accounts(peer);
+    const PeerCounters one = channel.counters(peer);
     equal(one.messages_sent, kMessages, "messages sent to a peer");
     equal(one.messages_received, kMessages, "messages received from a peer");
-    equal(one.sent, kBytes, "bytes sent to a peer");
-    equal(one.received, kBytes, "bytes received from a peer");
+    equal(one.bytes_sent, kBytes, "bytes sent to a peer");
+    equal(one.bytes_received, kBytes, "bytes received from a peer");
   }
-  equal(channel.accounts(channel.size()).sent, 0, "bytes sent to nobody");
-  equal(channel.accounts(-1).received, 0, "bytes received from nobody");
+  equal(channel.counters(channel.size()).bytes_sent, 0, "bytes sent to nobody");
+  equal(channel.counters(-1).bytes_received, 0, "bytes received from nobody");
 }
 
 // Checks that there is a connection for each other node, however many ranks it has, and none on one
 // node. A rank that leaves first closes what others have to it, so there may be fewer now than
 // before.
 void check_resources(const Channel& channel) {
-  const Accounts all = channel.accounts();
+  const Counters all = channel.counters();
   const auto others = static_cast<std::uint64_t>(channel.nodes() - 1);
   must(all.connections <= others && all.send_queue_pairs <= others, "more than there ever were");
   equal(all.max_connections, others, "connections at a time");
@@ -66,20 +65,20 @@ void check_resources(const Channel& channel) {
   equal(all.rnr_events, 0, "messages that met no buffer");
   must((all.max_queue_pairs > others) == (others > 0), "queue pairs to receive by");
   must((all.receive_buffers > 0) == (others > 0), "receive buffers");
-  must((all.registered > 0) == (others > 0), "registered bytes");
-  must((all.shared > 0) == (channel.size() > channel.nodes()), "shared bytes");
+  must((all.registered_bytes > 0) == (others > 0), "registered bytes");
+  must((all.shared_bytes > 0) == (channel.size() > channel.nodes()), "shared bytes");
 }
 
 }  // namespace
 
 int main() {
   const Channel::Opened opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   exchange(channel);
   check_messages(channel);
   check_resources(channel);
   if (channel.rank() == 0)
-    std::printf("accounts of %d ranks on %d nodes\n", channel.size(), channel.nodes());
+    std::printf("counters of %d ranks on %d nodes\n", channel.size(), channel.nodes());
   return 0;
 }

@@ -12,8 +12,8 @@
   std::fprintf(stderr, "channel: %s\n", why.c_str());
   std::_Exit(3);
 }
-inline void must(const scela::channel::Status& status) {
-  if (!status) failed(status.error.text());
+inline void must(const scela::Status& status) {
+  if (!status.ok()) failed(status.message());
 }
 inline void must(bool holds, const std::string& what) {
   if (!holds) failed(what);

@@ -29,8 +29,7 @@
 #include "common/os/fd.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-using scela::cat;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -52,8 +51,8 @@ void meet(Channel& channel) {
 }
 
 void must_have_ended(const Status& status, int peer) {
-  must(status.error.peer == peer && status.error.code == Code::peer_ended,
-       cat("looking for a killed rank ends otherwise: ", status.error.text()));
+  must(status.rank() == peer && status.code() == Code::peer_ended,
+       cat("looking for a killed rank ends otherwise: ", status.message()));
 }
 
 void polled(Opened& opened) {
@@ -78,7 +77,7 @@ void polled(Opened& opened) {
   } else {
     Request request = channel.irecv(last, kTag, byte);
     Status status;
-    while ((status = request.wait(kNothing)).error.code == Code::timed_out) {
+    while ((status = request.wait(kNothing)).code() == Code::timed_out) {
     }
     must_have_ended(status, last);
   }
@@ -90,8 +89,8 @@ void solitude(Opened& opened) {
   if (channel.rank() != 0) ::raise(SIGKILL);
   Data byte(1);
   const Status status = channel.recv(kAnySource, kTag, byte);
-  must(status.error.code == Code::peer_ended, "nobody is left, and a receive ends otherwise");
-  must(channel.probe(kAnySource, kTag).error.code == Code::peer_ended, "a probe ends otherwise");
+  must(status.code() == Code::peer_ended, "nobody is left, and a receive ends otherwise");
+  must(channel.probe(kAnySource, kTag).code() == Code::peer_ended, "a probe ends otherwise");
   // A message of a rank to itself needs no other rank.
   Request own = channel.irecv(kAnySource, kTag, byte);
   must(channel.send(0, kTag, byte));
@@ -114,9 +113,9 @@ void send_to_the_gone(Channel& channel, bool strict) {
   for (int rank = 1; rank < channel.size(); ++rank) {
     const Status status = sends[static_cast<std::size_t>(rank) - 1].wait();
     must_have_ended(status, rank);
-    must(!strict || status.error.code == Code::peer_ended,
-         cat("a rank that has ended well is not said to have: ", status.error.text()));
-    must(channel.ended(rank), cat("rank ", rank, " has not ended"));
+    must(!strict || status.code() == Code::peer_ended,
+         cat("a rank that has ended well is not said to have: ", status.message()));
+    must(channel.has_exited(rank), cat("rank ", rank, " has not ended"));
   }
 }
 
@@ -159,7 +158,7 @@ void moved(Opened& opened) {
   pid_t pid = ::getpid();
   if (rank == last - 1) must(channel.send(1, kTag, std::as_bytes(std::span(&pid, 1))));
   if (rank == 1) must(channel.recv(last - 1, kTag, std::as_writable_bytes(std::span(&pid, 1))));
-  for (int i = 0; !status.error; ++i) {
+  for (int i = 0; status.ok(); ++i) {
     if (rank == 0) status = channel.send(last, kTag, bytes);
     if (rank == last - 1) must(channel.send(1, kTag, bytes));
     if (rank != last && rank != 1) continue;
@@ -192,9 +191,9 @@ void requests(Opened& opened) {
   must(left[0].wait());
   must(left[5].wait());
   must(large == sent, "other bytes than were sent");
-  must(left[2].test() && left[2].status().error.code == Code::closed,
-       cat("a receive without its channel ends otherwise: ", left[2].status().error.text()));
-  must(!left[3].start() && left[3].wait().error.code == Code::closed, "a start without a channel");
+  must(left[2].test() && left[2].status().code() == Code::closed,
+       cat("a receive without its channel ends otherwise: ", left[2].status().message()));
+  must(left[3].start().ok() && left[3].wait().code() == Code::closed, "a start without a channel");
 }
 
 void child(Opened& opened) {
@@ -215,23 +214,24 @@ void child(Opened& opened) {
 
 void second(Opened& opened) {
   const Opened another = Channel::open();
-  must(!another.channel && another.error.code == Code::argument &&
-           another.error.text().find("has one already") != std::string::npos,
-       cat("a second channel: ", another.error.text()));
+  must(!another.channel && another.status.code() == Code::bad_argument &&
+           another.status.message().find("has one already") != std::string::npos,
+       cat("a second channel: ", another.status.message()));
   meet(*opened.channel);
 }
 
 void wrong(Opened& opened) {
   Channel& channel = *opened.channel;
   const int none = channel.size();
-  must(!channel.ended(-1) && !channel.ended(none) && !channel.ended(1 << 30), "nobody has ended");
+  must(!channel.has_exited(-1) && !channel.has_exited(none) && !channel.has_exited(1 << 30),
+       "nobody has ended");
   must(channel.node_of(-1) == -1 && channel.node_of(none) == -1, "nobody has a node");
   Data byte(1);
   std::optional<ProbedMessage> message = channel.improbe(none, kTag);
-  must(message && message->status().error.code == Code::argument, "a probe of nobody");
-  must(channel.imrecv(std::move(*message), byte).wait().error.code == Code::argument,
+  must(message && message->status().code() == Code::bad_rank, "a probe of nobody");
+  must(channel.imrecv(std::move(*message), byte).wait().code() == Code::bad_rank,
        "a receive of no message");
-  must(channel.imrecv(std::move(*message), byte).wait().error.code == Code::argument,
+  must(channel.imrecv(std::move(*message), byte).wait().code() == Code::bad_request,
        "a receive of what was received");
   Request own = channel.irecv(channel.rank(), kTag, byte);
   must(channel.send(channel.rank(), kTag, byte));
@@ -255,7 +255,7 @@ void huge(Opened& opened) {
   } else if (channel.rank() == channel.size() - 1) {
     const Status status = channel.recv(0, kTag, bytes);
     must(status);
-    must(status.bytes == kSize, "another length than was sent");
+    must(status.bytes() == kSize, "another length than was sent");
     for (const std::size_t at : {std::size_t{0}, kSize - kPage - 1, kSize - kPage, kSize - 1})
       must(bytes[at] == std::byte{9}, cat("byte ", at, " did not come"));
   }
@@ -267,7 +267,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   must(::flock(lock_of_life(), LOCK_SH) == 0, "a lock");
   Opened opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   const int rank = opened.channel->rank(), size = opened.channel->size();
   constexpr std::pair<const char*, void (*)(Opened&)> kParts[] = {
       {"polled", polled}, {"solitude", solitude}, {"requests", requests}, {"child", child},

@@ -18,8 +18,7 @@
 #include "common/core/text.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-using scela::cat;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -28,11 +27,11 @@ constexpr std::size_t kLarge = std::size_t{2} << 20;
 constexpr int kTag = 3, kGoodTag = 4;
 
 void must_say(const Status& status, int peer, const std::string& words) {
-  must(static_cast<bool>(status.error), cat("no error that says '", words, "'"));
-  must(status.error.peer == peer,
-       cat("'", status.error.text(), "' is about rank ", status.error.peer, ", not ", peer));
-  must(status.error.text().find(words) != std::string::npos,
-       cat("'", status.error.text(), "' does not say '", words, "'"));
+  must(!status.ok(), cat("no error that says '", words, "'"));
+  must(status.rank() == peer,
+       cat("'", status.message(), "' is about rank ", status.rank(), ", not ", peer));
+  must(status.message().find(words) != std::string::npos,
+       cat("'", status.message(), "' does not say '", words, "'"));
 }
 
 // The error has harmed nothing else.
@@ -58,10 +57,10 @@ void truncated(Channel& channel) {
       }
       Data got(room + 8, std::byte{1});
       const Status status = channel.recv(last, kTag, std::span(got).first(room));
-      must(status.error.code == Code::truncated, "a message that is too long ends otherwise");
+      must(status.code() == Code::truncated, "a message that is too long ends otherwise");
       must_say(status, last, cat("with tag 3: it has ", size, " bytes and the buffer ", room));
       must_say(status, last, "give the receive a larger buffer");
-      must(status.bytes == size && status.source == last && status.tag == kTag,
+      must(status.bytes() == size && status.source() == last && status.tag() == kTag,
            "the status of what was truncated");
       for (std::size_t i = 0; i < got.size(); ++i)
         must(got[i] == static_cast<std::byte>(i < room ? 5 : 1), "bytes of what was truncated");
@@ -78,7 +77,7 @@ void contexts(Channel& channel) {
   must(channel.probe(last, kTag, 7));  // it is there
   must(!channel.iprobe(last, kTag, 8).has_value(), "another context's message is seen");
   must(!channel.iprobe(kAnySource, kTag, kWorld).has_value(), "it is seen by everybody's");
-  must(channel.recv(kAnySource, kAnyTag, got, 8, std::chrono::milliseconds(1)).error.code ==
+  must(channel.recv(kAnySource, kAnyTag, got, 8, std::chrono::milliseconds(1)).code() ==
            Code::timed_out,
        "another context's message is received");
   must(channel.recv(last, kTag, got, 7));
@@ -92,7 +91,7 @@ std::span<std::byte> nothing() {
   return {static_cast<std::byte*>(gone), kLarge};
 }
 
-// The rank without a buffer is told of an argument error, the other rank of a failure. If the
+// The rank without a buffer is told that its buffer is bad, the other rank of a failure. If the
 // sender itself finds out, nothing was sent.
 void buffers(Channel& channel) {
   const int last = channel.size() - 1;
@@ -101,21 +100,20 @@ void buffers(Channel& channel) {
   if (channel.rank() == last) {
     const Status gone = channel.send(0, kTag, nothing());
     must_say(gone, 0, "buffer");
-    must(gone.error.code == Code::argument, "a freed buffer is another error");
+    must(gone.code() == Code::bad_buffer, "a freed buffer is another error");
     const Status other = channel.send(0, kTag, good);
     must_say(other, 0, "buffer");
-    must(!one_node || other.error.code == Code::argument,
-         "an adapter that there is not has failed");
+    must(!one_node || other.code() == Code::bad_buffer, "an adapter that there is not has failed");
     return;
   }
   if (one_node) {
     const Status gone = channel.recv(last, kTag, good);
     must_say(gone, last, "a buffer was freed");
-    must(gone.error.code == Code::argument, "a freed buffer is another error");
+    must(gone.code() == Code::bad_buffer, "a freed buffer is another error");
   }
   const Status gone = channel.recv(last, kTag, nothing());
   must_say(gone, last, "a buffer was freed");
-  must(gone.error.code == Code::argument, "a freed buffer is another error");
+  must(gone.code() == Code::bad_buffer, "a freed buffer is another error");
 }
 
 void give_back(std::span<std::byte> bytes) {
@@ -142,7 +140,7 @@ void pieces(Channel& channel) {
     const Status gone = request.wait();
     give_back(freed ? bytes.first(kLarge / 2) : bytes);
     must_say(gone, peer, freed ? "a buffer was freed" : "buffer");
-    must(!freed || gone.error.code == Code::argument, "a freed buffer is another error");
+    must(!freed || gone.code() == Code::bad_buffer, "a freed buffer is another error");
   }
   // A rank sends to itself, and frees the buffer of one side or the other.
   Data good(kLarge);
@@ -167,8 +165,8 @@ void huge(Channel& channel) {
   }
   Data got(100);
   const Status status = channel.recv(last, kTag, got);
-  must(status.error.code == Code::truncated && status.bytes == kHuge,
-       cat("a message of ", kHuge, " bytes: ", status.error.text()));
+  must(status.code() == Code::truncated && status.bytes() == kHuge,
+       cat("a message of ", kHuge, " bytes: ", status.message()));
   must(got == Data(100, std::byte{5}), "its first bytes are others");
 }
 
@@ -177,7 +175,7 @@ void locked(Channel& channel) {
   const int peer = channel.rank() == 0 ? 1 : 0;
   const Data large(16 * kLarge);
   const Status status = channel.send(peer, kTag, large);
-  must(status.error.code == Code::resources, "memory that may not be locked is another error");
+  must(status.code() == Code::resources, "memory that may not be locked is another error");
   must_say(status, peer, cat("send ", large.size(), " bytes to rank ", peer));
   must_say(status, peer, "ulimit -l unlimited");
 }
@@ -187,7 +185,7 @@ void locked(Channel& channel) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const Channel::Opened opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   constexpr std::pair<const char*, void (*)(Channel&)> kParts[] = {
       {"truncated", truncated}, {"contexts", contexts}, {"buffers", buffers},

@@ -32,8 +32,7 @@
 #include "common/core/text.h"
 #include "common/os/syscall.h"
 
-using scela::cat;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -42,7 +41,7 @@ namespace {
   std::_Exit(3);
 }
 void must(const Status& status) {
-  if (!status) failed(status.error.text());
+  if (!status.ok()) failed(status.message());
 }
 void must(bool holds, const char* what) {
   if (!holds) failed(what);
@@ -74,7 +73,7 @@ void every_pair(Channel& channel, std::size_t size) {
   for (int peer = 0; peer < ranks; ++peer) {
     const Request& request = requests[static_cast<std::size_t>(peer)];
     must(request.status());
-    must(request.status().source == peer && request.status().bytes == size,
+    must(request.status().source() == peer && request.status().bytes() == size,
          "a message of another rank or size");
     must(got[static_cast<std::size_t>(peer)] == data_of(peer, self, size),
          "other bytes than were sent");
@@ -89,11 +88,11 @@ void probed(Channel& channel) {
   Request send = channel.isend(next, 4, sent);
   const Status seen = channel.probe(kAnySource, 4);
   must(seen);
-  must(seen.source == before && seen.bytes == 5'000, "probe saw another message");
+  must(seen.source() == before && seen.bytes() == 5'000, "probe saw another message");
   std::optional<ProbedMessage> message = channel.improbe(before, 4);
   must(message.has_value(), "what was probed is not there");
   must(!channel.iprobe(before, 4).has_value(), "a message that was taken is seen again");
-  Data got(message->status().bytes);
+  Data got(message->status().bytes());
   must(channel.imrecv(std::move(*message), got).wait());
   must(got == data_of(before, channel.rank(), 5'000), "other bytes than were sent");
   must(send.wait());
@@ -107,7 +106,7 @@ void persistent(Channel& channel) {
   Request receive = channel.recv_init(before, 5, std::as_writable_bytes(std::span(&in, 1)));
   for (int round = 0; round < 20; ++round) {
     out = round;
-    must(!receive.start() && !send.start(), "a persistent request does not start");
+    must(receive.start().ok() && send.start().ok(), "a persistent request does not start");
     must(receive.wait());
     must(send.wait());
     must(in == round, "a persistent receive got another round's message");
@@ -199,7 +198,7 @@ void woken(Channel& channel) {
       must(channel.send(next, 1, bytes));
     }
     must(channel.recv(before, 1, bytes));
-    token.wanting += from_elsewhere && channel.accounts().sleeps_woken < kOften ? 1 : 0;
+    token.wanting += from_elsewhere && channel.counters().sleeps_woken < kOften ? 1 : 0;
     if (channel.rank() != 0) must(channel.send(next, 1, bytes));
   }
 }
@@ -207,16 +206,16 @@ void woken(Channel& channel) {
 void limits(Channel& channel) {
   using namespace std::chrono_literals;
   Data got(8, std::byte{1});
-  must(channel.recv(kAnySource, 1, got, kWorld, 20ms).error.code == Code::timed_out,
+  must(channel.recv(kAnySource, 1, got, kWorld, 20ms).code() == Code::timed_out,
        "a receive of nothing ends otherwise");
-  must(channel.probe(kAnySource, 1, kWorld, 1ms).error.code == Code::timed_out,
+  must(channel.probe(kAnySource, 1, kWorld, 1ms).code() == Code::timed_out,
        "a probe for nothing ends otherwise");
   {
     Request receive = channel.irecv(kAnySource, 1, got);
-    must(receive.wait(5ms).error.code == Code::timed_out, "a wait for nothing ends otherwise");
+    must(receive.wait(5ms).code() == Code::timed_out, "a wait for nothing ends otherwise");
     must(!receive.test(), "a wait that was over has ended its request");
     must(receive.cancel(), "a receive of nothing cannot be cancelled");
-    must(receive.wait().error.code == Code::cancelled, "a cancelled receive ends otherwise");
+    must(receive.wait().code() == Code::cancelled, "a cancelled receive ends otherwise");
   }
   // No receive from above is left that could take these messages.
   every_pair(channel, 8);
@@ -259,7 +258,7 @@ void order(Channel& channel) {
 
 void broken(Channel& channel) {
   order(channel);
-  must(channel.accounts().rnr_events > 0, "no connection has broken");
+  must(channel.counters().rnr_events > 0, "no connection has broken");
 }
 
 // Returns true if the adapter has no XRC: each two ranks have a connection, not each rank and node.
@@ -270,7 +269,7 @@ bool of_ranks(const Channel& channel) {
 void few(Channel& channel) {
   // RC serves both ways: the rank that is asked accepts, and makes room then.
   const auto are_few = [&channel, most = of_ranks(channel) ? channel.size() - 1 : 1] {
-    must(channel.accounts().connections <= static_cast<std::uint64_t>(most),
+    must(channel.counters().connections <= static_cast<std::uint64_t>(most),
          "there are more connections than there may be");
   };
   for (const std::size_t size : {8, 5'000, 100'000}) {
@@ -289,11 +288,11 @@ void links(Channel& channel) {
   for (int peer = 0; peer < channel.size(); ++peer)
     there += channel.node_of(peer) != channel.node();
   const int expected = pairs ? there : channel.nodes() - 1;
-  const Accounts accounts = channel.accounts();
-  if (accounts.max_connections != static_cast<std::uint64_t>(expected))
-    failed(cat("there were ", accounts.max_connections, " connections, and not ", expected));
-  must(accounts.rnr_events == 0, "a message met no buffer");
-  must(!pairs || accounts.receive_queue_pairs == 0, "RC has queue pairs that only receive");
+  const Counters counters = channel.counters();
+  if (counters.max_connections != static_cast<std::uint64_t>(expected))
+    failed(cat("there were ", counters.max_connections, " connections, and not ", expected));
+  must(counters.rnr_events == 0, "a message met no buffer");
+  must(!pairs || counters.receive_queue_pairs == 0, "RC has queue pairs that only receive");
 }
 
 // The rank that is to be killed first learns that all others have what was sent before.
@@ -305,9 +304,9 @@ void all_tell(Channel& channel, int whom) {
 }
 
 void must_name(const Status& status, int peer) {
-  if (status.error.code != Code::peer_ended || status.error.peer != peer ||
-      status.error.text() != cat("rank ", peer, " has ended"))
-    failed(cat("waiting for a killed rank ends otherwise: ", status.error.text()));
+  if (status.code() != Code::peer_ended || status.rank() != peer ||
+      status.message() != cat("rank ", peer, " has ended"))
+    failed(cat("waiting for a killed rank ends otherwise: ", status.message()));
 }
 
 void killed(Channel& channel) {
@@ -319,7 +318,7 @@ void killed(Channel& channel) {
   for (const Status& status :
        {channel.recv(1, 1, got), channel.send(1, 2, large), channel.probe(1, 3)})
     must_name(status, 1);
-  must(channel.ended(1), "a killed rank has not ended");
+  must(channel.has_exited(1), "a killed rank has not ended");
 }
 
 // Each call that does not wait is used alone, by another rank: a rank that asks only in that way is
@@ -343,7 +342,7 @@ void polled(Channel& channel) {
       Request receive = channel.irecv(1, 1, got);
       do {
         status = receive.wait(0ns);
-      } while (status.error.code == Code::timed_out);
+      } while (status.code() == Code::timed_out);
       break;
     }
     default: {
@@ -385,11 +384,10 @@ void lost_to_each_other(Channel& channel) {
     if (channel.node() != last && channel.node_of(peer) != last) continue;
     for (const Status& status :
          {channel.recv(peer, 1, got), channel.send(peer, 2, large), channel.probe(peer, 3)}) {
-      if (!status.error || status.error.peer != peer ||
-          status.error.text().find(cat("rank ", peer)) != 0)
-        failed(cat("waiting for who is lost ends otherwise: ", status.error.text()));
+      if (status.ok() || status.rank() != peer || status.message().find(cat("rank ", peer)) != 0)
+        failed(cat("waiting for who is lost ends otherwise: ", status.message()));
     }
-    must(channel.ended(peer), "who is lost has not ended");
+    must(channel.has_exited(peer), "who is lost has not ended");
   }
 }
 
@@ -424,17 +422,19 @@ void node(Channel& channel) {
 void arguments(Channel& channel) {
   Data bytes(8);
   const int size = channel.size();
-  for (const Status& status :
-       {channel.send(size, 1, bytes), channel.send(-1, 1, bytes), channel.send(0, -1, bytes),
-        channel.recv(size, 1, bytes), channel.recv(-5, 1, bytes), channel.recv(0, -5, bytes),
-        channel.probe(size, 1)}) {
-    must(status.error.code == Code::argument, "what cannot be is taken");
-    must(status.error.text().find("rank") != std::string::npos ||
-             status.error.text().find("tag") != std::string::npos,
-         "the error does not say what is wrong");
-  }
+  const auto must_be = [](const Status& status, Code code, const char* word) {
+    must(status.code() == code, "what cannot be is taken, or the error has another code");
+    must(status.message().find(word) != std::string::npos, "the error does not say what is wrong");
+  };
+  must_be(channel.send(size, 1, bytes), Code::bad_rank, "rank");
+  must_be(channel.send(-1, 1, bytes), Code::bad_rank, "rank");
+  must_be(channel.send(0, -1, bytes), Code::bad_tag, "tag");
+  must_be(channel.recv(size, 1, bytes), Code::bad_rank, "rank");
+  must_be(channel.recv(-5, 1, bytes), Code::bad_rank, "rank");
+  must_be(channel.recv(0, -5, bytes), Code::bad_tag, "tag");
+  must_be(channel.probe(size, 1), Code::bad_rank, "rank");
   Request once = channel.isend(channel.rank(), 1, bytes);
-  must(once.start().code == Code::argument, "a request that is not persistent starts again");
+  must(once.start().code() == Code::bad_request, "a request that is not persistent starts again");
   must(channel.recv(channel.rank(), 1, bytes));
 }
 
@@ -447,10 +447,10 @@ void described(Channel& channel) {
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "all";
-  Options options;
+  ChannelOptions options;
   if (what == "threads") options.threads = Threads::multiple;
   const Channel::Opened opened = Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   constexpr std::pair<const char*, void (*)(Channel&)> kParts[] = {
       {"all", all},       {"threads", threads}, {"ring", ring},           {"woken", woken},

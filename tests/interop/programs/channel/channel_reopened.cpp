@@ -17,8 +17,7 @@
 #include "common/core/text.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-using scela::cat;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -56,8 +55,8 @@ void see_the_end_of_the_last(Channel& channel, const std::string& end) {
   if (channel.rank() == last) ::_exit(0);
   std::vector<std::byte> byte(1);
   const Status status = channel.recv(last, kTag + 1, byte);
-  must(status.error.code == Code::peer_ended && status.error.peer == last,
-       cat("a receive from the rank that has ended: ", status.error.text()));
+  must(status.code() == Code::peer_ended && status.rank() == last,
+       cat("a receive from the rank that has ended: ", status.message()));
 }
 
 std::size_t heap() {
@@ -81,7 +80,7 @@ int main(int argc, char** argv) {
   std::size_t now = 0;
   for (int opening = 1; opening <= openings; ++opening) {
     Channel::Opened opened = Channel::open();
-    if (!opened.channel) failed(cat("opening ", opening, ": ", opened.error.text()));
+    if (!opened.channel) failed(cat("opening ", opening, ": ", opened.status.message()));
     rank = opened.channel->rank();
     size = opened.channel->size();
     exchange(*opened.channel, opening);

@@ -16,11 +16,12 @@
 
 namespace {
 
+using scela::Channel;
 using scela::Collective;
 using scela::Communicator;
+using scela::ProgressMode;
 using scela::ReduceOp;
-using scela::RunBy;
-using scela::channel::Channel;
+using scela::Status;
 
 constexpr int kFailed = 4;
 constexpr int kWrong = 9;
@@ -39,10 +40,10 @@ void write_line(int rank, int number) {
   std::fflush(stdout);
 }
 
-RunBy executor_named(std::string_view name) {
-  if (name == "at-once") return RunBy::at_once;
-  if (name == "thread") return RunBy::thread;
-  return name == "engine" ? RunBy::engine : RunBy::polled;
+ProgressMode executor_named(std::string_view name) {
+  if (name == "at-once") return ProgressMode::at_once;
+  if (name == "thread") return ProgressMode::thread;
+  return name == "engine" ? ProgressMode::engine : ProgressMode::polled;
 }
 
 // The operations take turns; small and large messages too.
@@ -56,7 +57,8 @@ void operate(Communicator& world, int number) {
   const auto operation = number % 3 == 0   ? Collective::allreduce(mine, all, ReduceOp::sum)
                          : number % 3 == 1 ? Collective::allgather(mine, all)
                                            : Collective::bcast(all, 0);
-  if (const auto error = world.start(operation).wait()) end_with(kFailed, rank, error.text());
+  if (const Status status = world.start(operation).wait(); !status.ok())
+    end_with(kFailed, rank, status.message());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const int right = number % 3 == 0   ? size * (size - 1) / 2 + size * number
                       : number % 3 == 1 ? static_cast<int>(i / count) + number
@@ -71,15 +73,15 @@ void operate(Communicator& world, int number) {
 int main(int argc, char** argv) {
   const int lines = argc > 1 ? std::atoi(argv[1]) : 10;
   const std::chrono::microseconds pause(argc > 2 ? std::atoi(argv[2]) : 1000);
-  const RunBy executor = executor_named(argc > 3 ? argv[3] : "polled");
-  scela::channel::Options options;
-  options.threads = scela::channel::Threads::multiple;
+  const ProgressMode executor = executor_named(argc > 3 ? argv[3] : "polled");
+  scela::ChannelOptions options;
+  options.threads = scela::Threads::multiple;
   const auto opened = Channel::open(options);
-  if (!opened.channel) end_with(kFailed, -1, opened.error.text());
+  if (!opened.channel) end_with(kFailed, -1, opened.status.message());
   scela::CommunicatorOptions how;
-  how.run_by = executor;
-  Communicator world = Communicator::over(*opened.channel, how);
-  if (world.error()) end_with(kFailed, opened.channel->rank(), world.error().text());
+  how.progress = executor;
+  Communicator world = Communicator::world(*opened.channel, how);
+  if (!world.status().ok()) end_with(kFailed, opened.channel->rank(), world.status().message());
   for (int number = 1; number <= lines; ++number) {
     operate(world, number);
     write_line(world.rank(), number);

@@ -27,12 +27,12 @@
 
 using namespace std::chrono_literals;
 using scela::cat;
+using scela::Channel;
+using scela::Code;
 using scela::Collective;
 using scela::Communicator;
 using scela::ReduceOp;
-using scela::channel::Channel;
-using scela::channel::Code;
-using scela::channel::Status;
+using scela::Status;
 
 namespace {
 
@@ -67,26 +67,27 @@ void end_by(std::string_view way, Channel& channel) {
 // about it.
 bool is_told(Channel& channel) {
   const auto enough = Clock::now() + kPatience;
-  while (!channel.ended(kDying) && Clock::now() < enough)
+  while (!channel.has_exited(kDying) && Clock::now() < enough)
     if (!channel.progress()) std::this_thread::yield();
-  return channel.ended(kDying);
+  return channel.has_exited(kDying);
 }
 
 void must_name(const Status& status) {
-  must(status.error.code == Code::peer_ended && status.error.peer == kDying,
-       cat("what waits for a dead rank ends otherwise: ", status.error.text()));
+  must(status.code() == Code::peer_ended && status.rank() == kDying,
+       cat("what waits for a dead rank ends otherwise: ", status.message()));
 }
 
 void go_on(Communicator& world) {
   const auto agreed = world.agree(true);
-  must(agreed && agreed.all && agreed.ended == std::vector{kDying},
-       cat("they have not agreed on the dead rank: ", agreed.error.text()));
+  must(agreed.status.ok() && agreed.flag && agreed.exited == std::vector{kDying},
+       cat("they have not agreed on the dead rank: ", agreed.status.message()));
   Communicator less = world.shrink();
-  must(less.size() == world.size() - 1, cat("shrink: ", less.error().text()));
+  must(less.size() == world.size() - 1, cat("shrink: ", less.status().message()));
   const std::vector<int> one{1};
   std::vector<int> all(1);
-  const auto error = less.run(Collective::allreduce(one, all, ReduceOp::sum));
-  must(!error && all[0] == less.size(), cat("an allreduce without the dead: ", error.text()));
+  const Status status = less.run(Collective::allreduce(one, all, ReduceOp::sum));
+  must(status.ok() && all[0] == less.size(),
+       cat("an allreduce without the dead: ", status.message()));
 }
 
 // Makes sure that there was a connection, each way.
@@ -102,8 +103,8 @@ void meet(Channel& channel) {
 }
 
 void dies(Channel& channel, std::string_view way, bool times) {
-  Communicator world = Communicator::over(channel);
-  must(!world.error(), world.error().text());
+  Communicator world = Communicator::world(channel);
+  must(world.status());
   const bool leaves = way == "left" || way == "met";
   if (way == "met") meet(channel);
   if (channel.rank() == kDying) {
@@ -113,14 +114,14 @@ void dies(Channel& channel, std::string_view way, bool times) {
   const Clock::rep died = leaves ? Clock::now().time_since_epoch().count() : last_sign(channel);
   Data got(8);
   must(leaves || is_told(channel), "it is not told of the death");
-  must_name(channel.recv(kDying, 2, got, scela::channel::kWorld, kPatience));
+  must_name(channel.recv(kDying, 2, got, scela::kWorld, kPatience));
   const auto took = Clock::now().time_since_epoch() - Clock::duration(died);
   if (times)
     std::printf("rank %d knows after %.1f ms\n", channel.rank(),
                 std::chrono::duration<double, std::milli>(took).count());
   must_name(channel.send(kDying, 2, got));
   must_name(channel.probe(kDying, 3));
-  must(channel.ended(kDying), "it is not known to have ended");
+  must(channel.has_exited(kDying), "it is not known to have ended");
   go_on(world);
 }
 
@@ -130,7 +131,7 @@ void ends_well(std::unique_ptr<Channel>& channel) {
   const int rank = channel->rank();
   if (rank == kDying) return channel.reset();
   if (rank == 0) {
-    while (!channel->ended(kDying))
+    while (!channel->has_exited(kDying))
       channel->progress();
     must(channel->send(3, 1, word));
   }
@@ -139,11 +140,10 @@ void ends_well(std::unique_ptr<Channel>& channel) {
     ::kill(::getpid(), SIGKILL);
   }
   if (rank == 2) {
-    const Status status = channel->recv(3, 2, word, scela::channel::kWorld, kPatience);
-    must(status.error.code == Code::peer_ended || status.error.code == Code::none,
-         status.error.text());
-    must(channel->ended(3), "a dead rank is not known to have ended");
-    must(!channel->ended(kDying), "a rank that has ended well is told of as a failure");
+    const Status status = channel->recv(3, 2, word, scela::kWorld, kPatience);
+    must(status.code() == Code::peer_ended || status.code() == Code::ok, status.message());
+    must(channel->has_exited(3), "a dead rank is not known to have ended");
+    must(!channel->has_exited(kDying), "a rank that has ended well is told of as a failure");
     must(channel->send(0, 3, word));
   }
   if (rank == 0) must(channel->recv(2, 3, word));
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
            how == "well",
        "usage: deaths_probe exit|_exit|kill|left|met|well [times]");
   auto opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   const int rank = opened.channel->rank(), size = opened.channel->size();
   const int nodes = opened.channel->nodes();
   must(size == 4, "it is for 4 ranks");

@@ -11,12 +11,12 @@
 #include "comm-channel/include/scela/channel.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-namespace scela::channel::probe {
+namespace scela::probe {
 
 using Data = std::vector<std::byte>;
 inline constexpr std::size_t kLarge = std::size_t{1} << 20;
 // Longer than anything that is waited for, and short enough to say what hung.
-inline constexpr Limit kPatience = std::chrono::seconds(40);
+inline constexpr Timeout kPatience = std::chrono::seconds(40);
 
 inline std::byte byte_of(std::size_t message, std::size_t at) {
   return static_cast<std::byte>(message * 7 + at * 3 + at / 251);
@@ -52,13 +52,13 @@ Value hear(const Pair& pair, int tag) {
 inline void open_channel(const Pair& pair, int tag, std::size_t size = kLarge,
                          Context context = kWorld) {
   Data data = data_of(0, size);
-  const std::uint64_t before = pair.channel.accounts().offloaded;
+  const std::uint64_t before = pair.channel.counters().offloaded;
   for (int i = 0; i < 1000; ++i) {
     if (pair.sends)
       must(pair.channel.isend(pair.partner, tag, data, context).wait(kPatience));
     else
       must(pair.channel.recv(pair.partner, tag, data, context, kPatience));
-    bool open = pair.channel.accounts().offloaded > before;
+    bool open = pair.channel.counters().offloaded > before;
     if (pair.sends) tell(pair, 1, open);
     if (!pair.sends) open = hear<bool>(pair, 1);
     if (open) return;
@@ -71,4 +71,4 @@ void receiver(const Pair& pair);
 void sender(const Pair& pair);
 void pauses(const Pair& pair);
 
-}  // namespace scela::channel::probe
+}  // namespace scela::probe

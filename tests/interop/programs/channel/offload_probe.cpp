@@ -28,10 +28,8 @@
 #include "common/core/text.h"
 #include "tests/interop/programs/channel/offload_pair.h"
 
-using scela::cat;
-using scela::Random;
-using namespace scela::channel;
-using namespace scela::channel::probe;
+using namespace scela;
+using namespace scela::probe;
 using namespace std::chrono_literals;
 
 namespace {
@@ -43,19 +41,19 @@ namespace {
 bool send_byte(const Pair& pair, std::chrono::milliseconds before_it_is_told) {
   if (pair.sends) {
     static_cast<void>(hear<int>(pair, 3));
-    const std::uint64_t before = pair.channel.accounts().offloaded;
+    const std::uint64_t before = pair.channel.counters().offloaded;
     const std::byte byte{5};
     must(pair.channel.isend(pair.partner, 2, {&byte, 1}).wait(kPatience));
-    const bool by_channel = pair.channel.accounts().offloaded == before + 1;
+    const bool by_channel = pair.channel.counters().offloaded == before + 1;
     tell(pair, 4, by_channel);
     return by_channel;
   }
   Data got(kLarge, std::byte{1});
   Request receive = pair.channel.irecv(pair.partner, 2, got);
-  must(receive.wait(before_it_is_told).error.code == Code::timed_out, "nothing was sent, and came");
+  must(receive.wait(before_it_is_told).code() == Code::timed_out, "nothing was sent, and came");
   tell(pair, 3, 0);
   must(receive.wait(kPatience));
-  must(receive.status().bytes == 1 && receive.status().tag == 2 && got[0] == std::byte{5} &&
+  must(receive.status().bytes() == 1 && receive.status().tag() == 2 && got[0] == std::byte{5} &&
            got[1] == std::byte{1},
        "a byte came as something else");
   return hear<bool>(pair, 4);
@@ -96,8 +94,8 @@ void cancel(const Pair& pair) {
   Data first(kLarge), second(kLarge);
   Request armed = pair.channel.irecv(pair.partner, 2, first);
   must(!armed.cancel(), "a receive that is armed is cancelled without its sender");
-  must(armed.wait(kPatience).error.code == Code::cancelled, "a cancelled receive ends otherwise");
-  must(pair.channel.recv(pair.partner, 2, second, kWorld, 1ms).error.code == Code::timed_out,
+  must(armed.wait(kPatience).code() == Code::cancelled, "a cancelled receive ends otherwise");
+  must(pair.channel.recv(pair.partner, 2, second, kWorld, 1ms).code() == Code::timed_out,
        "a receive of nothing ends otherwise");
   tell(pair, 3, 0);
   must(pair.channel.recv(pair.partner, 2, second, kWorld, kPatience));
@@ -123,10 +121,10 @@ void discard(const Pair& pair) {
     static_cast<void>(hear<int>(pair, 5));
   } else {
     static_cast<void>(hear<int>(pair, 3));
-    pair.channel.discard(kGivenUp);
+    pair.channel.close_contexts(kGivenUp);
     static_cast<void>(hear<int>(pair, 4));
     must(!pair.channel.iprobe(pair.partner, 3, kGivenUp), "a message that was given up is there");
-    pair.channel.accept(kGivenUp);
+    pair.channel.open_contexts(kGivenUp);
     tell(pair, 5, 0);
   }
   open_channel(pair, 2, kLarge, kGivenUp);
@@ -146,10 +144,10 @@ void killed(const Pair& pair) {
   tell(pair, 3, 0);
   for (Request* const request : {&receive, &send}) {
     const Status status = request->wait(kPatience);
-    must(status.error.peer == pair.partner, cat("another error: ", status.error.text()));
-    must(status.error.code == Code::peer_ended, cat("another error: ", status.error.text()));
+    must(status.rank() == pair.partner, cat("another error: ", status.message()));
+    must(status.code() == Code::peer_ended, cat("another error: ", status.message()));
   }
-  must(pair.channel.accounts().offload_queue_pairs == 0, "queue pairs to a dead rank are left");
+  must(pair.channel.counters().offload_queue_pairs == 0, "queue pairs to a dead rank are left");
 }
 
 // ---- many ----
@@ -178,9 +176,9 @@ void tags(const Pair& pair) {
   }
   // After all earlier tags, the next tag that comes often still gets a channel.
   open_channel(pair, kTags);
-  const Accounts accounts = pair.channel.accounts();
-  must(accounts.max_offload_queue_pairs <= 16 + 4 + 1,
-       cat(accounts.max_offload_queue_pairs, " queue pairs for offloaded channels"));
+  const Counters counters = pair.channel.counters();
+  must(counters.max_offload_queue_pairs <= 16 + 4 + 1,
+       cat(counters.max_offload_queue_pairs, " queue pairs for offloaded channels"));
 }
 
 constexpr std::size_t kLongest = 20'000;
@@ -231,8 +229,8 @@ void check_receive(const Planned& receive, const Plan& plan, const Status& statu
   const Planned& message = plan.messages[static_cast<std::size_t>(receive.partner)];
   const bool truncated = message.size > receive.size;
   if (!truncated) must(status);
-  must(!truncated || status.error.code == Code::truncated, "a truncated message is not told");
-  must(status.tag == message.tag && status.bytes == message.size, "another message came");
+  must(!truncated || status.code() == Code::truncated, "a truncated message is not told");
+  must(status.tag() == message.tag && status.bytes() == message.size, "another message came");
   const std::size_t number = round * 1000 + static_cast<std::size_t>(receive.partner);
   for (std::size_t i = 0; i < std::min(message.size, receive.size); ++i)
     if (got[i] != byte_of(number, i)) failed("another message's bytes came");
@@ -245,7 +243,7 @@ void open_for_round(const Pair& pair, const Plan& plan, Context context) {
   if (!pair.sends) static_cast<void>(hear<int>(pair, 6));
 }
 void has_gone_by_channel(const Pair& pair, std::uint64_t before) {
-  must(pair.channel.accounts().offloaded == before + 1,
+  must(pair.channel.counters().offloaded == before + 1,
        "the first message does not go by the channel that is there");
   tell(pair, 6, 0);
 }
@@ -257,7 +255,7 @@ void send_round(const Pair& pair, const Plan& plan, std::size_t round, Random& r
   std::vector<Request> requests;
   for (std::size_t i = 0; i < plan.messages.size(); ++i)
     data.push_back(data_of(round * 1000 + i, plan.messages[i].size));
-  const std::uint64_t before = pair.channel.accounts().offloaded;
+  const std::uint64_t before = pair.channel.counters().offloaded;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const int tag = plan.messages[i].tag;
     const bool is_to_go = first_by_channel && i == 0;
@@ -290,15 +288,14 @@ void receive_round(const Pair& pair, const Plan& plan, std::size_t round, Random
     if (random.chance(1, 8)) {
       const std::size_t one = random.below(requests.size());
       if (plan.receives[one].partner >= 0)
-        must(requests[one].wait(kPatience).error.code != Code::timed_out,
-             "a message does not come");
+        must(requests[one].wait(kPatience).code() != Code::timed_out, "a message does not come");
     }
     for (std::uint64_t polls = random.below(15); polls > 0; --polls)
       pair.channel.progress();
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (plan.receives[i].partner < 0) continue;
-    must(requests[i].wait(kPatience).error.code != Code::timed_out,
+    must(requests[i].wait(kPatience).code() != Code::timed_out,
          cat("round ", round, ": receive ", i, " gets nothing"));
     check_receive(plan.receives[i], plan, requests[i].status(), data[i], round);
   }
@@ -307,7 +304,7 @@ void receive_round(const Pair& pair, const Plan& plan, std::size_t round, Random
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (plan.receives[i].partner >= 0) continue;
     requests[i].cancel();
-    must(requests[i].wait(kPatience).error.code == Code::cancelled,
+    must(requests[i].wait(kPatience).code() == Code::cancelled,
          cat("round ", round, ": receive ", i, " gets a message that is another's"));
   }
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
@@ -343,9 +340,9 @@ void random_by_channels(const Pair& pair) {
 
 void random_by_ports(const Pair& pair) {
   random_operations(pair, false);
-  const Accounts accounts = pair.channel.accounts();
-  must(accounts.offloaded == 0, "messages go by offloaded channels");
-  must(accounts.ports == 2, "the adapter's two ports are not used");
+  const Counters counters = pair.channel.counters();
+  must(counters.offloaded == 0, "messages go by offloaded channels");
+  must(counters.ports == 2, "the adapter's two ports are not used");
 }
 
 void off(const Pair& pair) {
@@ -353,8 +350,8 @@ void off(const Pair& pair) {
   for (int i = 0; i < 20; ++i)
     must(pair.sends ? pair.channel.send(pair.partner, 2, data)
                     : pair.channel.recv(pair.partner, 2, data, kWorld, kPatience));
-  must(pair.channel.accounts().offloaded == 0 &&
-           pair.channel.accounts().max_offload_queue_pairs == 0,
+  must(pair.channel.counters().offloaded == 0 &&
+           pair.channel.counters().max_offload_queue_pairs == 0,
        "messages go by offloaded channels");
 }
 
@@ -364,7 +361,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (argc > 2) operations = std::strtoul(argv[2], nullptr, 10);
   const Channel::Opened opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   const int half = channel.size() / 2;
   must(half > 0 && channel.size() % 2 == 0 && channel.nodes() == 2, "it needs two nodes");

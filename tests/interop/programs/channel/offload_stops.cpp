@@ -12,7 +12,7 @@
 #include "tests/interop/programs/channel/offload_pair.h"
 #include "tests/support/eventually.h"
 
-namespace scela::channel::probe {
+namespace scela::probe {
 namespace {
 
 struct Stopped {
@@ -179,4 +179,4 @@ void pauses(const Pair& pair) {
   }
 }
 
-}  // namespace scela::channel::probe
+}  // namespace scela::probe

@@ -19,9 +19,7 @@
 #include "common/core/text.h"
 #include "tests/interop/programs/channel/channel_check.h"
 
-using scela::cat;
-using scela::Random;
-using namespace scela::channel;
+using namespace scela;
 
 namespace {
 
@@ -119,7 +117,7 @@ void run_round(Channel& channel, int round) {
     must(request.status());
   for (std::size_t i = 0; i < receives.size(); ++i) {
     must(receives[i].status());
-    must(receives[i].status().bytes == expected[i].size, "a message of another size");
+    must(receives[i].status().bytes() == expected[i].size, "a message of another size");
     got[i].resize(expected[i].size);
     must(got[i] == data_of(expected[i]), "other bytes than were sent, or another message's");
   }
@@ -135,27 +133,28 @@ void both(Channel& channel) {
   // rounds on a busy machine.
   for (int i = 0; i < 3; ++i)
     run_rounds(channel);
-  const Accounts before = channel.accounts();
+  const Counters before = channel.counters();
   run_rounds(channel);
-  const Accounts accounts = channel.accounts();
-  must(accounts.ports == 2, "the adapter's two ports are not used");
-  const std::uint64_t first = accounts.by_port_1 - before.by_port_1;
-  const std::uint64_t second = accounts.by_port_2 - before.by_port_2;
+  const Counters counters = channel.counters();
+  must(counters.ports == 2, "the adapter's two ports are not used");
+  const std::uint64_t first = counters.port_bytes[0] - before.port_bytes[0];
+  const std::uint64_t second = counters.port_bytes[1] - before.port_bytes[1];
   const double mean = static_cast<double>(first + second) / 2;
   for (const std::uint64_t bytes : {first, second})
     must(static_cast<double>(bytes) >= 0.95 * mean && static_cast<double>(bytes) <= 1.05 * mean,
          cat("ports carry ", first, " and ", second, " bytes"));
-  must(accounts.by_port_3 == 0 && accounts.by_port_4 == 0, "ports carry bytes that are not there");
-  must(accounts.max_connections <= 2 * static_cast<std::uint64_t>(channel.nodes() - 1),
+  must(counters.port_bytes[2] == 0 && counters.port_bytes[3] == 0,
+       "ports carry bytes that are not there");
+  must(counters.max_connections <= 2 * static_cast<std::uint64_t>(channel.nodes() - 1),
        "there are more connections than one for each node and port");
 }
 
 void one(Channel& channel, const char* why) {
   run_rounds(channel);
-  const Accounts accounts = channel.accounts();
-  must(accounts.ports == 1 && accounts.by_port_1 > 0 && accounts.by_port_2 == 0,
+  const Counters counters = channel.counters();
+  must(counters.ports == 1 && counters.port_bytes[0] > 0 && counters.port_bytes[1] == 0,
        "a port is used that is not to be");
-  must(accounts.max_connections <= static_cast<std::uint64_t>(channel.nodes() - 1),
+  must(counters.max_connections <= static_cast<std::uint64_t>(channel.nodes() - 1),
        "there are more connections than nodes");
   must(channel.describe().find(why) != std::string::npos,
        cat("'", channel.describe(), "' does not say: ", why));
@@ -163,16 +162,17 @@ void one(Channel& channel, const char* why) {
 
 void broken(Channel& channel) {
   run_rounds(channel);
-  const Accounts accounts = channel.accounts();
-  must(accounts.resent > 0, "no connection has broken");
-  must(accounts.by_port_2 > 0, "the second port is not used");
+  const Counters counters = channel.counters();
+  must(counters.resent > 0, "no connection has broken");
+  must(counters.port_bytes[1] > 0, "the second port is not used");
 }
 
 void deaf(Channel& channel) {
   run_rounds(channel);
-  const Accounts accounts = channel.accounts();
-  must(accounts.ports == 2, "the adapter's two ports are not used");
-  must(accounts.by_port_1 > 0 && accounts.by_port_2 == 0, "a port carries what nobody takes");
+  const Counters counters = channel.counters();
+  must(counters.ports == 2, "the adapter's two ports are not used");
+  must(counters.port_bytes[0] > 0 && counters.port_bytes[1] == 0,
+       "a port carries what nobody takes");
 }
 
 }  // namespace
@@ -180,7 +180,7 @@ void deaf(Channel& channel) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "both";
   const Channel::Opened opened = Channel::open();
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   if (what == "both")
     both(channel);

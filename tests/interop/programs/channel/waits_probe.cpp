@@ -5,7 +5,6 @@
 //   waits_probe both                    some by polling, some by a thread, in one wait
 #include <scela/channel.h>
 #include <scela/communicator.h>
-#include <scela/waits.h>
 
 #include <array>
 #include <chrono>
@@ -16,12 +15,10 @@
 #include <string_view>
 #include <vector>
 
+using scela::Channel;
 using scela::Collective;
-using scela::CollectiveRequest;
 using scela::Communicator;
-using scela::Waitable;
-using scela::channel::Channel;
-using scela::channel::Request;
+using scela::Request;
 
 namespace {
 
@@ -36,18 +33,15 @@ constexpr int kAnswer = 4;
 void must(bool holds, const std::string& what) {
   if (!holds) failed(what);
 }
-void must(const scela::CollectiveError& error) {
-  if (error) failed(error.text());
-}
-void must(const scela::channel::Status& status) {
-  if (!status) failed(status.error.text());
+void must(const scela::Status& status) {
+  if (!status.ok()) failed(status.message());
 }
 
-Communicator over(Channel& channel, scela::RunBy run_by) {
+Communicator over(Channel& channel, scela::ProgressMode progress) {
   scela::CommunicatorOptions options;
-  options.run_by = run_by;
-  Communicator world = Communicator::over(channel, options);
-  must(world.error());
+  options.progress = progress;
+  Communicator world = Communicator::world(channel, options);
+  must(world.status());
   return world;
 }
 
@@ -78,16 +72,16 @@ void message_first(Job& job, int round) {
     must(job.world.run(Collective::allreduce(own, sum, scela::ReduceOp::sum)));
     return;
   }
-  CollectiveRequest all = job.world.start(Collective::allreduce(own, sum, scela::ReduceOp::sum));
+  Request all = job.world.start(Collective::allreduce(own, sum, scela::ReduceOp::sum));
   for (int other = 1; other < job.channel.size(); ++other) {
     Request message = job.receive(other, kTag, got);
-    const Waitable both[] = {all, message};
+    Request* const both[] = {&all, &message};
     must(scela::wait_any(both) == 1, "the message was not found, though nothing else was over");
     must(message.wait());
     must(got == round, "another message");
     job.send(other, kAnswer, round);
   }
-  const Waitable last[] = {Waitable(), all};
+  Request* const last[] = {nullptr, &all};
   must(scela::wait_any(last) == 1, "the operation was not found");
   must(all.wait());
   const int ranks = job.channel.size();
@@ -105,9 +99,9 @@ void operation_first(Job& job, int round) {
     job.send(0, kTag, round);
     return;
   }
-  Request message = job.receive(scela::channel::kAnySource, kTag, got);
-  CollectiveRequest all = job.world.start(Collective::bcast(word, root));
-  const Waitable both[] = {message, all};
+  Request message = job.receive(scela::kAnySource, kTag, got);
+  Request all = job.world.start(Collective::bcast(word, root));
+  Request* const both[] = {&message, &all};
   must(scela::wait_any(both) == 1, "the operation was not found, though no message could come");
   must(all.wait());
   must(word[0] == round, "another word");
@@ -118,8 +112,7 @@ void operation_first(Job& job, int round) {
   must(scela::wait_any(both) == 0, "the message was not found");
   must(message.wait());
   for (int other = 2; other < job.channel.size(); ++other)
-    must(job.channel.recv(scela::channel::kAnySource, kTag,
-                          std::as_writable_bytes(std::span(&got, 1))));
+    must(job.channel.recv(scela::kAnySource, kTag, std::as_writable_bytes(std::span(&got, 1))));
 }
 
 // A rank that waited for one after the other would wait for ever: the message comes after the
@@ -135,11 +128,11 @@ void in_any_order(Job& job, int round) {
   }
   const bool comes = job.next() % 2 == 1;
   Request message = comes ? job.receive(job.next(), kTag, got) : Request();
-  CollectiveRequest gather = job.world.start(Collective::allgather(own, all));
-  const Waitable both[] = {message, gather};
+  Request gather = job.world.start(Collective::allgather(own, all));
+  Request* const both[] = {&message, &gather};
   must(scela::wait_all(both), "not all were over without a limit");
   must(gather.wait());
-  must(!comes || (message.status() && got == round), "another message");
+  must(!comes || (message.status().ok() && got == round), "another message");
   must(all.back() == job.channel.size() - 1 + round, "other numbers");
 }
 
@@ -150,7 +143,7 @@ void many(Job& job, int round) {
   std::array<std::array<int, 1>, kEach> own{};
   std::array<std::array<int, 1>, kEach> sums{};
   std::vector<Request> messages;
-  std::vector<CollectiveRequest> operations;
+  std::vector<Request> operations;
   std::vector<Request> sends;
   for (std::size_t i = 0; i < kEach; ++i)
     messages.push_back(job.receive(job.before(), 10 + static_cast<int>(i), got[i]));
@@ -161,27 +154,25 @@ void many(Job& job, int round) {
     sends.push_back(job.channel.isend(job.next(), 10 + static_cast<int>(i),
                                       std::as_bytes(std::span(&own[i], 1))));
   }
-  std::vector<Waitable> left;
+  std::vector<Request*> left;
   for (std::size_t i = 0; i < kEach; ++i) {
-    left.emplace_back(operations[i]);
-    left.emplace_back(messages[i]);
+    left.push_back(&operations[i]);
+    left.push_back(&messages[i]);
   }
   for (std::size_t found = 0; found < 2 * kEach; ++found) {
-    const std::size_t at = scela::wait_any(std::span<const Waitable>(left));
-    must(at < left.size() && (left[at].message() != nullptr || left[at].operation() != nullptr),
-         "something was found twice, or nothing was");
-    if (left[at].operation() != nullptr) must(left[at].operation()->wait());
-    if (left[at].message() != nullptr) must(left[at].message()->wait());
-    left[at] = {};
+    const std::size_t at = scela::wait_any(left);
+    must(at < left.size() && left[at] != nullptr, "something was found twice, or nothing was");
+    must(left[at]->wait());
+    left[at] = nullptr;
   }
-  must(scela::wait_any(std::span<const Waitable>(left)) == left.size(), "there is nothing left");
+  must(scela::wait_any(left) == left.size(), "there is nothing left");
   const int ranks = job.channel.size();
   for (std::size_t i = 0; i < kEach; ++i) {
     const int times = static_cast<int>(i);
     must(sums[i][0] == ranks * (ranks - 1) / 2 * times + ranks * round, "another sum");
     must(got[i] == job.before() * times + round, "another message");
   }
-  must(scela::channel::wait_all(sends), "sends are not over");
+  must(scela::wait_all(sends), "sends are not over");
 }
 
 // A wait in vain leaves its request going on. A request that cannot be over is passed over.
@@ -189,20 +180,20 @@ void limits(Job& job) {
   int got = 0;
   Request never = job.receive(job.rank(), 99, got);
   Request idle = job.channel.recv_init(job.rank(), 98, {});
-  CollectiveRequest prepared = job.world.prepare(Collective::barrier());
-  const Waitable nothing[] = {Waitable(), idle, prepared};
+  Request prepared = job.world.prepare(Collective::barrier());
+  Request* const nothing[] = {nullptr, &idle, &prepared};
   must(scela::wait_any(nothing) == 3, "what was not started was found");
   must(scela::wait_all(nothing), "what was not started was waited for");
-  const Waitable some[] = {never, prepared};
+  Request* const some[] = {&never, &prepared};
   must(scela::wait_any(some, std::chrono::milliseconds(1)) == 2, "found, though nothing came");
   must(!scela::wait_all(some, std::chrono::milliseconds(1)), "over, though nothing came");
   // A call that all ranks refuse is the end of that communicator.
   scela::Communicator another = job.world.dup();
-  CollectiveRequest refused = another.start(Collective::bcast(scela::View(), -1));
-  const Waitable wrong[] = {never, refused};
+  Request refused = another.start(Collective::bcast(scela::Buffer(), -1));
+  Request* const wrong[] = {&never, &refused};
   must(scela::wait_any(wrong) == 1, "what was refused was not found");
-  must(refused.wait().code == scela::CollectiveCode::argument, "it was not refused");
-  must(!prepared.start(), "a barrier cannot be started");
+  must(refused.wait().code() == scela::Code::bad_root, "it was not refused");
+  must(prepared.start().ok(), "a barrier cannot be started");
   must(scela::wait_any(some) == 1, "the barrier was not found");
   must(prepared.wait());
   job.send(job.rank(), 99, 1);
@@ -211,8 +202,8 @@ void limits(Job& job) {
 
 // Operations of two communicators with different executors, and a message, are in one wait.
 void both(Channel& channel) {
-  Communicator polled = over(channel, scela::RunBy::polled);
-  Communicator thread = over(channel, scela::RunBy::thread);
+  Communicator polled = over(channel, scela::ProgressMode::polled);
+  Communicator thread = over(channel, scela::ProgressMode::thread);
   Job job{channel, polled, true};
   for (int round = 0; round < kRounds; ++round) {
     std::array<int, 1> one{round};
@@ -222,21 +213,20 @@ void both(Channel& channel) {
     int got = -1;
     Request message = job.receive(job.before(), kTag, got);
     // Ranks take turns in another order: their messages must not meet.
-    std::array<CollectiveRequest, 2> requests;
+    std::array<Request, 2> requests;
     for (const int which : {job.rank() % 2, 1 - job.rank() % 2})
       requests[static_cast<std::size_t>(which)] =
           which == 0 ? polled.start(Collective::allreduce(one, sum_of_one, scela::ReduceOp::sum))
                      : thread.start(Collective::allreduce(two, sum_of_two, scela::ReduceOp::sum));
-    Waitable all[] = {requests[0], message, requests[1]};
+    Request* all[] = {&requests[0], &message, &requests[1]};
     int operations = 0;
     for (int found = 0; found < 3; ++found) {
       const std::size_t at = scela::wait_any(all);
       must(at < 3, "nothing was found");
-      if (all[at].operation() != nullptr) {
-        must(all[at].operation()->wait());
-        if (++operations == 2) job.send(job.next(), kTag, round);
-      }
-      all[at] = {};
+      must(all[at] != nullptr, "something was found twice");
+      must(all[at]->wait());
+      if (all[at] != &message && ++operations == 2) job.send(job.next(), kTag, round);
+      all[at] = nullptr;
     }
     must(got == round, "another message");
     must(sum_of_one[0] == channel.size() * round && sum_of_two[0] == channel.size() * 2 * round,
@@ -244,9 +234,9 @@ void both(Channel& channel) {
   }
 }
 
-void all(Channel& channel, scela::RunBy by) {
+void all(Channel& channel, scela::ProgressMode by) {
   Communicator world = over(channel, by);
-  Job job{channel, world, by != scela::RunBy::at_once};
+  Job job{channel, world, by != scela::ProgressMode::at_once};
   for (int round = 0; round < kRounds; ++round) {
     if (job.begins) message_first(job, round);
     operation_first(job, round);
@@ -263,17 +253,17 @@ int main(int argc, char** argv) {
   const std::string_view by = argc == 2 ? argv[1] : "";
   if (by != "at-once" && by != "polled" && by != "thread" && by != "both")
     failed("usage: waits_probe at-once|polled|thread|both");
-  scela::channel::Options options;
-  if (by == "thread" || by == "both") options.threads = scela::channel::Threads::multiple;
+  scela::ChannelOptions options;
+  if (by == "thread" || by == "both") options.threads = scela::Threads::multiple;
   const Channel::Opened opened = Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   if (by == "both")
     both(channel);
   else
-    all(channel, by == "at-once"  ? scela::RunBy::at_once
-                 : by == "polled" ? scela::RunBy::polled
-                                  : scela::RunBy::thread);
+    all(channel, by == "at-once"  ? scela::ProgressMode::at_once
+                 : by == "polled" ? scela::ProgressMode::polled
+                                  : scela::ProgressMode::thread);
   if (channel.rank() == 0)
     std::printf("waits %s: %d ranks on %d nodes\n", std::string(by).c_str(), channel.size(),
                 channel.nodes());

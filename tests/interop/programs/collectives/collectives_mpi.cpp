@@ -71,7 +71,7 @@ class MpiTransport final : public Transport {
     return outcome;
   }
   // An MPI has no wait that another thread can end, so this looks and yields.
-  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+  bool wait_any(std::span<const Ticket> tickets, Timeout limit) override {
     const auto until = std::chrono::steady_clock::now() + limit.value_or(std::chrono::hours(1));
     while (!woken_.exchange(false)) {
       for (const Ticket ticket : tickets) {

@@ -27,7 +27,7 @@
 using scela::cat;
 using namespace scela::collectives;
 using namespace scela::collectives::test;
-using scela::channel::Channel;
+using scela::Channel;
 
 namespace {
 
@@ -79,10 +79,10 @@ int main(int argc, char** argv) {
   const auto kind = argc > 1 ? executor_kind_of(argv[1]) : std::nullopt;
   const std::string what = argc > 2 ? argv[2] : "";
   if (!kind) failed("usage: collectives_probe inline|polled|thread|engine [long|killed|stopped]");
-  scela::channel::Options options;
-  if (*kind == ExecutorKind::thread) options.threads = scela::channel::Threads::multiple;
+  scela::ChannelOptions options;
+  if (*kind == ExecutorKind::thread) options.threads = scela::Threads::multiple;
   auto opened = Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   {
     std::unique_ptr<Executor> polled;

@@ -56,8 +56,15 @@ inline std::vector<Case> cases_to_stop_in(int ranks) {
           of(Operation::allreduce, "ring", 1, 400'000)};
 }
 
+// Ends the process if one of the probe's own messages has failed.
+inline void must_go(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "collectives_probe: %s\n", status.message().c_str());
+  std::exit(3);
+}
+
 // Stops rank 1 right after start(). Returns what went wrong, or an empty string.
-inline std::string stopped(channel::Channel& channel, Executor& executor) {
+inline std::string stopped(Channel& channel, Executor& executor) {
   constexpr std::uint32_t kContext = 5;
   constexpr std::uint32_t kOther = 9;  // of the probe's own messages
   constexpr int kStopped = 1;
@@ -81,7 +88,7 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
       if (!begun.refused.empty()) return begun.refused;
       Where where{::getpid(), reinterpret_cast<std::uint64_t>(begun.member.call({}).output)};
       for (int other = 0; other < channel.size(); ++other)
-        if (other != rank) channel.send(other, 1, bytes_of(where), kOther);
+        if (other != rank) must_go(channel.send(other, 1, bytes_of(where), kOther));
       ::raise(SIGSTOP);
       // The rank has called nothing since, and all data is here.
       if (std::string wrong = begun.member.wrong(); !wrong.empty()) return wrong;
@@ -90,7 +97,7 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
       continue;
     }
     Where where;
-    channel.recv(kStopped, 1, bytes_of(where), kOther);
+    must_go(channel.recv(kStopped, 1, bytes_of(where), kOther));
     if (!scela::test::eventually([&] { return state_of(where.process) == 'T'; }))
       return cat(text(one), ": rank 1 does not stop");
     Begun begun(one, rank, tag++, kContext, executor);
@@ -100,11 +107,11 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
     if (state_of(where.process) != 'T') return "rank 1 was not stopped all the time";
     char done = 1;
     if (rank != 0) {
-      channel.send(0, 2, bytes_of(done), kOther);
+      must_go(channel.send(0, 2, bytes_of(done), kOther));
       continue;
     }
     for (int other = 2; other < channel.size(); ++other)
-      channel.recv(other, 2, bytes_of(done), kOther);
+      must_go(channel.recv(other, 2, bytes_of(done), kOther));
     // The rank has all data that it must get, or gets it from messages on their way.
     const Member twin(one, kStopped, tag - 1);
     const Call call = twin.call({});

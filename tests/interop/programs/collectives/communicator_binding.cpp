@@ -35,7 +35,7 @@ std::vector<int> leave_all_processors_but_one() {
   return all;
 }
 
-void binding(channel::Channel& channel, const Communicator& world, const std::vector<int>& all) {
+void binding(Channel& channel, const Communicator& world, const std::vector<int>& all) {
   const std::vector<int> own{all.front()};
   for (const std::vector<int>& processors : channel.processors_of_node())
     must(processors == own, "all ranks of this node have said that they run on one processor");
@@ -44,8 +44,8 @@ void binding(channel::Channel& channel, const Communicator& world, const std::ve
   const bool is_idle = std::find(found.begin(), found.end(), all.front()) == found.end();
   must(is_idle == (all.size() > 1), "it is not where no rank is: " + world.describe());
   must(world.describe().starts_with("a progress thread on "), world.describe());
-  const Communicator other =
-      Communicator::over(channel, {.run_by = RunBy::thread, .bind_thread = false, .table = {}});
+  const Communicator other = Communicator::world(
+      channel, {.progress = ProgressMode::thread, .bind_thread = false, .table = {}});
   must(allowed_cpus(progress_thread(bound)) == own,
        "one that is not bound is not where its rank is");
   must(other.describe().find("not bound") != std::string::npos, other.describe());

@@ -41,13 +41,13 @@ using Numbers = std::vector<int>;
 constexpr auto kLimit = std::chrono::seconds(100);
 
 struct Here {
-  std::unique_ptr<channel::Channel> channel;
+  std::unique_ptr<Channel> channel;
   CommunicatorOptions options;
   Communicator world;
   long count = 0;  // 0: the case's own
 
   long count_or(long own) const { return count != 0 ? count : own; }
-  Communicator over() { return Communicator::over(*channel, options); }
+  Communicator make_world() { return Communicator::world(*channel, options); }
 };
 
 int sum_of_ranks(const Communicator& all) {
@@ -57,17 +57,16 @@ int sum_of_ranks(const Communicator& all) {
 void still_works(Communicator& all, const std::string& what) {
   const Numbers own{all.rank()};
   Numbers sum(1);
-  CollectiveRequest request = all.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request request = all.start(Collective::allreduce(own, sum, ReduceOp::sum));
   must(request.wait(kLimit), what);
   must(sum[0] == sum_of_ranks(all), what + ": another sum");
 }
 
-void must_name(const CollectiveError& error, CollectiveCode code, int rank,
-               const std::string& words) {
-  const std::string said = cat("'", error.text(), "' of rank ", error.rank);
-  must(error.code == code, cat(said, " is not ", name_of(code)));
-  must(error.rank == rank, cat(said, " is not about rank ", rank));
-  must(error.text().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
+void must_name(const Status& status, Code code, int rank, const std::string& words) {
+  const std::string said = cat("'", status.message(), "' of rank ", status.rank());
+  must(status.code() == code, cat(said, " is not: ", name_of(code)));
+  must(status.rank() == rank, cat(said, " is not about rank ", rank));
+  must(status.message().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
 }
 
 // Returns the size of this process's address space.
@@ -81,7 +80,7 @@ std::size_t virtual_bytes() {
 void outstanding(Here& here) {
   const auto count = static_cast<std::size_t>(here.count_or(20'000));
   Numbers own(count), sums(count);
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
   std::vector<std::size_t> order(count);
   for (std::size_t i = 0; i < count; ++i) {
     own[i] = static_cast<int>(i) + here.world.rank();
@@ -109,7 +108,7 @@ void memory(Here& here) {
   const auto count = static_cast<std::size_t>(here.count_or(20'000));
   const bool is_short = here.world.rank() == 1;
   Numbers own(count), sums(count);
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
   requests.reserve(count);
   std::vector<bool> refused(count);
   rlimit before{};
@@ -126,21 +125,21 @@ void memory(Here& here) {
   }
   std::size_t first = count;
   for (std::size_t i = 0; i < count; ++i) {
-    const CollectiveError error = requests[i].wait(kLimit);
-    if (error && first == count) first = i;
-    must(static_cast<bool>(error) == (i >= first),
-         cat("operation ", i, " went well after ", first));
-    must(!error || (error.code == CollectiveCode::resources && error.rank == 1),
-         cat("operation ", i, ": ", error.text()));
+    const Status status = requests[i].wait(kLimit);
+    if (!status.ok() && first == count) first = i;
+    must(status.ok() == (i < first), cat("operation ", i, " went well after ", first));
+    must(status.ok() || (status.code() == Code::resources && status.rank() == 1),
+         cat("operation ", i, ": ", status.message()));
     const int right = static_cast<int>(i) * here.world.size() + sum_of_ranks(here.world);
-    must(error || sums[i] == right, cat("operation ", i, ": ", sums[i], " instead of ", right));
+    must(!status.ok() || sums[i] == right,
+         cat("operation ", i, ": ", sums[i], " instead of ", right));
   }
   must(first != count, "all operations have found memory");
   requests.clear();
   ::setrlimit(RLIMIT_AS, &before);
   // The others were refused as many operations, not one more or fewer.
   Communicator again = here.world.shrink();
-  must(again.error(), "shrink after memory was exhausted");
+  must(again.status(), "shrink after memory was exhausted");
   std::vector<std::size_t> own_first{first}, firsts(static_cast<std::size_t>(again.size()));
   must(again.run(Collective::allgather(std::span(own_first), std::span(firsts))), "compare");
   for (const std::size_t other : firsts)
@@ -152,7 +151,7 @@ void memory(Here& here) {
 void early(Here& here) {
   const int count = static_cast<int>(here.count_or(5'000));
   Numbers first{here.world.rank() == 0 ? 7 : 0};
-  CollectiveRequest old = here.world.start(Collective::bcast(first, 0));
+  Request old = here.world.start(Collective::bcast(first, 0));
   if (here.world.rank() == 0) must(old.wait(kLimit), "the first one");
   for (int i = 0; i < count; ++i) {
     Numbers value{here.world.rank() == 0 ? i : -1};
@@ -166,7 +165,7 @@ void early(Here& here) {
 // Each rank begins with another communicator, so that messages that could meet would meet.
 void apart(Communicator& one, Communicator& other) {
   Numbers of_one{one.rank() == 0 ? 111 : 0}, of_other{other.rank() == 0 ? 222 : 0};
-  CollectiveRequest first, second;
+  Request first, second;
   const auto begin_one = [&] { first = one.start(Collective::bcast(of_one, 0)); };
   const auto begin_other = [&] { second = other.start(Collective::bcast(of_other, 0)); };
   if (one.rank() == 0) begin_one();
@@ -179,7 +178,7 @@ void apart(Communicator& one, Communicator& other) {
 }
 
 void dups(Here& here) {
-  Communicator other = here.over();
+  Communicator other = here.make_world();
   Communicator kept = here.world.dup();
   // Each rank does this alone, so that ranks come to different numbers. The count is beyond all
   // contexts of the family.
@@ -187,12 +186,12 @@ void dups(Here& here) {
   const long count = here.count_or(1'100'000) + here.world.rank() * 1'000L;
   for (long i = 0; i < count; ++i) {
     Communicator copy = self.dup();
-    if (!copy) failed(cat("dup ", i, ": ", copy.error().text()));
+    if (!copy) failed(cat("dup ", i, ": ", copy.status().message()));
     if (i % 2 == 0) copy.free();
   }
   for (int i = 0; i < 20; ++i) {
     Communicator copy = here.world.dup();
-    if (!copy) failed(cat("the dup of all: ", copy.error().text()));
+    if (!copy) failed(cat("the dup of all: ", copy.status().message()));
     apart(copy, other);
     apart(copy, kept);
     apart(copy, here.world);
@@ -202,7 +201,7 @@ void dups(Here& here) {
   still_works(half, "a half");
   still_works(here.world, "the world");
   Communicator rest = here.world.shrink();
-  if (!rest) failed(cat("shrink: ", rest.error().text()));
+  if (!rest) failed(cat("shrink: ", rest.status().message()));
   apart(rest, kept);
 }
 
@@ -211,10 +210,10 @@ void families(Here& here) {
   const int count = static_cast<int>(here.count_or(5'000));
   std::vector<Communicator> kept;
   for (int i = 0; i < 3; ++i)
-    kept.push_back(here.over());
+    kept.push_back(here.make_world());
   for (int i = 0; i < count; ++i) {
-    Communicator one = here.over();
-    if (!one) failed(cat("number ", i, ": ", one.error().text()));
+    Communicator one = here.make_world();
+    if (!one) failed(cat("number ", i, ": ", one.status().message()));
     if (i % 100 == 0) {
       still_works(one, "a new one");
       apart(one, kept[static_cast<std::size_t>(i / 100) % kept.size()]);
@@ -229,15 +228,15 @@ void families(Here& here) {
 
 // The last rank calls a barrier where the others sum up.
 void must_differ(Communicator& all, const Collective& call) {
-  CollectiveRequest request = all.start(call);
-  const CollectiveError error = request.wait(kLimit);
-  must(error.code == CollectiveCode::mismatch, cat("it ends so: ", error.text()));
-  must(error.rank >= 0 && error.rank < all.size(), "it names no rank");
+  Request request = all.start(call);
+  const Status status = request.wait(kLimit);
+  must(status.code() == Code::mismatch, cat("it ends so: ", status.message()));
+  must(status.rank() >= 0 && status.rank() < all.size(), "it names no rank");
 }
 
 void shrink_and_go_on(Here& here) {
   Communicator rest = here.world.shrink();
-  if (!rest) failed(cat("shrink: ", rest.error().text()));
+  if (!rest) failed(cat("shrink: ", rest.status().message()));
   still_works(rest, "what shrink gives");
 }
 
@@ -256,7 +255,7 @@ void lengths(Here& here) {
   const bool differs = here.world.rank() == here.world.size() - 1;
   Numbers part(100), all(100 * static_cast<std::size_t>(here.world.size()));
   Collective call = differs ? Collective::bcast(part, 0) : Collective::scatter(all, part, 0);
-  call.by("sequential");
+  call.algorithm("sequential");
   if (differs)
     must_differ(here.world, call);
   else
@@ -270,20 +269,19 @@ void algorithms(Here& here) {
   const Numbers own(100, 1);
   Numbers sum(100);
   Collective wrong = Collective::allreduce(own, sum, ReduceOp::sum);
-  wrong.by("nonsense");
+  wrong.algorithm("nonsense");
   Communicator all = here.world.dup();
-  CollectiveRequest asked = all.start(wrong);
-  must_name(asked.wait(kLimit), CollectiveCode::argument, here.world.rank(), "'nonsense'");
+  Request asked = all.start(wrong);
+  must_name(asked.wait(kLimit), Code::bad_argument, here.world.rank(), "'nonsense'");
   Communicator one = here.world.dup();
   for (int time = 0; time < 3; ++time) {
     const bool is_wrong = time == 0 && here.world.rank() == last;
-    CollectiveRequest request =
-        one.start(is_wrong ? wrong : Collective::allreduce(own, sum, ReduceOp::sum));
-    const CollectiveError error = request.wait(kLimit);
+    Request request = one.start(is_wrong ? wrong : Collective::allreduce(own, sum, ReduceOp::sum));
+    const Status status = request.wait(kLimit);
     if (is_wrong)
-      must_name(error, CollectiveCode::argument, last, "'nonsense'");
+      must_name(status, Code::bad_argument, last, "'nonsense'");
     else
-      must_name(error, CollectiveCode::mismatch, last, "its call was refused");
+      must_name(status, Code::mismatch, last, "its call was refused");
   }
   still_works(here.world, "the world");
 }
@@ -296,19 +294,19 @@ void subgroups(Here& here) {
     Communicator none = here.world.subgroup(differs ? wrong : right);
     must(!none, "there is a subgroup with a rank that there is not");
     if (differs)
-      must_name(none.error(), CollectiveCode::argument, last, "there is no rank 99");
+      must_name(none.status(), Code::bad_argument, last, "there is no rank 99");
     else
-      must_name(none.error(), CollectiveCode::mismatch, last, "its call was refused");
+      must_name(none.status(), Code::mismatch, last, "its call was refused");
     none = here.world.subgroup(differs ? turned : right);
     must(!none, "ranks have a subgroup of which others have other ranks");
-    must_name(none.error(), CollectiveCode::mismatch, differs ? 0 : last, "with other ranks");
+    must_name(none.status(), Code::mismatch, differs ? 0 : last, "with other ranks");
     none = here.world.split(differs ? -5 : 0, 0);
     must(!none, "there is a communicator of a color that is none");
-    must_name(none.error(), differs ? CollectiveCode::argument : CollectiveCode::mismatch, last,
+    must_name(none.status(), differs ? Code::bad_argument : Code::mismatch, last,
               differs ? "there is no color -5" : "its call was refused");
     none = differs ? here.world.subgroup(right) : here.world.split(0, 0);
     must(!none, "split and subgroup gave a communicator");
-    must_name(none.error(), CollectiveCode::mismatch, differs ? 0 : last, "has called");
+    must_name(none.status(), Code::mismatch, differs ? 0 : last, "has called");
     Communicator good = here.world.subgroup(right);
     if (here.world.rank() == 0 || differs)
       still_works(good, "the subgroup");
@@ -318,36 +316,33 @@ void subgroups(Here& here) {
   still_works(here.world, "the world");
 }
 
-[[noreturn]] void be_the_child(Here& here, CollectiveRequest& begun, channel::Request& posted) {
-  using channel::Code;
-  channel::Channel& channel = *here.channel;
+[[noreturn]] void be_the_child(Here& here, Request& begun, Request& posted) {
+  Channel& channel = *here.channel;
   std::byte byte{1};
   const std::span<std::byte> bytes(&byte, 1);
-  const auto is_closed = [](const channel::ChannelError& error, const char* what) {
-    must(error.code == Code::closed && error.text().find("fork") != std::string::npos,
-         cat(what, ": '", error.text(), "' does not say why"));
+  const auto is_closed = [](const Status& status, const char* what) {
+    must(status.code() == Code::closed, cat(what, ": ", name_of(status.code())));
+    must(status.message().find("fork") != std::string::npos,
+         cat(what, ": '", status.message(), "' does not say why"));
   };
-  is_closed(channel.send(0, 1, bytes).error, "send");
-  is_closed(channel.isend(0, 1, bytes).wait().error, "isend");
-  is_closed(channel.recv(0, 1, bytes).error, "recv");
-  is_closed(channel.irecv(0, 1, bytes).wait().error, "irecv");
-  is_closed(channel.probe(0, 1).error, "probe");
-  is_closed(channel.iprobe(0, 1)->error, "iprobe");
-  is_closed(channel.improbe(0, 1)->status().error, "improbe");
-  is_closed(posted.wait().error, "a receive of the parent's");
-  channel::Request requests[] = {channel.irecv(0, 1, bytes)};
-  must(channel::wait_any(requests) == 0, "a wait for any of the child's");
-  must(!channel.progress() && !channel.ended(0), "the channel of a child moves");
-  const auto is_misuse = [](const CollectiveError& error, const char* what) {
-    must(error.code == CollectiveCode::misuse, cat(what, ": ", error.text()));
-  };
-  is_misuse(here.world.barrier(), "barrier");
-  is_misuse(here.world.start(Collective::barrier()).wait(), "start");
-  is_misuse(here.world.prepare(Collective::barrier()).start(), "prepare");
-  is_misuse(here.world.dup().error(), "dup");
-  is_misuse(here.world.shrink().error(), "shrink");
-  is_misuse(here.world.agree(true).error, "agree");
-  is_misuse(begun.wait(), "an operation of the parent's");
+  is_closed(channel.send(0, 1, bytes), "send");
+  is_closed(channel.isend(0, 1, bytes).wait(), "isend");
+  is_closed(channel.recv(0, 1, bytes), "recv");
+  is_closed(channel.irecv(0, 1, bytes).wait(), "irecv");
+  is_closed(channel.probe(0, 1), "probe");
+  is_closed(*channel.iprobe(0, 1), "iprobe");
+  is_closed(channel.improbe(0, 1)->status(), "improbe");
+  is_closed(posted.wait(), "a receive of the parent's");
+  Request requests[] = {channel.irecv(0, 1, bytes)};
+  must(wait_any(requests) == 0, "a wait for any of the child's");
+  must(!channel.progress() && !channel.has_exited(0), "the channel of a child moves");
+  is_closed(here.world.barrier(), "barrier");
+  is_closed(here.world.start(Collective::barrier()).wait(), "start");
+  is_closed(here.world.prepare(Collective::barrier()).start(), "prepare");
+  is_closed(here.world.dup().status(), "dup");
+  is_closed(here.world.shrink().status(), "shrink");
+  is_closed(here.world.agree(true).status, "agree");
+  is_closed(begun.wait(), "an operation of the parent's");
   // All objects end, as they do in a child that returns.
   begun = {};
   posted = {};
@@ -363,10 +358,9 @@ void child(Here& here) {
   const int right = (world.rank() + 1) % world.size();
   const int left = (world.rank() + world.size() - 1) % world.size();
   int got = -1;
-  channel::Request posted =
-      here.channel->irecv(left, 5, std::as_writable_bytes(std::span(&got, 1)));
+  Request posted = here.channel->irecv(left, 5, std::as_writable_bytes(std::span(&got, 1)));
   Numbers own{world.rank()}, sum(1);
-  CollectiveRequest begun = world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request begun = world.start(Collective::allreduce(own, sum, ReduceOp::sum));
   const pid_t pid = ::fork();
   must(pid >= 0, "no child can be made");
   if (pid == 0) be_the_child(here, begun, posted);
@@ -376,11 +370,11 @@ void child(Here& here) {
   must(sum[0] == sum_of_ranks(world), "it has another sum");
   for (int i = 0; i < 3; ++i) {
     const int sent = 100 * world.rank() + i;
-    must(!here.channel->send(right, 5 + i, std::as_bytes(std::span(&sent, 1))).error, "a send");
-    const channel::Status status_of_it =
+    must(here.channel->send(right, 5 + i, std::as_bytes(std::span(&sent, 1))), "a send");
+    const Status received =
         i == 0 ? posted.wait(kLimit)
                : here.channel->recv(left, 5 + i, std::as_writable_bytes(std::span(&got, 1)));
-    must(!status_of_it.error, "a receive");
+    must(received, "a receive");
     must(got == 100 * left + i, cat("another message came: ", got));
   }
   still_works(world, "the world");
@@ -392,26 +386,26 @@ void closed(Here& here) {
   // No operation of the copy is left under way: others would wait for a rank that closes in
   // between.
   must(copy.barrier(), "a barrier");
-  CollectiveRequest prepared = copy.prepare(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request prepared = copy.prepare(Collective::allreduce(own, sum, ReduceOp::sum));
   here.channel.reset();
-  const auto is_closed = [](const CollectiveError& error, const char* what) {
-    must(static_cast<bool>(error), cat(what, " went well"));
-    must(error.text().find("closed") != std::string::npos,
-         cat(what, ": '", error.text(), "' does not say that the channel was closed"));
+  const auto is_closed = [](const Status& status, const char* what) {
+    must(!status.ok(), cat(what, " went well"));
+    must(status.message().find("closed") != std::string::npos,
+         cat(what, ": '", status.message(), "' does not say that the channel was closed"));
   };
   is_closed(copy.barrier(), "barrier");
   is_closed(copy.run(Collective::allreduce(own, sum, ReduceOp::sum)), "allreduce");
-  must(!prepared.start(), "start");
+  must(prepared.start(), "start");
   is_closed(prepared.wait(kLimit), "what was prepared");
-  is_closed(here.world.dup().error(), "dup");
+  is_closed(here.world.dup().status(), "dup");
   copy.free();
 }
 
 // The sizes are such that messages go by each way there is, to each rank and to oneself.
 void unreceived(Here& here) {
-  channel::Channel& channel = *here.channel;
+  Channel& channel = *here.channel;
   const std::vector<std::byte> bytes(std::size_t{4} << 20);
-  std::vector<std::pair<int, channel::Request>> sends;
+  std::vector<std::pair<int, Request>> sends;
   must(here.world.barrier(), "a barrier");
   for (int peer = 0; peer < channel.size(); ++peer)
     for (const std::size_t size :
@@ -424,12 +418,11 @@ void unreceived(Here& here) {
   here.world = {};
   here.channel.reset();
   for (auto& [peer, send] : sends) {
-    const channel::Status status = send.wait(std::chrono::nanoseconds(0));
-    if (!status.error) continue;  // a small one that was on its way
-    must(status.error.code == channel::Code::closed ||
-             status.error.code == channel::Code::peer_ended,
-         cat("a send ends so: ", status.error.text()));
-    must(status.error.peer == peer, cat("it does not name rank ", peer, ": ", status.error.text()));
+    const Status status = send.wait(std::chrono::nanoseconds(0));
+    if (status.ok()) continue;  // a small one that was on its way
+    must(status.code() == Code::closed || status.code() == Code::peer_ended,
+         cat("a send ends so: ", status.message()));
+    must(status.rank() == peer, cat("it does not name rank ", peer, ": ", status.message()));
   }
 }
 
@@ -461,17 +454,17 @@ int main(int count, char** words) {
   if (run == nullptr) failed("there is no case '" + name + "'");
   Here here;
   here.count = count > 3 ? std::atol(words[3]) : 0;
-  channel::Options options;
-  if (by == "thread") options.threads = channel::Threads::multiple;
-  here.options.run_by = by == "thread"   ? RunBy::thread
-                        : by == "engine" ? RunBy::engine
-                        : by == "once"   ? RunBy::at_once
-                                         : RunBy::polled;
-  auto opened = channel::Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  ChannelOptions options;
+  if (by == "thread") options.threads = Threads::multiple;
+  here.options.progress = by == "thread"   ? ProgressMode::thread
+                          : by == "engine" ? ProgressMode::engine
+                          : by == "once"   ? ProgressMode::at_once
+                                           : ProgressMode::polled;
+  auto opened = Channel::open(options);
+  if (!opened.channel) failed(opened.status.message());
   here.channel = std::move(opened.channel);
-  here.world = here.over();
-  if (!here.world) failed(here.world.error().text());
+  here.world = here.make_world();
+  if (!here.world) failed(here.world.status().message());
   const int rank = here.world.rank();
   run(here);
   if (rank == 0) std::printf("communicator: %s %s went well\n", name.c_str(), by.c_str());

@@ -108,7 +108,7 @@ std::vector<Communicator> communicators(Communicator& world) {
 
 struct Started {
   std::vector<std::unique_ptr<Flight>> flights;
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
 };
 
 void end_all(Started& started, int round) {
@@ -123,7 +123,7 @@ void end_all(Started& started, int round) {
 
 }  // namespace
 
-void flights(Communicator& world, RunBy by) {
+void flights(Communicator& world, ProgressMode by) {
   constexpr int kRounds = 25;
   constexpr std::size_t kOfEach = 3;
   std::vector<Communicator> all = communicators(world);
@@ -134,8 +134,9 @@ void flights(Communicator& world, RunBy by) {
       seeds.push_back(random.next() % 10'000);
     Started started;
     // Each rank begins with another communicator, unless operations are done at once.
-    const std::size_t turn = by == RunBy::at_once ? 0 : static_cast<std::size_t>(world.rank());
-    std::vector<CollectiveRequest> prepared;
+    const std::size_t turn =
+        by == ProgressMode::at_once ? 0 : static_cast<std::size_t>(world.rank());
+    std::vector<Request> prepared;
     for (std::size_t k = 0; k < all.size(); ++k) {
       const std::size_t which = (k + turn) % all.size();
       if (!all[which]) continue;

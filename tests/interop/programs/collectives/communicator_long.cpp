@@ -16,7 +16,7 @@ namespace {
 using Numbers = std::vector<std::uint64_t>;
 constexpr std::size_t kBlock = 171 * 384;  // numbers of a rank: 171 segments of 3 KiB
 
-void within_limit(CollectiveRequest request) {
+void within_limit(Request request) {
   const std::string what = request.describe();
   must(request.wait(std::chrono::seconds(60)), what);
 }
@@ -31,7 +31,7 @@ Numbers numbers_of(int rank) {
 void gather_all(Communicator& world, const std::string& algorithm) {
   const Numbers own = numbers_of(world.rank());
   Numbers all(kBlock * static_cast<std::size_t>(world.size()));
-  within_limit(world.start(Collective::allgather(own, all).by(algorithm)));
+  within_limit(world.start(Collective::allgather(own, all).algorithm(algorithm)));
   for (int rank = 0; rank < world.size(); ++rank) {
     const Numbers expected = numbers_of(rank);
     const auto first = all.begin() + rank * static_cast<std::ptrdiff_t>(kBlock);
@@ -42,7 +42,7 @@ void gather_all(Communicator& world, const std::string& algorithm) {
 void add_all(Communicator& world, const std::string& algorithm) {
   const Numbers own = numbers_of(world.rank());
   Numbers sum(kBlock);
-  within_limit(world.start(Collective::allreduce(own, sum, ReduceOp::sum).by(algorithm)));
+  within_limit(world.start(Collective::allreduce(own, sum, ReduceOp::sum).algorithm(algorithm)));
   const auto ranks = static_cast<std::uint64_t>(world.size());
   for (std::size_t i = 0; i < kBlock; ++i)
     must(sum[i] == ranks * (ranks - 1) / 2 * 1'000'003 + ranks * i, cat("sum ", i));
@@ -50,22 +50,22 @@ void add_all(Communicator& world, const std::string& algorithm) {
 
 }  // namespace
 
-void longer(Communicator& world, RunBy by) {
+void longer(Communicator& world, ProgressMode by) {
   must(world.barrier(), "barrier");
   add_all(world, "recursive-doubling");
-  const EngineAccounts before = world.engine_accounts();
+  const EngineCounters before = world.engine_counters();
   must(before.in_parts == 0, "what is short was not posted whole");
   must(world.describe().find("not posted whole") == std::string::npos, world.describe());
   for (int i = 0; i < 2; ++i) {
     gather_all(world, "ring segment 3K");
     add_all(world, "ring segment 512");
   }
-  const EngineAccounts after = world.engine_accounts();
-  const bool by_engine = by == RunBy::engine;
+  const EngineCounters after = world.engine_counters();
+  const bool by_engine = by == ProgressMode::engine;
   must(after.operations == (by_engine ? 6 : 0), cat("operations: ", after.operations));
   must(after.in_parts == (by_engine ? 4 : 0), cat("not posted whole: ", after.in_parts));
   const bool is_told = world.describe().find("4 of 6 operations") != std::string::npos;
   must(is_told == by_engine, world.describe());
   must(world.barrier(), "barrier");
-  must(world.engine_accounts().in_parts == after.in_parts, "a barrier was not posted whole");
+  must(world.engine_counters().in_parts == after.in_parts, "a barrier was not posted whole");
 }

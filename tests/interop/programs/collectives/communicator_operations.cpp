@@ -62,13 +62,13 @@ T value(int rank, std::size_t i) {
 }
 
 template <class T>
-View view_of(std::span<T> all) {
+Buffer view_of(std::span<T> all) {
   if constexpr (std::is_same_v<T, Placed>)
-    return {all.data(), all.size(), sizeof(T), ElementType::float64_place};
+    return {all.data(), all.size(), sizeof(T), ElementType::float64_index};
   else if constexpr (std::is_same_v<T, Brain>)
     return {all.data(), all.size(), sizeof(T), ElementType::bfloat16};
   else
-    return View(all);
+    return Buffer(all);
 }
 
 template <class T>
@@ -136,7 +136,7 @@ class Operations {
             values(place, 0, count_));
       const Values much = values(place, 0, ranks_ * count_);
       const Values part = values(place, rank_ * count_, count_);
-      check("scatter", Collective::scatter(is_root ? in(much) : ConstView(), out(), root),
+      check("scatter", Collective::scatter(is_root ? in(much) : ConstBuffer(), out(), root),
             Values(count_), part);
       if (is_root)
         check("scatter in place", Collective::scatter(in(much), {}, root), own, own);
@@ -161,13 +161,13 @@ class Operations {
         all[i] = join_(all[i], value<T>(static_cast<int>(rank), first + i));
     return all;
   }
-  static ConstView in(const Values& values) {
+  static ConstBuffer in(const Values& values) {
     // Returns a view of values that are only read.
-    const View view =
+    const Buffer view =
         view_of(std::span(const_cast<T*>(values.data()), values.size()));  // NOLINT(*-const-cast)
     return view;
   }
-  View out() { return view_of(std::span(out_)); }
+  Buffer out() { return view_of(std::span(out_)); }
 
   void blocks() {
     const int root = world_.size() / 2;
@@ -236,23 +236,23 @@ class Operations {
   // Runs the operation in all forms, each time from `given`.
   void check(const char* operation, const Collective& collective, const Values& given,
              const Values& expected) {
-    const auto ends = [&](const CollectiveError& error, const char* form) {
+    const auto ends = [&](const Status& status, const char* form) {
       const std::string what =
           cat(operation, " of ", count_, " ", name_, ", ", form, ", rank ", rank_);
-      must(error, what);
+      must(status, what);
       must(out_ == expected, what + ": other values than expected");
       std::ranges::copy(given, out_.begin());
     };
     must(out_.size() == given.size() && out_.size() == expected.size(), "a test of other sizes");
     std::ranges::copy(given, out_.begin());
     ends(world_.run(collective), "at once");
-    CollectiveRequest begun = world_.start(collective);
+    Request begun = world_.start(collective);
     ends(begun.wait(), "begun");
-    CollectiveRequest tested = world_.start(collective);
+    Request tested = world_.start(collective);
     while (!tested.test())
       std::this_thread::yield();  // there are more ranks than processors
     ends(tested.wait(), "tested");
-    CollectiveRequest prepared = world_.prepare(collective);
+    Request prepared = world_.prepare(collective);
     for (int time = 0; time < kRepeats; ++time) {
       must(prepared.start(), operation);
       ends(prepared.wait(), "prepared");
@@ -304,8 +304,8 @@ void other_types(Communicator& world, std::size_t count) {
       "logical and of int32")
       .reductions();
   Operations<Placed>(
-      world, count, ReduceOp::minimum_place,
-      [](Placed x, Placed y) { return y.value < x.value ? y : x; }, "minima with places")
+      world, count, ReduceOp::minloc, [](Placed x, Placed y) { return y.value < x.value ? y : x; },
+      "minima with places")
       .reductions();
   Operations<Brain>(
       world, count, ReduceOp::sum,

@@ -18,34 +18,34 @@ using namespace scela;
 
 namespace {
 
-std::optional<RunBy> run_by_of(std::string_view word) {
-  if (word == "at-once") return RunBy::at_once;
-  if (word == "polled") return RunBy::polled;
-  if (word == "thread") return RunBy::thread;
-  if (word == "engine") return RunBy::engine;
+std::optional<ProgressMode> progress_of(std::string_view word) {
+  if (word == "at-once") return ProgressMode::at_once;
+  if (word == "polled") return ProgressMode::polled;
+  if (word == "thread") return ProgressMode::thread;
+  if (word == "engine") return ProgressMode::engine;
   return std::nullopt;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto by = argc == 3 ? run_by_of(argv[2]) : std::nullopt;
+  const auto by = argc == 3 ? progress_of(argv[2]) : std::nullopt;
   if (!by)
     failed(
         "usage: communicator_probe operations|flights|long|binding|WRONG "
         "at-once|polled|thread|engine");
   const std::string what = argv[1];
-  channel::Options options;
-  if (*by == RunBy::thread) options.threads = channel::Threads::multiple;
+  ChannelOptions options;
+  if (*by == ProgressMode::thread) options.threads = Threads::multiple;
   std::vector<int> processors;
   if (what == "binding") processors = leave_all_processors_but_one();
-  const auto opened = channel::Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  const auto opened = Channel::open(options);
+  if (!opened.channel) failed(opened.status.message());
   const auto all = [&] {
-    return Communicator::over(*opened.channel, {.run_by = *by, .table = {}});
+    return Communicator::world(*opened.channel, {.progress = *by, .table = {}});
   };
   Communicator world = all();
-  must(world.error(), "communicator");
+  must(world.status(), "communicator");
   if (what == "operations")
     operations(world);
   else if (what == "flights")

@@ -29,13 +29,12 @@ bool is_checked() {
   return said != nullptr && *said == '1';
 }
 
-void must_say(const CollectiveError& error, CollectiveCode code, int rank,
-              const std::string& words) {
+void must_say(const Status& status, Code code, int rank, const std::string& words) {
   const std::string said =
-      cat("'", error.text(), "' (", name_of(error.code), ", rank ", error.rank, ")");
-  must(error.code == code, cat(said, " is not ", name_of(code)));
-  must(error.rank == rank, cat(said, " is not about rank ", rank));
-  must(error.text().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
+      cat("'", status.message(), "' (", name_of(status.code()), ", rank ", status.rank(), ")");
+  must(status.code() == code, cat(said, " is not: ", name_of(code)));
+  must(status.rank() == rank, cat(said, " is not about rank ", rank));
+  must(status.message().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
 }
 
 void still_works(Communicator& world) {
@@ -47,22 +46,22 @@ void still_works(Communicator& world) {
   }
 }
 
-// Runs the call in all forms. `check` gets the error of each.
+// Runs the call in all forms. `check` gets the status of each.
 void in_all_forms(Communicator& world, const Collective& call,
-                  const std::function<void(const CollectiveError&)>& check) {
+                  const std::function<void(const Status&)>& check) {
   check(world.run(call));
   still_works(world);
-  CollectiveRequest begun = world.start(call);
+  Request begun = world.start(call);
   check(begun.wait());
-  CollectiveRequest prepared = world.prepare(call);
+  Request prepared = world.prepare(call);
   for (int time = 0; time < 2; ++time) {
-    const CollectiveError refused = prepared.start();
-    check(refused ? refused : prepared.wait());
-    if (refused) check(prepared.wait());
+    const Status refused = prepared.start();
+    check(refused.ok() ? prepared.wait() : refused);
+    if (!refused.ok()) check(prepared.wait());
   }
   // Other operations are under way meanwhile.
   Numbers one{world.rank()}, sum(1);
-  CollectiveRequest meanwhile = world.start(Collective::allreduce(one, sum, ReduceOp::sum));
+  Request meanwhile = world.start(Collective::allreduce(one, sum, ReduceOp::sum));
   check(world.run(call));
   must(meanwhile.wait(), "what was under way meanwhile");
   must(sum[0] == world.size() * (world.size() - 1) / 2, "the sum of what was under way");
@@ -98,24 +97,23 @@ void otherwise(Communicator& world, const std::string& what) {
       if (differs) call = Collective::allreduce(numbers, sum, ReduceOp::maximum);
       words = "it reduces by maximum; rank 0";
     } else {
-      call.by(differs ? "ring" : "recursive-doubling");
+      call.algorithm(differs ? "ring" : "recursive-doubling");
       words = "it goes by ring, 1 segments, radix 2; rank 0";
     }
-    in_all_forms(world, call, [&](const CollectiveError& error) {
-      must_say(error, CollectiveCode::mismatch, last, words);
-    });
+    in_all_forms(world, call,
+                 [&](const Status& status) { must_say(status, Code::mismatch, last, words); });
   }
 }
 
-// The last rank's call is refused; the others are told so.
-void refused(Communicator& world, const Collective& right, const Collective& wrong,
+// The last rank's call is refused with `code`; the others are told so.
+void refused(Communicator& world, const Collective& right, const Collective& wrong, Code code,
              const std::string& own_words, const std::string& words) {
   const int last = world.size() - 1;
-  in_all_forms(world, world.rank() == last ? wrong : right, [&](const CollectiveError& error) {
+  in_all_forms(world, world.rank() == last ? wrong : right, [&](const Status& status) {
     if (world.rank() == last)
-      must_say(error, CollectiveCode::argument, last, own_words);
+      must_say(status, code, last, own_words);
     else
-      must_say(error, CollectiveCode::mismatch, last, cat("was refused: ", words));
+      must_say(status, Code::mismatch, last, cat("was refused: ", words));
   });
 }
 
@@ -126,27 +124,27 @@ void refused(Communicator& world, const std::string& what) {
     const Collective sum = Collective::allreduce(own, out, ReduceOp::sum);
     if (what == "null") {
       refused(world, sum,
-              Collective::allreduce(ConstView(nullptr, count, 4, ElementType::int32), out,
+              Collective::allreduce(ConstBuffer(nullptr, count, 4, ElementType::int32), out,
                                     ReduceOp::sum),
-              "the input is null", "its buffer is null");
+              Code::bad_buffer, "the input is null", "its buffer is null");
       refused(world, Collective::allgather(own, all),
-              Collective::allgather(own, View(nullptr, all.size(), 4, ElementType::int32)),
-              "the output is null", "its buffer is null");
+              Collective::allgather(own, Buffer(nullptr, all.size(), 4, ElementType::int32)),
+              Code::bad_buffer, "the output is null", "its buffer is null");
     } else if (what == "overlap") {
-      refused(world, sum, Collective::allreduce(own, own, ReduceOp::sum), "overlap",
-              "its buffers overlap");
+      refused(world, sum, Collective::allreduce(own, own, ReduceOp::sum), Code::bad_buffer,
+              "overlap", "its buffers overlap");
       refused(world, Collective::allgather(own, all),
-              Collective::allgather(std::span(all).first(count), all), "overlap",
+              Collective::allgather(std::span(all).first(count), all), Code::bad_buffer, "overlap",
               "its buffers overlap");
     } else if (what == "reduction") {
-      refused(world, sum, Collective::allreduce(kInPlace, floats, ReduceOp::bit_and), "bit-and",
-              "its elements cannot be reduced so");
+      refused(world, sum, Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
+              Code::bad_reducer, "bit-and", "its elements cannot be reduced so");
     } else if (what == "root") {
       refused(world, Collective::bcast(out, 0), Collective::bcast(out, world.size()),
-              cat("there is no rank ", world.size()), "its root is no rank");
+              Code::bad_root, cat("there is no rank ", world.size()), "its root is no rank");
     } else {
       refused(world, sum, Collective::allreduce(std::span(all), out, ReduceOp::sum),
-              "the input has", "the sizes of its buffers do not fit each other");
+              Code::bad_count, "the input has", "the sizes of its buffers do not fit each other");
     }
   }
 }
@@ -157,31 +155,37 @@ void misused(Communicator& world, const std::string& what) {
   const Collective call = Collective::allreduce(own, sum, ReduceOp::sum);
   if (what == "freed") {
     Communicator copy = world.dup();
-    CollectiveRequest begun = copy.start(call);
+    Request begun = copy.start(call);
     copy.free();
-    must_say(copy.run(call), CollectiveCode::misuse, -1, "it was freed");
-    must_say(copy.start(call).wait(), CollectiveCode::misuse, -1, "it was freed");
-    must_say(copy.prepare(call).start(), CollectiveCode::misuse, -1, "it was freed");
-    must_say(copy.dup().error(), CollectiveCode::misuse, -1, "it was freed");
+    must_say(copy.run(call), Code::bad_communicator, -1, "it was freed");
+    must_say(copy.start(call).wait(), Code::bad_communicator, -1, "it was freed");
+    must_say(copy.prepare(call).start(), Code::bad_communicator, -1, "it was freed");
+    must_say(copy.dup().status(), Code::bad_communicator, -1, "it was freed");
     must(begun.wait(), "what was begun before");
   } else if (what == "waited") {
-    CollectiveRequest begun = world.start(call);
+    Request begun = world.start(call);
     must(begun.wait(), "the first wait");
-    must_say(begun.wait(), CollectiveCode::misuse, self, "it was waited for twice");
+    must(begun.wait(), "the second wait");
     must(begun.test(), "what is over is not over");
-    const CollectiveRequest moved = std::move(begun);
-    must_say(begun.wait(), CollectiveCode::misuse, -1, "a request of nothing");
+    Request moved = std::move(begun);
+    must(moved.wait(), "a wait for the request that was moved");
+    must(begun.wait(), "a wait for a request of nothing");
+    must(begun.test(), "a request of nothing is under way");
+    // A refused call keeps its error as well.
+    Request refused = Communicator().start(call);
+    for (int time = 0; time < 2; ++time)
+      must_say(refused.wait(), Code::bad_communicator, -1, "it was freed");
   } else {
-    CollectiveRequest prepared = world.prepare(call);
-    must_say(prepared.wait(), CollectiveCode::misuse, self, "was not started");
+    Request prepared = world.prepare(call);
+    must_say(prepared.wait(), Code::bad_request, self, "was not started");
     must(prepared.start(), "start");
-    must_say(prepared.start(), CollectiveCode::misuse, self, "it was started twice");
+    must_say(prepared.start(), Code::bad_request, self, "it was started twice");
     must(prepared.wait(), "wait");
-    must_say(prepared.wait(), CollectiveCode::misuse, self, "it was waited for twice");
+    must(prepared.wait(), "the second wait");
     must(prepared.start(), "start again");
     must(prepared.wait(), "wait again");
-    CollectiveRequest begun = world.start(call);
-    must_say(begun.start(), CollectiveCode::misuse, self, "only an operation that was prepared");
+    Request begun = world.start(call);
+    must_say(begun.start(), Code::bad_request, self, "only an operation that was prepared");
     must(begun.wait(), "wait");
   }
   must(sum[0] == world.size() * (world.size() - 1) / 2, "the sum");
@@ -198,24 +202,25 @@ void given_up(Communicator& world, const std::string& what) {
   for (const std::size_t count : kCounts) {
     Communicator copy = world.dup();
     Numbers own(count), out(count), one{1}, sum(1);
-    CollectiveRequest meanwhile = world.start(Collective::allreduce(one, sum, ReduceOp::sum));
+    Request meanwhile = world.start(Collective::allreduce(one, sum, ReduceOp::sum));
     const Collective wrong =
         what == "root" ? Collective::bcast(out, -1)
                        : Collective::allreduce(std::span(own).first(count - 1), out, ReduceOp::sum);
     const Collective right = what == "root" ? Collective::bcast(out, last)
                                             : Collective::allreduce(own, out, ReduceOp::sum);
-    CollectiveRequest before = copy.start(is_last ? wrong : right);
-    const CollectiveError told = before.wait();
+    Request before = copy.start(is_last ? wrong : right);
+    const Status told = before.wait();
     if (is_last)
-      must_say(told, CollectiveCode::argument, last, cat("by rank ", last));
+      must_say(told, what == "root" ? Code::bad_root : Code::bad_count, last,
+               cat("by rank ", last));
     else
-      must_say(told, CollectiveCode::mismatch, last, cat("was refused: ", words));
-    const CollectiveError after = copy.run(Collective::allreduce(own, out, ReduceOp::sum));
-    must(after.code == CollectiveCode::mismatch && after.rank == last, after.text());
+      must_say(told, Code::mismatch, last, cat("was refused: ", words));
+    const Status after = copy.run(Collective::allreduce(own, out, ReduceOp::sum));
+    must(after.code() == Code::mismatch && after.rank() == last, after.message());
     must(meanwhile.wait(), "what another communicator had under way");
     still_works(world);
     Communicator another = copy.shrink();
-    must(another.error(), "shrink");
+    must(another.status(), "shrink");
     still_works(another);
   }
 }
@@ -223,7 +228,7 @@ void given_up(Communicator& world, const std::string& what) {
 // The last rank alone frees what the others go on with. All of them are told its name, also a rank
 // that waits for an operation of `other`, which has another executor.
 void freed_alone(Communicator& world, Communicator other) {
-  must(other.error(), "another communicator");
+  must(other.status(), "another communicator");
   const int last = world.size() - 1;
   const std::string words = cat("rank ", last, ": it has freed this communicator");
   for (const std::size_t count : kCounts) {
@@ -239,16 +244,16 @@ void freed_alone(Communicator& world, Communicator other) {
       if (world.rank() != 0) must(other.barrier(), "a barrier of the other");
       const auto alltoall = Collective::alltoall(all, to);
       if (count == 3 || count == 40'000) {  // under way when it is found out
-        CollectiveRequest meanwhile = copy.start(alltoall);
-        must_say(meanwhile.wait(), CollectiveCode::mismatch, last, words);
+        Request meanwhile = copy.start(alltoall);
+        must_say(meanwhile.wait(), Code::mismatch, last, words);
       }
-      const auto from_first = Collective::bcast(out, 0).by("flat");
-      CollectiveError error;
-      while (!error)
-        error = copy.run(from_first);
-      must_say(error, CollectiveCode::mismatch, last, words);
-      must_say(copy.run(sum), CollectiveCode::mismatch, last, words);
-      must_say(copy.shrink().error(), CollectiveCode::mismatch, last, words);
+      const auto from_first = Collective::bcast(out, 0).algorithm("flat");
+      Status status;
+      while (status.ok())
+        status = copy.run(from_first);
+      must_say(status, Code::mismatch, last, words);
+      must_say(copy.run(sum), Code::mismatch, last, words);
+      must_say(copy.shrink().status(), Code::mismatch, last, words);
       if (world.rank() == 0) must(other.barrier(), "a barrier of the other");
     }
     still_works(world);
@@ -284,29 +289,28 @@ bool wrongly(Communicator& world, const std::string& what,
   return true;
 }
 
-void freed_last(channel::Channel& channel, Communicator world) {
+void freed_last(Channel& channel, Communicator world) {
   const int last = world.size() - 1;
   Numbers out(40'000, 1);
-  const auto from_first = Collective::bcast(out, 0).by("flat");
+  const auto from_first = Collective::bcast(out, 0).algorithm("flat");
   must(world.run(from_first), "what all call");
   if (world.rank() == last) {
     world.free();
   } else {
-    CollectiveError error;
-    while (!error)
-      error = world.run(from_first);
-    must_say(error, CollectiveCode::mismatch, last,
-             cat("rank ", last, ": it has freed this communicator"));
+    Status status;
+    while (status.ok())
+      status = world.run(from_first);
+    must_say(status, Code::mismatch, last, cat("rank ", last, ": it has freed this communicator"));
   }
   // No rank ends before all have been told.
   std::byte word{};
   if (channel.rank() != 0) {
-    must(!channel.send(0, 1, {&word, 1}).error, "a send");
-    must(!channel.recv(0, 1, {&word, 1}).error, "a receive");
+    must(channel.send(0, 1, {&word, 1}), "a send");
+    must(channel.recv(0, 1, {&word, 1}), "a receive");
     return;
   }
   for (int rank = 1; rank < channel.size(); ++rank)
-    must(!channel.recv(rank, 1, {&word, 1}).error, "a receive");
+    must(channel.recv(rank, 1, {&word, 1}), "a receive");
   for (int rank = 1; rank < channel.size(); ++rank)
-    must(!channel.send(rank, 1, {&word, 1}).error, "a send");
+    must(channel.send(rank, 1, {&word, 1}), "a send");
 }

@@ -6,8 +6,6 @@
 //   coll SEED BATCHES OPERATIONS EXECUTOR [MOST]     OPERATIONS: in a batch; MOST: elements
 #include <random>
 
-#include <scela/waits.h>
-
 #include "tests/strangers/matrix/programs/coll_case.h"
 
 namespace matrix {
@@ -17,7 +15,7 @@ using Random = std::mt19937_64;
 
 struct Live {
   std::unique_ptr<Case> one;
-  CollectiveRequest request;
+  Request request;
 };
 
 std::vector<std::string> algorithms(int kind, bool commutes, bool several) {
@@ -161,12 +159,12 @@ class Player {
       must(among.run(one->collective()), one->text());
       return one->check();
     }
-    CollectiveRequest request = among.start(one->collective());
+    Request request = among.start(one->collective());
     live_.push_back({std::move(one), std::move(request)});
   }
 
   static void again_and_again(Communicator& among, Case& one, std::uint64_t rounds, Random& alone) {
-    CollectiveRequest request = among.prepare(one.collective());
+    Request request = among.prepare(one.collective());
     for (std::uint64_t round = 0; round < rounds; ++round) {
       one.fill(round);
       must(request.start(), one.text());
@@ -186,9 +184,9 @@ class Player {
     const auto style = alone() % 3;
     if (style == 0) std::ranges::shuffle(live_, alone);
     if (style == 1) {
-      std::vector<scela::Waitable> all;
+      std::vector<Request*> all;
       for (Live& live : live_)
-        all.emplace_back(live.request);
+        all.push_back(&live.request);
       for (std::size_t left = live_.size(); left > 0; --left) {
         const std::size_t place = scela::wait_any(all, kLimit);
         must(place < all.size(), "none of ", left, " is over");

@@ -4,10 +4,10 @@ namespace matrix {
 
 namespace {
 
-using scela::ConstView;
+using scela::Buffer;
+using scela::ConstBuffer;
 using scela::kInPlace;
 using scela::Part;
-using scela::View;
 
 constexpr const char* kNames[] = {"barrier",       "bcast",      "reduce",
                                   "allreduce",     "gather",     "scatter",
@@ -48,7 +48,7 @@ class CaseOf final : public Case {
 
   Collective collective() override {
     Collective made = make();
-    if (!drawn_.algorithm.empty()) made.by(drawn_.algorithm);
+    if (!drawn_.algorithm.empty()) made.algorithm(drawn_.algorithm);
     return made;
   }
 
@@ -238,23 +238,23 @@ class CaseOf final : public Case {
   }
 
   Collective make() {
-    const View out = Of<T>::view(out_);
-    const ConstView in = in_place_ && drawn_.kind != scatter && drawn_.kind != scatterv
-                             ? ConstView(kInPlace)
-                             : ConstView(Of<T>::view(in_));
+    const Buffer out = Of<T>::view(out_);
+    const ConstBuffer in = in_place_ && drawn_.kind != scatter && drawn_.kind != scatterv
+                               ? ConstBuffer(kInPlace)
+                               : ConstBuffer(Of<T>::view(in_));
     const scela::Reducer by = Of<T>::reducer();
     const std::vector<Part> parts = is_root_ ? parts_ : std::vector<Part>();
     switch (drawn_.kind) {
       case bcast:
         return Collective::bcast(out, drawn_.root);
       case reduce:
-        return Collective::reduce(in, is_root_ ? out : View(), by, drawn_.root);
+        return Collective::reduce(in, is_root_ ? out : Buffer(), by, drawn_.root);
       case allreduce:
         return Collective::allreduce(in, out, by);
       case gather:
-        return Collective::gather(in, is_root_ ? out : View(), drawn_.root);
+        return Collective::gather(in, is_root_ ? out : Buffer(), drawn_.root);
       case scatter:
-        return Collective::scatter(in, in_place_ ? View() : out, drawn_.root);
+        return Collective::scatter(in, in_place_ ? Buffer() : out, drawn_.root);
       case allgather:
         return Collective::allgather(in, out);
       case alltoall:
@@ -266,9 +266,9 @@ class CaseOf final : public Case {
       case exscan:
         return Collective::exscan(in, out, by);
       case gatherv:
-        return Collective::gatherv(in, is_root_ ? out : View(), parts, drawn_.root);
+        return Collective::gatherv(in, is_root_ ? out : Buffer(), parts, drawn_.root);
       case scatterv:
-        return Collective::scatterv(in, parts, in_place_ ? View() : out, drawn_.root);
+        return Collective::scatterv(in, parts, in_place_ ? Buffer() : out, drawn_.root);
       case allgatherv:
         return Collective::allgatherv(in, out, parts_);
       case alltoallv:

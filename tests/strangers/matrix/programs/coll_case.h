@@ -69,7 +69,7 @@ struct Of {
   static T drawn(std::uint64_t bits, int /*rank*/) { return static_cast<T>(bits); }
   static T combined(T x, T y) { return static_cast<T>(x ^ y); }
   static scela::Reducer reducer() { return ReduceOp::bit_xor; }
-  static scela::View view(std::vector<T>& of) { return of; }
+  static scela::Buffer view(std::vector<T>& of) { return of; }
 };
 template <>
 struct Of<std::int32_t> {
@@ -79,7 +79,7 @@ struct Of<std::int32_t> {
   }
   static std::int32_t combined(std::int32_t x, std::int32_t y) { return x + y; }
   static scela::Reducer reducer() { return ReduceOp::sum; }
-  static scela::View view(std::vector<std::int32_t>& of) { return of; }
+  static scela::Buffer view(std::vector<std::int32_t>& of) { return of; }
 };
 template <>
 struct Of<double> {
@@ -89,7 +89,7 @@ struct Of<double> {
   }
   static double combined(double x, double y) { return std::max(x, y); }
   static scela::Reducer reducer() { return ReduceOp::maximum; }
-  static scela::View view(std::vector<double>& of) { return of; }
+  static scela::Buffer view(std::vector<double>& of) { return of; }
 };
 template <>
 struct Of<Place> {
@@ -100,9 +100,9 @@ struct Of<Place> {
   static Place combined(Place x, Place y) {
     return x.value < y.value || (x.value == y.value && x.place < y.place) ? x : y;
   }
-  static scela::Reducer reducer() { return ReduceOp::minimum_place; }
-  static scela::View view(std::vector<Place>& of) {
-    return {of.data(), of.size(), sizeof(Place), scela::ElementType::int32_place};
+  static scela::Reducer reducer() { return ReduceOp::minloc; }
+  static scela::Buffer view(std::vector<Place>& of) {
+    return {of.data(), of.size(), sizeof(Place), scela::ElementType::int32_index};
   }
 };
 template <>
@@ -129,7 +129,7 @@ struct Of<Matrix> {
         },
         false);
   }
-  static scela::View view(std::vector<Matrix>& of) {
+  static scela::Buffer view(std::vector<Matrix>& of) {
     return {of.data(), of.size(), sizeof(Matrix), scela::ElementType::opaque};
   }
 };

@@ -12,7 +12,7 @@ namespace {
 void apart(Communicator& one, Communicator& other, bool waits) {
   const bool one_first = waits || one.rank() == 0;
   Numbers of_one{one.rank() == 0 ? 111 : 0}, of_other{other.rank() == 0 ? 222 : 0};
-  CollectiveRequest first, second;
+  Request first, second;
   if (one_first) first = one.start(Collective::bcast(of_one, 0));
   second = other.start(Collective::bcast(of_other, 0));
   if (!one_first) first = one.start(Collective::bcast(of_one, 0));
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   using namespace matrix;
   Here here = open(argument(argc, argv, 1, "polled"));
   const long count = number(argc, argv, 2, 100'000);
-  Communicator other = here.over();
+  Communicator other = here.new_world();
   Communicator self = here.world.split(here.rank(), 0);
   for (long i = 0; i < count; ++i) {
     Communicator copy = self.dup();
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   }
   Communicator copy = here.world.dup();
   must(copy, "a copy of all");
-  apart(copy, other, here.options.run_by == scela::RunBy::at_once);
+  apart(copy, other, here.options.progress == scela::ProgressMode::at_once);
   copy.free();
   still_works(other, "what is left after one was freed");
   still_works(here.world, "the world");

@@ -22,14 +22,14 @@ constexpr int kTurns = 200;  // before the victim ends
   failed("it lives on");
 }
 
-void must_name(const ChannelError& error, int victim) {
-  must_say(error, Code::peer_ended, victim, "");
+void must_name(const Status& status, int victim) {
+  must_say(status, Code::peer_ended, victim, "");
 }
 
 void goes_on_without(Here& here, int victim) {
   const auto agreed = here.world.agree(true);
-  must(agreed.error, "agree");
-  must(agreed.all && agreed.ended == Numbers{victim}, "they have agreed otherwise");
+  must(agreed.status, "agree");
+  must(agreed.flag && agreed.exited == Numbers{victim}, "they have agreed otherwise");
   Communicator rest = here.world.shrink();
   must(rest, "shrink");
   must(rest.size() == here.size() - 1, "shrink leaves ", rest.size(), " ranks");
@@ -45,17 +45,17 @@ void operations(Here& here, const std::string& how, int victim, std::size_t coun
   std::vector<double> sums(count);
   for (int turn = 0;; ++turn) {
     if (turn == kTurns && here.rank() == victim) end_by(how);
-    CollectiveRequest request = here.world.start(Collective::allreduce(own, sums, ReduceOp::sum));
-    const CollectiveError error = request.wait(kLimit);
-    if (error) {
-      must(turn >= kTurns - 1, "operation ", turn, ": ", error.text());
-      must_say(error, CollectiveCode::peer_ended, victim, "");
+    Request request = here.world.start(Collective::allreduce(own, sums, ReduceOp::sum));
+    const Status status = request.wait(kLimit);
+    if (!status.ok()) {
+      must(turn >= kTurns - 1, "operation ", turn, ": ", status.message());
+      must_say(status, Code::peer_ended, victim, "");
       break;
     }
     must(turn <= kTurns, "an operation without the victim ends well");
     must(sums.front() == here.size() && sums.back() == here.size(), "another sum");
   }
-  must_say(here.world.barrier(), CollectiveCode::peer_ended, victim, "");
+  must_say(here.world.barrier(), Code::peer_ended, victim, "");
   goes_on_without(here, victim);
 }
 
@@ -67,10 +67,10 @@ void stop(Here& here, int victim) {
   Numbers own{1}, sum{0};
   if (here.rank() == victim) ::raise(SIGSTOP);
   if (here.rank() != victim) await_stop(process);
-  CollectiveRequest request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
   int done = 1;
   if (here.rank() != victim) {
-    must_say(request.wait(kShort), CollectiveCode::timed_out, -1, "goes on");
+    must_say(request.wait(kShort), Code::timed_out, -1, "goes on");
     must(is_stopped(process), "the victim has not stayed stopped");
     if (here.rank() != waker) must(here.channel->send(waker, 1, bytes_of(done)), "to the waker");
   }
@@ -99,15 +99,15 @@ void messages(Here& here, const std::string& how, int victim) {
   Bytes large(4u << 20), small(16), got(16);
   auto receive = here.channel->irecv(victim, 1, got);
   must(here.channel->send(victim, 5, bytes_of(word)), "to a rank that lives");
-  must_name(receive.wait(kLimit).error, victim);
-  must_name(here.channel->send(victim, 2, large).error, victim);
-  must_name(here.channel->send(victim, 2, small).error, victim);
-  must_name(here.channel->probe(victim, 9, kWorld, kLimit).error, victim);
-  must(here.channel->ended(victim), "it is not known to have ended");
+  must_name(receive.wait(kLimit), victim);
+  must_name(here.channel->send(victim, 2, large), victim);
+  must_name(here.channel->send(victim, 2, small), victim);
+  must_name(here.channel->probe(victim, 9, kWorld, kLimit), victim);
+  must(here.channel->has_exited(victim), "it is not known to have ended");
   auto from_any = here.channel->irecv(kAnySource, 7, got);
-  must_say(from_any.wait(kShort).error, Code::timed_out, -1, "the time is over");
+  must_say(from_any.wait(kShort), Code::timed_out, -1, "the time is over");
   must(from_any.cancel(), "a receive from any rank cannot be withdrawn");
-  must_say(from_any.wait(kLimit).error, Code::cancelled, -1, "");
+  must_say(from_any.wait(kLimit), Code::cancelled, -1, "");
   goes_on_without(here, victim);
 }
 

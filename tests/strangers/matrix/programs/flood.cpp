@@ -9,7 +9,7 @@ namespace {
 constexpr int kFlood = 1, kBehind = 2;
 
 void sends(Channel& channel, int count, Bytes& bytes) {
-  std::vector<scela::channel::Request> requests;
+  std::vector<scela::Request> requests;
   std::vector<Bytes> kept;
   for (int i = 0; i < count; ++i) {
     std::memcpy(bytes.data(), &i, sizeof i);
@@ -23,7 +23,7 @@ void sends(Channel& channel, int count, Bytes& bytes) {
 
 void receives(Channel& channel, int count, Bytes& bytes) {
   must(channel.recv(0, kBehind, bytes, kWorld, kLimit), "the message behind them");
-  must(channel.accounts().max_unexpected >= static_cast<std::uint64_t>(count),
+  must(channel.counters().max_unexpected >= static_cast<std::uint64_t>(count),
        "they have not come before it");
   for (int i = 0; i < count; ++i) {
     must(channel.recv(0, kFlood, bytes, kWorld, kLimit), "one of many");

@@ -12,7 +12,7 @@ constexpr int kBefore = 3, kAll = 6;
 
 [[noreturn]] void child(Channel& channel, const std::string& how) {
   int value = 1000;
-  must_say(channel.send(1, 1, bytes_of(value)).error, Code::closed, -1,
+  must_say(channel.send(1, 1, bytes_of(value)), Code::closed, -1,
            "a child (fork) has no part in it");
   if (how == "exit")
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): what the parent has registered runs here
@@ -30,7 +30,7 @@ void receives(Channel& channel) {
     must(channel.recv(0, 1, bytes_of(value), kWorld, kLimit), "receive ", i);
     must(value == i, value, " has come instead of ", i);
   }
-  must_say(channel.recv(0, 1, bytes_of(value), kWorld, kLimit).error, Code::peer_ended, 0, "");
+  must_say(channel.recv(0, 1, bytes_of(value), kWorld, kLimit), Code::peer_ended, 0, "");
 }
 
 }  // namespace

@@ -16,10 +16,9 @@ void children(Here& here) {
   const int next = (here.rank() + 1) % here.size();
   const pid_t process = ::fork();
   if (process == 0) {
-    must_say(here.channel->send(next, 2, bytes_of(value)).error, Code::closed, -1,
+    must_say(here.channel->send(next, 2, bytes_of(value)), Code::closed, -1,
              "a child (fork) has no part in it");
-    must_say(here.world.barrier(), CollectiveCode::misuse, here.rank(),
-             "a child process (fork) has no part");
+    must_say(here.world.barrier(), Code::closed, here.rank(), "a child process (fork) has no part");
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): what the parent has registered runs here
   }
   int status = -1;
@@ -27,24 +26,23 @@ void children(Here& here) {
   still_works(here.world, "the parents' communicator");
   // If all others have ended by then, the probe says that.
   const std::optional<Status> found = here.channel->iprobe(kAnySource, 2);
-  must(!found || found->error.code == Code::peer_ended, "a message of a child has come");
+  must(!found || found->code() == Code::peer_ended, "a message of a child has come");
 }
 
 void closed_first(Here& here) {
   const Numbers own{1};
   Numbers sum(1);
-  CollectiveRequest request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
   here.channel.reset();
-  const CollectiveError error = request.wait(kLimit);
-  must(!error || error.code != CollectiveCode::timed_out,
-       "a wait whose channel was closed does not end");
-  must(error || sum[0] == here.world.size(), "another sum");
-  const CollectiveError later = here.world.barrier();
-  must(static_cast<bool>(later), "a barrier without a channel ends well");
+  const Status status = request.wait(kLimit);
+  must(status.code() != Code::timed_out, "a wait whose channel was closed does not end");
+  must(!status.ok() || sum[0] == here.world.size(), "another sum");
+  const Status later = here.world.barrier();
+  must(!later.ok(), "a barrier without a channel ends well");
   // It may have heard of another rank's end by then.
   const bool says_why =
-      later.text().find("closed") != std::string::npos || later.code == CollectiveCode::peer_ended;
-  must(says_why, "it does not say why: ", later.text());
+      later.message().find("closed") != std::string::npos || later.code() == Code::peer_ended;
+  must(says_why, "it does not say why: ", later.message());
 }
 
 void after(Here& here, bool reopens) {
@@ -54,10 +52,11 @@ void after(Here& here, bool reopens) {
   here.world = Communicator();
   here.channel.reset();
   must(request.test(), "a request whose channel was closed goes on");
-  must_say(request.wait(kLimit).error, Code::closed, -1,
+  must_say(request.wait(kLimit), Code::closed, -1,
            "the channel was closed before the request was complete");
   auto again = Channel::open();
-  must((again.channel != nullptr) == reopens, "it is opened again otherwise: ", again.error.text());
+  must((again.channel != nullptr) == reopens,
+       "it is opened again otherwise: ", again.status.message());
   if (!reopens) return;
   Bytes got(64);
   const int own = again.channel->rank(), next = (own + 1) % again.channel->size();

@@ -8,37 +8,28 @@
 
 namespace matrix {
 
-namespace {
-
-using scela::channel::Request;
-
-void must_be_argument(const Status& status, int peer, std::string_view words) {
-  must_say(status.error, Code::argument, peer, words);
-}
-
-}  // namespace
-
 void arguments(Here& here) {
   Channel& channel = *here.channel;
   const int own = here.rank();
   Bytes bytes(64);
   for (const int peer : {-3, -1, here.size(), 1 << 30})
-    must_be_argument(channel.send(peer, 0, bytes), peer, cat("send to rank ", peer));
+    must_say(channel.send(peer, 0, bytes), Code::bad_rank, peer, cat("send to rank ", peer));
   for (const int peer : {-3, -2, here.size()})
-    must_be_argument(channel.recv(peer, 0, bytes, kWorld, kLimit), peer,
-                     cat("receive from rank ", peer));
+    must_say(channel.recv(peer, 0, bytes, kWorld, kLimit), Code::bad_rank, peer,
+             cat("receive from rank ", peer));
   for (const int tag : {-1, -2, -3})
-    must_be_argument(channel.send(own, tag, bytes), own, cat("with tag ", tag));
-  must_be_argument(channel.recv(own, -3, bytes, kWorld, kLimit), own, "with tag -3");
-  must(channel.node_of(99) == -1 && !channel.ended(99), "there is a rank 99");
-  must(channel.accounts(99).sent == 0 && channel.accounts(-1).sent == 0,
-       "a rank that there is not has accounts");
+    must_say(channel.send(own, tag, bytes), Code::bad_tag, own, cat("with tag ", tag));
+  must_say(channel.recv(own, -3, bytes, kWorld, kLimit), Code::bad_tag, own, "with tag -3");
+  must(channel.node_of(99) == -1 && !channel.has_exited(99), "there is a rank 99");
+  must(channel.counters(99).bytes_sent == 0 && channel.counters(-1).bytes_sent == 0,
+       "a rank that there is not has counters");
   const int next = (own + 1) % here.size();
   for (const std::size_t size : {1u, 100u, 10'000u, 1u << 20}) {
     const std::span<std::byte> null(static_cast<std::byte*>(nullptr), size);
-    must_be_argument(channel.isend(next, 1, null).wait(kLimit), next, "their address is null");
-    must_be_argument(channel.recv(kAnySource, 1, null, kWorld, kLimit), -1,
-                     "their address is null");
+    must_say(channel.isend(next, 1, null).wait(kLimit), Code::bad_buffer, next,
+             "their address is null");
+    must_say(channel.recv(kAnySource, 1, null, kWorld, kLimit), Code::bad_buffer, -1,
+             "their address is null");
   }
   must(channel.send(own, 2, {}), "a message of no bytes at no address");
   must(channel.recv(own, 2, {}, kWorld, kLimit), "a message of no bytes at no address");
@@ -51,18 +42,19 @@ void requests_of_messages(Here& here) {
   Request plain = channel.irecv(own, 1, bytes);
   must(channel.send(own, 1, Bytes(4)), "to itself");
   for (int i = 0; i < 2; ++i)
-    must(plain.wait(kLimit).bytes == 4, "a request that is waited for twice has another result");
-  must_say(plain.start(), Code::argument, -1, "not persistent");
+    must(plain.wait(kLimit).bytes() == 4, "a request that is waited for twice has another result");
+  must_say(plain.start(), Code::bad_request, -1, "not persistent");
   Request none;
   must(none.wait(kLimit), "the wait for nothing");
-  must_say(none.start(), Code::argument, -1, "not persistent");
+  must_say(none.start(), Code::bad_request, -1, "not persistent");
   must(!none.cancel(), "nothing was cancelled");
   Request persistent = channel.recv_init(own, 2, bytes);
-  must(persistent.test() && persistent.wait(kLimit), "one that was not started is waited for");
-  must(!persistent.start(), "it cannot be started");
-  must_say(persistent.start(), Code::argument, -1, "under way");
+  must(persistent.test(), "one that was not started is under way");
+  must_say(persistent.wait(kLimit), Code::bad_request, -1, "was not started");
+  must(persistent.start(), "it cannot be started");
+  must_say(persistent.start(), Code::bad_request, -1, "under way");
   must(persistent.cancel(), "a receive that nothing matches cannot be cancelled");
-  must_say(persistent.wait(kLimit).error, Code::cancelled, own, "it was cancelled");
+  must_say(persistent.wait(kLimit), Code::cancelled, own, "it was cancelled");
 }
 
 // Sends messages that are longer than their receives' buffers.
@@ -75,8 +67,8 @@ void lengths(Here& here) {
     Request send = here.channel->isend(next, 3, sent);
     const Status status =
         here.channel->recv(before, 3, std::span(got).first(size / 2), kWorld, kLimit);
-    must_say(status.error, Code::truncated, before, cat("it has ", size, " bytes"));
-    must(status.bytes == size, "another length is told");
+    must_say(status, Code::truncated, before, cat("it has ", size, " bytes"));
+    must(status.bytes() == size, "another length is told");
     const auto is = [](std::byte value) {
       return [value](std::byte byte) { return byte == value; };
     };
@@ -93,11 +85,11 @@ void unmapped(Here& here, std::size_t bytes) {
   void* gone = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   must(gone != MAP_FAILED && ::munmap(gone, bytes) == 0, "no memory to give back");
   if (here.rank() == 0)
-    must_say(here.channel->send(1, 1, std::span(static_cast<const std::byte*>(gone), bytes)).error,
-             Code::argument, 1, "");
+    must_say(here.channel->send(1, 1, std::span(static_cast<const std::byte*>(gone), bytes)),
+             Code::bad_buffer, 1, "");
   Bytes got(bytes);
   if (here.rank() == 1)
-    must(!here.channel->recv(0, 1, got, kWorld, kLimit), "what is not there has come");
+    must(!here.channel->recv(0, 1, got, kWorld, kLimit).ok(), "what is not there has come");
 }
 
 // Uses Threads::multiple, with eight threads of each rank.
@@ -125,7 +117,7 @@ void threads(Here& here) {
 void twice(Here& /*here*/) {
   const auto second = Channel::open();
   must(second.channel == nullptr, "a process has two channels");
-  must_say(second.error, Code::argument, -1, "this process has one already");
+  must_say(second.status, Code::bad_argument, -1, "this process has one already");
 }
 
 }  // namespace matrix

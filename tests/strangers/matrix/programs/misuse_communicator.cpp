@@ -9,40 +9,40 @@ namespace matrix {
 
 namespace {
 
-using scela::ConstView;
+using scela::Buffer;
+using scela::ConstBuffer;
 using scela::ElementType;
-using scela::View;
 
 constexpr int kOther = 1;  // the rank that calls otherwise
-constexpr std::string_view kOfNone = "this communicator is nobody's";
+constexpr std::string_view kOfNone = "this communicator is empty";
 
-CollectiveError run(Communicator& all, const Collective& collective) {
-  CollectiveRequest request = all.start(collective);
+Status run(Communicator& all, const Collective& collective) {
+  Request request = all.start(collective);
   return request.wait(kLimit);
 }
 
 // All ranks alike are refused, each by itself. The communicator may be given up for it.
-void must_be_refused(Here& here, const Collective& collective, std::string_view words) {
+void must_be_refused(Here& here, const Collective& collective, Code code, std::string_view words) {
   Communicator copy = here.world.dup();
   must(copy, "a copy");
-  must_say(run(copy, collective), CollectiveCode::argument, here.rank(), words);
+  must_say(run(copy, collective), code, here.rank(), words);
   must(here.world.barrier(), "a barrier of another communicator");
 }
 
 // Returns what the others are told of a call that was refused or differs. The engine names the rank
 // only.
 std::string_view told(const Here& here, std::string_view words) {
-  return here.options.run_by == scela::RunBy::engine ? std::string_view() : words;
+  return here.options.progress == scela::ProgressMode::engine ? std::string_view() : words;
 }
 
 }  // namespace
 
 void must_be_given_up(Here& here, int about, std::string_view words) {
-  const CollectiveError error = run(here.world, Collective::barrier());
-  must(error.code == CollectiveCode::mismatch, "what comes after ends so: ", error.text());
-  must(about < 0 || error.rank == about, "it is not about rank ", about, ": ", error.text());
-  must(error.text().find(told(here, words)) != std::string::npos, "without '", words,
-       "': ", error.text());
+  const Status status = run(here.world, Collective::barrier());
+  must(status.code() == Code::mismatch, "what comes after ends so: ", status.message());
+  must(about < 0 || status.rank() == about, "it is not about rank ", about, ": ", status.message());
+  must(status.message().find(told(here, words)) != std::string::npos, "without '", words,
+       "': ", status.message());
   Communicator rest = here.world.shrink();
   must(rest, "shrink");
   must(rest.size() == here.size(), "shrink leaves a rank out that lives");
@@ -54,43 +54,44 @@ void requests(Here& here) {
   const Numbers own{here.rank() + 1};
   Numbers sum(1);
   const Collective all = Collective::allreduce(own, sum, ReduceOp::sum);
-  CollectiveRequest request = here.world.start(all);
+  Request request = here.world.start(all);
   must(request.wait(kLimit), "the first wait");
-  must_say(request.wait(kLimit), CollectiveCode::misuse, here.rank(), "it was waited for twice");
-  CollectiveRequest prepared = here.world.prepare(all);
-  must_say(prepared.wait(kLimit), CollectiveCode::misuse, here.rank(), "was not started");
+  must(request.wait(kLimit), "a request that is waited for twice has another result");
+  Request prepared = here.world.prepare(all);
+  must_say(prepared.wait(kLimit), Code::bad_request, here.rank(), "was not started");
   must(prepared.start(), "the start");
-  must_say(prepared.start(), CollectiveCode::misuse, here.rank(), "it was started twice");
+  must_say(prepared.start(), Code::bad_request, here.rank(), "it was started twice");
   must(prepared.wait(kLimit), "the wait");
   must(sum[0] == here.size() * (here.size() + 1) / 2, "another sum");
-  CollectiveRequest none;
-  must_say(none.wait(kLimit), CollectiveCode::misuse, -1, "a request of nothing");
-  must_say(none.start(), CollectiveCode::misuse, -1, "a request of nothing");
+  Request none;
+  must(none.wait(kLimit), "the wait for nothing");
+  must_say(none.start(), Code::bad_request, -1, "not persistent");
   must(none.test(), "nothing is under way");
 }
 
 void types(Here& here) {
   std::vector<std::complex<double>> complex(4), complex_out(4);
   must_be_refused(here, Collective::allreduce(complex, complex_out, ReduceOp::sum),
-                  "elements that are just bytes");
+                  Code::bad_reducer, "elements that are just bytes");
   bool bits[2] = {true, false}, bits_out[2] = {};
   must_be_refused(here,
                   Collective::allreduce(std::span(bits), std::span(bits_out), ReduceOp::logical_or),
-                  "elements that are just bytes");
+                  Code::bad_reducer, "elements that are just bytes");
   std::vector<float> floats(4, 1), floats_out(4);
   must_be_refused(here, Collective::allreduce(floats, floats_out, ReduceOp::bit_and),
-                  "there is no bit-and of float32");
+                  Code::bad_reducer, "there is no bit-and of float32");
   Numbers own(100, 1), out(100);
-  must_be_refused(here,
-                  Collective::allreduce(ConstView(own.data(), 10, 8, ElementType::int32),
-                                        View(out.data(), 10, 8, ElementType::int32), ReduceOp::sum),
-                  "elements of 8 bytes are no int32");
   must_be_refused(
       here,
-      Collective::allreduce(own, View(out.data(), 100, 4, ElementType::float32), ReduceOp::sum),
-      "not of one type");
+      Collective::allreduce(ConstBuffer(own.data(), 10, 8, ElementType::int32),
+                            Buffer(out.data(), 10, 8, ElementType::int32), ReduceOp::sum),
+      Code::bad_reducer, "elements of 8 bytes are no int32");
+  must_be_refused(
+      here,
+      Collective::allreduce(own, Buffer(out.data(), 100, 4, ElementType::float32), ReduceOp::sum),
+      Code::bad_type, "not of one type");
   const auto part = [&](std::size_t from) { return std::span(own).subspan(from, 50); };
-  must_be_refused(here, Collective::allreduce(part(0), part(25), ReduceOp::sum),
+  must_be_refused(here, Collective::allreduce(part(0), part(25), ReduceOp::sum), Code::bad_buffer,
                   "input and output overlap");
 }
 
@@ -98,14 +99,14 @@ void types(Here& here) {
 void nulls(Here& here) {
   Numbers own(100, 1), out(100);
   const bool differs = here.rank() == kOther;
-  const View output = differs ? View(nullptr, 100, 4, ElementType::int32) : View(out);
-  const CollectiveError error = run(here.world, Collective::allreduce(own, output, ReduceOp::sum));
+  const Buffer output = differs ? Buffer(nullptr, 100, 4, ElementType::int32) : Buffer(out);
+  const Status status = run(here.world, Collective::allreduce(own, output, ReduceOp::sum));
   if (differs)
-    must_say(error, CollectiveCode::argument, kOther, "the output is null");
+    must_say(status, Code::bad_buffer, kOther, "the output is null");
   else
-    must_say(error, CollectiveCode::mismatch, kOther, told(here, "its buffer is null"));
+    must_say(status, Code::mismatch, kOther, told(here, "its buffer is null"));
   // The engine's queues end with the first operation that fails (docs/design/collectives.md).
-  if (here.options.run_by == scela::RunBy::engine)
+  if (here.options.progress == scela::ProgressMode::engine)
     must_be_given_up(here, kOther, "");
   else
     still_works(here.world, "what comes after a null buffer");
@@ -114,19 +115,19 @@ void nulls(Here& here) {
 void sizes(Here& here) {
   const std::size_t count = here.rank() == kOther ? 50 : 100;
   Numbers own(count, 1), out(count);
-  const CollectiveError error = run(here.world, Collective::allreduce(own, out, ReduceOp::sum));
-  must(error.code == CollectiveCode::mismatch, "sizes that differ end so: ", error.text());
-  must(error.rank >= 0 && error.rank < here.size(), "it names no rank");
+  const Status status = run(here.world, Collective::allreduce(own, out, ReduceOp::sum));
+  must(status.code() == Code::mismatch, "sizes that differ end so: ", status.message());
+  must(status.rank() >= 0 && status.rank() < here.size(), "it names no rank");
   must_be_given_up(here, -1, "called otherwise");
 }
 
 void kinds(Here& here) {
   Numbers own(100, 1), out(100, 5);
-  const CollectiveError error =
+  const Status status =
       run(here.world, here.rank() == kOther ? Collective::barrier()
                                             : Collective::allreduce(own, out, ReduceOp::sum));
-  must(error.code == CollectiveCode::mismatch, "operations that differ end so: ", error.text());
-  must(error.rank >= 0 && error.rank < here.size(), "it names no rank");
+  must(status.code() == Code::mismatch, "operations that differ end so: ", status.message());
+  must(status.rank() >= 0 && status.rank() < here.size(), "it names no rank");
   must_be_given_up(here, -1, "called otherwise");
 }
 
@@ -134,10 +135,10 @@ void kinds(Here& here) {
 void roots(Here& here) {
   Numbers message(100, here.rank());
   const bool differs = here.rank() == kOther;
-  const CollectiveError error = run(here.world, Collective::bcast(message, differs ? 99 : 0));
-  if (differs) must_say(error, CollectiveCode::argument, kOther, "there is no rank 99");
-  must(differs || !error || (error.code == CollectiveCode::mismatch && error.rank == kOther),
-       error.text());
+  const Status status = run(here.world, Collective::bcast(message, differs ? 99 : 0));
+  if (differs) must_say(status, Code::bad_root, kOther, "there is no rank 99");
+  must(differs || status.ok() || (status.code() == Code::mismatch && status.rank() == kOther),
+       status.message());
   must_be_given_up(here, kOther, "its root is no rank");
 }
 
@@ -145,31 +146,32 @@ void roots(Here& here) {
 void checked(Here& here) {
   Numbers own(100, here.rank()), out(100);
   const bool differs = here.rank() == kOther;
-  CollectiveError error =
+  Status status =
       run(here.world, Collective::allreduce(own, out, differs ? ReduceOp::maximum : ReduceOp::sum));
-  must_say(error, CollectiveCode::mismatch, kOther, "");
-  error = run(here.world, Collective::bcast(own, differs ? 1 : 0));
-  must_say(error, CollectiveCode::mismatch, kOther, "");
+  must_say(status, Code::mismatch, kOther, "");
+  status = run(here.world, Collective::bcast(own, differs ? 1 : 0));
+  must_say(status, Code::mismatch, kOther, "");
   still_works(here.world, "what comes after calls that differ, where they are checked");
 }
 
 // Algorithms that do not exist, or that cannot do the operation, on all ranks alike.
 void algorithms(Here& here) {
   Numbers own(100, 1), out(100);
-  must_be_refused(here, Collective::allreduce(own, out, ReduceOp::sum).by("quantum"),
-                  "allreduce has no algorithm 'quantum'");
+  must_be_refused(here, Collective::allreduce(own, out, ReduceOp::sum).algorithm("quantum"),
+                  Code::bad_argument, "allreduce has no algorithm 'quantum'");
   const auto last = scela::Reducer::of(
       [](const std::byte*, const std::byte* right, std::byte* result, std::size_t count) {
         std::memmove(result, right, count * sizeof(int));
       },
       false);
-  must_be_refused(here, Collective::allreduce(own, out, last).by("ring"), "ring cannot do this");
+  must_be_refused(here, Collective::allreduce(own, out, last).algorithm("ring"), Code::bad_argument,
+                  "ring cannot do this");
   // All ranks have ended what came before: a context that is given up fails what is under way in
   // it.
-  Communicator apart = here.over();
+  Communicator apart = here.new_world();
   must(apart.barrier(), "a barrier of another family");
-  must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).by("quantum")),
-           CollectiveCode::argument, here.rank(), "quantum");
+  must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).algorithm("quantum")),
+           Code::bad_argument, here.rank(), "quantum");
   must_be_given_up(here, -1, "its algorithm cannot be");
 }
 
@@ -178,54 +180,54 @@ void overflow(Here& here) {
   Numbers own(100), out(100);
   constexpr std::size_t kHuge = std::size_t{1} << 62;
   must_be_refused(here,
-                  Collective::allgather(ConstView(own.data(), kHuge, 4, ElementType::int32),
-                                        View(out.data(), kHuge, 4, ElementType::int32)),
-                  "more than 2^63 - 1 bytes");
+                  Collective::allgather(ConstBuffer(own.data(), kHuge, 4, ElementType::int32),
+                                        Buffer(out.data(), kHuge, 4, ElementType::int32)),
+                  Code::bad_count, "more than 2^63 - 1 bytes");
   must_be_refused(
       here,
-      Collective::allreduce(ConstView(own.data(), SIZE_MAX / 2, 4, ElementType::int32),
-                            View(out.data(), SIZE_MAX / 2, 4, ElementType::int32), ReduceOp::sum),
-      "more than 2^63 - 1 bytes");
+      Collective::allreduce(ConstBuffer(own.data(), SIZE_MAX / 2, 4, ElementType::int32),
+                            Buffer(out.data(), SIZE_MAX / 2, 4, ElementType::int32), ReduceOp::sum),
+      Code::bad_count, "more than 2^63 - 1 bytes");
 }
 
 void freed(Here& here) {
   Communicator copy = here.world.dup();
-  CollectiveRequest prepared = copy.prepare(Collective::barrier());
+  Request prepared = copy.prepare(Collective::barrier());
   if (here.rank() == kOther) {
     copy.free();
-    must_say(copy.barrier(), CollectiveCode::misuse, -1, kOfNone);
-    must_say(prepared.start(), CollectiveCode::misuse, here.rank(), "its communicator was freed");
+    must_say(copy.barrier(), Code::bad_communicator, -1, kOfNone);
+    must_say(prepared.start(), Code::bad_communicator, here.rank(), "its communicator was freed");
     copy.free();
     must(copy.size() == 0, "one that was freed has ranks");
   } else {
-    must_say(run(copy, Collective::barrier()), CollectiveCode::mismatch, kOther,
+    must_say(run(copy, Collective::barrier()), Code::mismatch, kOther,
              told(here, "it has freed this communicator"));
   }
   still_works(here.world, "another one");
   Communicator none;
-  must_say(none.barrier(), CollectiveCode::misuse, -1, kOfNone);
-  must_say(none.dup().error(), CollectiveCode::misuse, -1, kOfNone);
-  must_say(none.split(0, 0).error(), CollectiveCode::misuse, -1, kOfNone);
-  must_say(none.agree(true).error, CollectiveCode::misuse, -1, kOfNone);
-  must_say(none.shrink().error(), CollectiveCode::misuse, -1, kOfNone);
+  must_say(none.barrier(), Code::bad_communicator, -1, kOfNone);
+  must_say(none.dup().status(), Code::bad_communicator, -1, kOfNone);
+  must_say(none.split(0, 0).status(), Code::bad_communicator, -1, kOfNone);
+  must_say(none.agree(true).status, Code::bad_communicator, -1, kOfNone);
+  must_say(none.shrink().status(), Code::bad_communicator, -1, kOfNone);
   must(none.rank() == -1 && none.size() == 0 && none.nodes() == 0, "one of nothing has ranks");
 }
 
 void splits(Here& here) {
   const bool differs = here.rank() == kOther;
-  const auto refused = differs ? CollectiveCode::argument : CollectiveCode::mismatch;
+  const auto refused = differs ? Code::bad_argument : Code::mismatch;
   const Numbers right{0, 1}, wrong{0, 99}, turned{1, 0}, twice{0, 0};
-  must_say(here.world.split(differs ? -5 : 0, 0).error(), refused, kOther,
+  must_say(here.world.split(differs ? -5 : 0, 0).status(), refused, kOther,
            differs ? "no color -5" : "its call was refused");
-  must_say(here.world.subgroup(differs ? wrong : right).error(), refused, kOther,
+  must_say(here.world.subgroup(differs ? wrong : right).status(), refused, kOther,
            differs ? "there is no rank 99" : "its call was refused");
-  must_say(here.world.subgroup(differs ? turned : right).error(), CollectiveCode::mismatch,
+  must_say(here.world.subgroup(differs ? turned : right).status(), Code::mismatch,
            differs ? 0 : kOther, "with other ranks");
-  must_say(here.world.subgroup(wrong).error(), CollectiveCode::argument, here.rank(),
+  must_say(here.world.subgroup(wrong).status(), Code::bad_argument, here.rank(),
            "there is no rank 99");
-  must_say(here.world.subgroup(twice).error(), CollectiveCode::argument, here.rank(),
+  must_say(here.world.subgroup(twice).status(), Code::bad_argument, here.rank(),
            "rank 0 is named twice");
-  must_say(here.world.subgroup({}).error(), CollectiveCode::misuse, -1, kOfNone);
+  must_say(here.world.subgroup({}).status(), Code::bad_communicator, -1, kOfNone);
   Communicator two = here.world.subgroup(right);
   if (here.rank() < 2) still_works(two, "a subgroup");
   still_works(here.world, "the world");
@@ -237,12 +239,12 @@ void dropped(Here& here) {
   const Numbers own{1};
   Numbers sum(1);
   {
-    CollectiveRequest request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+    Request request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
     if (here.rank() != kOther) {
-      const CollectiveError error = request.wait(kLimit);
-      must(!error || (error.code == CollectiveCode::cancelled && error.rank == kOther),
-           error.text());
-      must(error || sum[0] == here.size(), "another sum");
+      const Status status = request.wait(kLimit);
+      must(status.ok() || (status.code() == Code::cancelled && status.rank() == kOther),
+           status.message());
+      must(!status.ok() || sum[0] == here.size(), "another sum");
     }
   }
   Communicator rest = here.world.shrink();
@@ -276,7 +278,7 @@ void thrown(Here& here) {
   const Numbers own{1};
   Numbers sum(1);
   const auto throws = scela::Reducer::of([](auto...) { throw 1; }, true);
-  must(!run(here.world, Collective::allreduce(own, sum, throws)),
+  must(!run(here.world, Collective::allreduce(own, sum, throws)).ok(),
        "an operation that throws ends well");
 }
 

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   Stopped work;
   work.make = [&] {
     Collective bcast = Collective::bcast(message, 0);
-    if (algorithm != "-") bcast.by(algorithm);
+    if (algorithm != "-") bcast.algorithm(algorithm);
     return bcast;
   };
   for (int i = 0; i < 2; ++i)

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   Stopped work;
   work.make = [&] {
     Collective gather = Collective::allgather(own, got);
-    if (algorithm != "-") gather.by(algorithm);
+    if (algorithm != "-") gather.algorithm(algorithm);
     return gather;
   };
   for (int i = 0; i < 3; ++i)

@@ -34,7 +34,7 @@ void beside(Channel& channel, bool goes, Bytes& data, const Bytes& right, const 
       request.wait(goes ? std::chrono::nanoseconds(kLimit) : std::chrono::nanoseconds(kShort));
   must(is_stopped(other.process), "the other has not stayed stopped");
   if (goes) must(status, "it is held up by a stopped partner");
-  if (!goes) must_say(status.error, Code::timed_out, 1 - channel.rank(), "the time is over");
+  if (!goes) must_say(status, Code::timed_out, 1 - channel.rank(), "the time is over");
   if (goes && sends) {
     Bytes seen(right.size());
     const iovec to{seen.data(), seen.size()};
@@ -43,7 +43,7 @@ void beside(Channel& channel, bool goes, Bytes& data, const Bytes& right, const 
                  static_cast<ssize_t>(seen.size()) &&
              seen == right,
          "the stopped receiver's memory has other bytes");
-    must(channel.nodes() == 1 || channel.accounts().offloaded > 0, "no message was offloaded");
+    must(channel.nodes() == 1 || channel.counters().offloaded > 0, "no message was offloaded");
   }
   must(::kill(other.process, SIGCONT) == 0, "the other cannot go on");
   must(request.wait(kLimit), "after the other goes on");
@@ -58,11 +58,10 @@ int main(int argc, char** argv) {
   const bool goes = argument(argc, argv, 1, "goes") == "goes";
   const long victim = number(argc, argv, 2, 1), warm = number(argc, argv, 4, 24);
   const auto size = static_cast<std::size_t>(number(argc, argv, 3, 512 << 10));
-  scela::channel::Options options;
-  if (argument(argc, argv, 5, "") == "write")
-    options.rendezvous = scela::channel::Rendezvous::write;
+  scela::ChannelOptions options;
+  if (argument(argc, argv, 5, "") == "write") options.rendezvous = scela::Rendezvous::write;
   auto opened = Channel::open(options);
-  if (!opened.channel) failed(opened.error.text());
+  if (!opened.channel) failed(opened.status.message());
   Channel& channel = *opened.channel;
   const bool sends = channel.rank() == 0;
   Bytes data(size), right(size);

@@ -19,8 +19,8 @@ void round(Here& here, const std::string& algorithm, std::size_t count, std::uin
   for (std::size_t i = 0; i < count; ++i)
     given[i] = own * kPrime + i + number;
   Collective gather = Collective::allgather(given, got);
-  if (algorithm != "-") gather.by(algorithm);
-  CollectiveRequest request = here.world.start(gather);
+  if (algorithm != "-") gather.algorithm(algorithm);
+  Request request = here.world.start(gather);
   must(request.wait(kLimit), "round ", number);
   for (std::size_t rank = 0; rank < all; ++rank)
     for (std::size_t i = 0; i < count; ++i)
@@ -39,13 +39,13 @@ int main(int argc, char** argv) {
   Here here = open(argument(argc, argv, 4, "engine"));
   for (long i = 0; i < rounds; ++i)
     round(here, algorithm, count, static_cast<std::uint64_t>(i));
-  const auto accounts = here.world.engine_accounts();
-  if (here.options.run_by == scela::RunBy::engine) {
-    must(accounts.operations >= static_cast<std::uint64_t>(rounds), "the engine was not used");
+  const auto counters = here.world.engine_counters();
+  if (here.options.progress == scela::ProgressMode::engine) {
+    must(counters.operations >= static_cast<std::uint64_t>(rounds), "the engine was not used");
     const bool told = here.world.describe().find("not posted whole") != std::string::npos;
-    must((accounts.in_parts > 0) == (messages > 128), accounts.in_parts,
+    must((counters.in_parts > 0) == (messages > 128), counters.in_parts,
          " operations were not posted whole");
-    must(told == (accounts.in_parts > 0), "described so: ", here.world.describe());
+    must(told == (counters.in_parts > 0), "described so: ", here.world.describe());
   }
   say(here.rank(), cat("all rounds right by ", algorithm));
   return 0;

@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   std::vector<std::uint64_t> own(count), got(count * static_cast<std::size_t>(here.size()));
   for (long i = 0; i < number(argc, argv, 3, 5); ++i) {
     Collective gather = Collective::allgather(own, got);
-    must(here.world.run(gather.by(algorithm)), "round ", i);
+    must(here.world.run(gather.algorithm(algorithm)), "round ", i);
   }
   // The ranks meet by the channel, so that the engine makes no further queue pairs.
   int word = 0;

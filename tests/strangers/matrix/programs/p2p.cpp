@@ -16,8 +16,8 @@
 namespace matrix {
 namespace {
 
-using scela::channel::Context;
-using scela::channel::Request;
+using scela::Context;
+using scela::Request;
 using Random = std::mt19937_64;
 
 // The way in which messages of a context are received. exact_first: some receives name rank and
@@ -71,7 +71,7 @@ std::vector<Message> drawn(int source, int target, std::uint64_t seed, unsigned 
   for (Message& one : all) {
     one = {source,   target, static_cast<int>(random() % kinds), static_cast<int>(random() % 6),
            number++, 0};
-    if (one.kind != exact && random() % 50 == 0) one.tag = scela::channel::kMaxTag;
+    if (one.kind != exact && random() % 50 == 0) one.tag = scela::kMaxTag;
     one.bytes = size_of(random, most);
   }
   return all;
@@ -173,7 +173,7 @@ class Round {
       send.request = channel_.issend(what.target, what.tag, send.bytes, context(what.kind));
     } else if (way == 2) {
       send.request = channel_.send_init(what.target, what.tag, send.bytes, context(what.kind));
-      must(!send.request.start(), "a persistent send does not start");
+      must(send.request.start(), "a persistent send does not start");
     } else {
       send.request = channel_.isend(what.target, what.tag, send.bytes, context(what.kind));
     }
@@ -194,7 +194,7 @@ class Round {
       const auto status = channel_.iprobe(kAnySource, kAnyTag, context(probed));
       if (!status) return;
       seen = *status;
-      got = channel_.recv(seen.source, seen.tag, bytes, context(probed), kLimit);
+      got = channel_.recv(seen.source(), seen.tag(), bytes, context(probed), kLimit);
     } else {
       auto message = channel_.improbe(kAnySource, kAnyTag, context(probed));
       if (!message) return;
@@ -202,7 +202,7 @@ class Round {
       got = channel_.imrecv(std::move(*message), bytes).wait(kLimit);
     }
     must(got, "the receive of a message that was probed");
-    must(got.bytes == seen.bytes && got.source == seen.source && got.tag == seen.tag,
+    must(got.bytes() == seen.bytes() && got.source() == seen.source() && got.tag() == seen.tag(),
          "another message than was probed");
     took(one, got, bytes);
     --to_probe_;
@@ -212,26 +212,27 @@ class Round {
   // in the order in which they were posted, so a later one of a pair takes a later message, unless
   // another tag kept the first from it.
   void took(const Receive& receive, const Status& status, const Bytes& bytes) {
-    must(status.source >= 0 && status.source < channel_.size() &&
-             (receive.source < 0 || status.source == receive.source) &&
-             (receive.tag < 0 || status.tag == receive.tag),
-         "a message of rank ", status.source, " with tag ", status.tag, " meets a receive of ",
+    must(status.source() >= 0 && status.source() < channel_.size() &&
+             (receive.source < 0 || status.source() == receive.source) &&
+             (receive.tag < 0 || status.tag() == receive.tag),
+         "a message of rank ", status.source(), " with tag ", status.tag(), " meets a receive of ",
          receive.source, " with tag ", receive.tag);
-    const auto& from = to_come_[static_cast<std::size_t>(status.source)];
-    auto& seen = seen_[static_cast<std::size_t>(status.source)];
+    const auto& from = to_come_[static_cast<std::size_t>(status.source())];
+    auto& seen = seen_[static_cast<std::size_t>(status.source())];
     for (std::size_t i = 0; i < from.size(); ++i) {
       const Message& one = from[i];
-      if (seen[i] || one.kind != receive.kind || one.tag != status.tag ||
-          one.bytes != status.bytes || !has(bytes, status.bytes, key_of(one, seed_)))
+      if (seen[i] || one.kind != receive.kind || one.tag != status.tag() ||
+          one.bytes != status.bytes() || !has(bytes, status.bytes(), key_of(one, seed_)))
         continue;
       seen[i] = true;
-      int& last = last_[{status.source, receive.kind, receive.tag == kAnyTag ? kAnyTag : one.tag}];
-      must(last <= one.number, "message ", one.number, " of rank ", status.source,
+      int& last =
+          last_[{status.source(), receive.kind, receive.tag == kAnyTag ? kAnyTag : one.tag}];
+      must(last <= one.number, "message ", one.number, " of rank ", status.source(),
            " comes after message ", last);
       last = one.number;
       return;
     }
-    failed(cat(status.bytes, " bytes of rank ", status.source, " with tag ", status.tag,
+    failed(cat(status.bytes(), " bytes of rank ", status.source(), " with tag ", status.tag(),
                ", context ", receive.kind, ", are no message's"));
   }
 
@@ -264,9 +265,9 @@ int main(int argc, char** argv) {
     Round round(*channel, seed, i, each, most);
     round.run(argument(argc, argv, 5, "mixed") == "flood");
   }
-  const auto accounts = channel->accounts();
-  must(accounts.rnr_events == 0, "a message met no buffer");
-  must(accounts.resent == 0, "a message was sent again");
+  const auto counters = channel->counters();
+  must(counters.rnr_events == 0, "a message met no buffer");
+  must(counters.resent == 0, "a message was sent again");
   say(channel->rank(),
       cat(rounds, " rounds of seed ", seed, ": all messages have come once, in order"));
   return 0;

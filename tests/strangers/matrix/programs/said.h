@@ -28,19 +28,16 @@
 namespace matrix {
 
 using namespace std::chrono_literals;
+using scela::Channel;
+using scela::Code;
 using scela::Collective;
-using scela::CollectiveCode;
-using scela::CollectiveError;
-using scela::CollectiveRequest;
 using scela::Communicator;
+using scela::kAnySource;
+using scela::kAnyTag;
+using scela::kWorld;
 using scela::ReduceOp;
-using scela::channel::Channel;
-using scela::channel::ChannelError;
-using scela::channel::Code;
-using scela::channel::kAnySource;
-using scela::channel::kAnyTag;
-using scela::channel::kWorld;
-using scela::channel::Status;
+using scela::Request;
+using scela::Status;
 using Bytes = std::vector<std::byte>;
 using Numbers = std::vector<int>;
 
@@ -72,29 +69,21 @@ void must(bool holds, const Words&... what) {
 }
 template <class... Words>
 void must(const Status& status, const Words&... what) {
-  if (!status) failed(cat(what..., ": ", status.error.text()));
-}
-template <class... Words>
-void must(const CollectiveError& error, const Words&... what) {
-  if (error) failed(cat(what..., ": ", error.text()));
+  if (!status.ok()) failed(cat(what..., ": ", status.message()));
 }
 template <class... Words>
 void must(const Communicator& made, const Words&... what) {
-  if (!made) failed(cat(what..., ": ", made.error().text()));
+  if (!made) failed(cat(what..., ": ", made.status().message()));
 }
 
-// Requires an error of this kind, about this rank, with these words in it.
-template <class Error, class Kind>
-void must_say(const Error& error, Kind code, int about, std::string_view words) {
-  int rank = -1;
-  if constexpr (requires { error.peer; })
-    rank = error.peer;
-  else
-    rank = error.rank;
-  const std::string said = cat(name_of(error.code), ", about rank ", rank, ": ", error.text());
-  must(error.code == code, "not '", name_of(code), "', but ", said);
-  must(rank == about, "not about rank ", about, ", but ", said);
-  must(error.text().find(words) != std::string::npos, "without the words '", words, "': ", said);
+// Requires an error with this code, about this rank, with these words in its message.
+inline void must_say(const Status& status, Code code, int about, std::string_view words) {
+  const std::string said =
+      cat(name_of(status.code()), ", about rank ", status.rank(), ": ", status.message());
+  must(status.code() == code, "not '", name_of(code), "', but ", said);
+  must(status.rank() == about, "not about rank ", about, ", but ", said);
+  must(status.message().find(words) != std::string::npos, "without the words '", words,
+       "': ", said);
 }
 
 inline std::string argument(int argc, char** argv, int index, std::string_view otherwise) {
@@ -112,14 +101,14 @@ struct Here {
 
   int rank() const { return channel->rank(); }
   int size() const { return channel->size(); }
-  Communicator over() { return Communicator::over(*channel, options); }
+  Communicator new_world() { return Communicator::world(*channel, options); }
 };
 
 inline std::unique_ptr<Channel> opened(bool threads = false) {
-  scela::channel::Options options;
-  if (threads) options.threads = scela::channel::Threads::multiple;
+  scela::ChannelOptions options;
+  if (threads) options.threads = scela::Threads::multiple;
   auto result = Channel::open(options);
-  if (!result.channel) failed(cat("no channel: ", result.error.text()));
+  if (!result.channel) failed(cat("no channel: ", result.status.message()));
   return std::move(result.channel);
 }
 
@@ -127,15 +116,15 @@ inline Here open(const std::string& executor, bool threads = false, bool check =
   Here here;
   here.options.check = check;
   if (executor == "thread")
-    here.options.run_by = scela::RunBy::thread;
+    here.options.progress = scela::ProgressMode::thread;
   else if (executor == "once")
-    here.options.run_by = scela::RunBy::at_once;
+    here.options.progress = scela::ProgressMode::at_once;
   else if (executor == "engine")
-    here.options.run_by = scela::RunBy::engine;
+    here.options.progress = scela::ProgressMode::engine;
   else
     must(executor == "polled", executor, " is none of polled, thread, once, engine");
   here.channel = opened(threads || executor == "thread");
-  here.world = here.over();
+  here.world = here.new_world();
   must(here.world, "no communicator of all ranks");
   return here;
 }
@@ -148,7 +137,7 @@ inline std::span<std::byte> bytes_of(auto& value) {
 inline void still_works(Communicator& all, std::string_view what) {
   const Numbers own{all.rank() + 1};
   Numbers sum(1);
-  CollectiveRequest request = all.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  Request request = all.start(Collective::allreduce(own, sum, ReduceOp::sum));
   must(request.wait(kLimit), what);
   must(sum[0] == all.size() * (all.size() + 1) / 2, what, ": another sum, ", sum[0]);
 }

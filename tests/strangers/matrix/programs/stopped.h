@@ -47,9 +47,9 @@ inline std::vector<Where> places(Here& here, const Stopped& work) {
 }
 
 inline void is_stopped_here(Here& here, const Stopped& work, const std::string& how) {
-  CollectiveRequest request;
+  Request request;
   if (how != "before") request = here.world.start(work.make());
-  const bool told = here.world.engine_accounts().in_parts > 0;
+  const bool told = here.world.engine_counters().in_parts > 0;
   ::raise(SIGSTOP);
   // The rank has not called the library since start().
   const bool there = work.right(work.result);
@@ -79,14 +79,13 @@ inline void looks_at(const Stopped& work, const Where& victim) {
 inline void goes_on_beside(Here& here, const Stopped& work, const std::string& how,
                            const Where& victim) {
   await_stop(victim.process);
-  CollectiveRequest request = here.world.start(work.make());
+  Request request = here.world.start(work.make());
   const bool must_wait = (how == "held" || how == "before") && here.rank() == kVictim + 1;
-  const CollectiveError error =
-      request.wait(how == "whole" ? kLimit : std::chrono::nanoseconds(kShort));
-  must(!error || error.code == CollectiveCode::timed_out, error.text());
-  must(!(how == "whole" && error), "it is held up by a stopped rank that has started");
-  must(!must_wait || error, "it is over without the stopped rank");
-  must(error || work.right(work.result), "it is over, with another result");
+  const Status status = request.wait(how == "whole" ? kLimit : std::chrono::nanoseconds(kShort));
+  must(status.ok() || status.code() == Code::timed_out, status.message());
+  must(how != "whole" || status.ok(), "it is held up by a stopped rank that has started");
+  must(!must_wait || !status.ok(), "it is over without the stopped rank");
+  must(!status.ok() || work.right(work.result), "it is over, with another result");
   int word = 0;
   if (here.rank() != 0) must(here.channel->send(0, 4, bytes_of(word)), "to rank 0");
   if (here.rank() == 0) {
@@ -97,7 +96,7 @@ inline void goes_on_beside(Here& here, const Stopped& work, const std::string& h
     must(is_stopped(victim.process), "the rank has not stayed stopped");
     must(::kill(victim.process, SIGCONT) == 0, "the stopped rank cannot go on");
   }
-  if (error) must(request.wait(kLimit), "after the stopped rank goes on");
+  if (!status.ok()) must(request.wait(kLimit), "after the stopped rank goes on");
   must(work.right(work.result), "another result");
   say(here.rank(), cat("right beside a stopped rank, ", how));
 }

@@ -22,7 +22,7 @@ namespace {
 void early(Here& here, int count, int middle) {
   const bool root = here.rank() == 0;
   Numbers first(10, root ? 7 : 0);
-  CollectiveRequest old = here.world.start(Collective::bcast(first, 0));
+  Request old = here.world.start(Collective::bcast(first, 0));
   if (root) must(old.wait(kLimit), "the first one");
   for (int i = 0; i < count; ++i) {
     if (i == middle && !root) must(old.wait(kLimit), "the first one");
@@ -37,7 +37,7 @@ void early(Here& here, int count, int middle) {
 
 void many(Here& here, std::size_t count) {
   Numbers own(count), sums(count);
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
   for (std::size_t i = 0; i < count; ++i) {
     own[i] = static_cast<int>(i) + here.rank();
     requests.push_back(here.world.start(Collective::allreduce(
@@ -53,7 +53,7 @@ void many(Here& here, std::size_t count) {
 
 void prepared(Here& here, int count) {
   Numbers own{here.rank()}, sum(1);
-  std::vector<CollectiveRequest> requests;
+  std::vector<Request> requests;
   for (int i = 0; i < count; ++i) {
     requests.push_back(here.world.prepare(Collective::allreduce(own, sum, ReduceOp::sum)));
     if (i % 2 == 1) {
@@ -69,7 +69,7 @@ void prepared(Here& here, int count) {
 void threads(Here& here, int count) {
   std::vector<Communicator> own;
   for (int i = 0; i < 4; ++i)
-    own.push_back(here.over());
+    own.push_back(here.new_world());
   const auto work = [&](int thread) {
     for (int i = 0; i < count; ++i) {
       Numbers given(1 + static_cast<std::size_t>(i) % 50, here.rank() + i + thread),
@@ -91,7 +91,7 @@ void threads(Here& here, int count) {
 
 void contexts(Channel& channel) {
   constexpr std::size_t kEach = 100'000;
-  std::vector<std::vector<scela::channel::Context>> got(8);
+  std::vector<std::vector<scela::Context>> got(8);
   std::vector<std::thread> all;
   for (auto& own : got)
     all.emplace_back([&channel, &own] {
@@ -100,7 +100,7 @@ void contexts(Channel& channel) {
     });
   for (std::thread& thread : all)
     thread.join();
-  std::vector<scela::channel::Context> seen;
+  std::vector<scela::Context> seen;
   for (const auto& own : got)
     seen.insert(seen.end(), own.begin(), own.end());
   std::ranges::sort(seen);
@@ -114,17 +114,17 @@ void closing(bool both) {
   const int rank = channel->rank(), other = 1 - rank;
   Bytes large(1u << 20);
   int word = 0;
-  scela::channel::Request send;
+  scela::Request send;
   if (both || rank == 0) send = channel->isend(other, 1, large);
   if (!both && rank == 0) must(channel->send(1, 2, bytes_of(word)), "the word before it closes");
   if (!both && rank == 1)
     must(channel->recv(0, 2, bytes_of(word), kWorld, kLimit), "the word before it closes");
   channel.reset();
   if (both || rank == 0) {
-    const ChannelError error = send.status().error;
-    must(error.code == Code::closed || error.code == Code::peer_ended,
-         "the send ends so: ", error.text());
-    must(error.peer == other, "it names another rank");
+    const Status status = send.status();
+    must(status.code() == Code::closed || status.code() == Code::peer_ended,
+         "the send ends so: ", status.message());
+    must(status.rank() == other, "it names another rank");
   }
   say(rank, both || rank == 0 ? cat("the send names rank ", other) : "closed");
 }

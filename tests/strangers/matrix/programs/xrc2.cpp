@@ -37,7 +37,7 @@ void first(Talk& talk) {
 void beside(Talk& talk, const std::string& how) {
   talk.recv(0, 1);
   talk.recv(2, 7);
-  while (how != "stay" && !talk.channel.ended(2))
+  while (how != "stay" && !talk.channel.has_exited(2))
     if (!talk.channel.progress()) std::this_thread::yield();
   talk.send(0, 9);
   for (int i = 0; i < kMessages; ++i) {
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   if (rank == 0) first(talk);
   if (rank == 2) young(talk, how);
   if (rank == 3) beside(talk, how);
-  must(channel->accounts().rnr_events == 0, "a message met no buffer");
+  must(channel->counters().rnr_events == 0, "a message met no buffer");
   say(rank, cat("all has come, rank 2: ", how));
   return 0;
 }

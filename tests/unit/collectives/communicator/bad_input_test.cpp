@@ -24,48 +24,56 @@ struct Alone {
   std::optional<Communicator> world;
 };
 
-bool has(const CollectiveError& error, const std::string& words) {
-  return error.text().find(words) != std::string::npos;
+bool has(const Status& status, const std::string& words) {
+  return status.message().find(words) != std::string::npos;
 }
 
 // Checks that all forms of the call are refused.
-void refused(const Collective& collective, const std::string& words) {
+void refused(Code code, const Collective& collective, const std::string& words) {
   Alone alone;
   INFO(words);
-  const CollectiveError run = alone.world->run(collective);
-  CHECK(run.code == CollectiveCode::argument);
-  CHECK(run.rank == 0);
+  const Status run = alone.world->run(collective);
+  CHECK(run.code() == code);
+  CHECK(run.rank() == 0);
   CHECK(has(run, words));
-  INFO(run.text());
+  INFO(run.message());
   CHECK(has(run, "by rank 0 of 2"));
-  CollectiveRequest started = alone.world->start(collective);
+  Request started = alone.world->start(collective);
   CHECK(started.test());
-  CHECK(has(started.wait(), words));
-  CollectiveRequest prepared = alone.world->prepare(collective);
-  CHECK(has(prepared.start(), words));
+  for (int time = 0; time < 2; ++time) {
+    const Status status = started.wait();
+    CHECK(status.code() == code);
+    CHECK(status.rank() == 0);
+    CHECK(has(status, words));
+  }
+  CHECK(has(started.status(), words));
+  Request prepared = alone.world->prepare(collective);
+  const Status not_begun = prepared.start();
+  CHECK(not_begun.code() == code);
+  CHECK(has(not_begun, words));
   CHECK(alone.network.under_way() == 0);
 }
 
 // Checks a refusal that does not depend on sizes. All ranks make the same call, and each runs its
 // list with notes.
-void refused_by_all(const Collective& collective, const std::string& words) {
+void refused_by_all(Code code, const Collective& collective, const std::string& words) {
   MemoryNetwork network(2, 3);
   network.deliver_in_waits();
   INFO(words);
   CHECK(everyone(network, {.ranks = 2}, [&](Communicator& world) -> std::string {
-          const auto wrong = [&](const CollectiveError& error) -> std::string {
-            const bool is_right = error.code == CollectiveCode::argument &&
-                                  error.rank == world.rank() && has(error, words) &&
-                                  has(error, cat("by rank ", world.rank(), " of 2"));
-            return is_right ? "" : cat("said ", error.text());
+          const auto wrong = [&](const Status& status) -> std::string {
+            const bool is_right = status.code() == code && status.rank() == world.rank() &&
+                                  has(status, words) &&
+                                  has(status, cat("by rank ", world.rank(), " of 2"));
+            return is_right ? "" : cat("said ", status.message());
           };
           std::string said = wrong(world.run(collective));
           if (!said.empty()) return said;
-          CollectiveRequest started = world.start(collective);
+          Request started = world.start(collective);
           said = wrong(started.wait());
           if (!said.empty()) return said;
-          CollectiveRequest prepared = world.prepare(collective);
-          if (const CollectiveError error = prepared.start()) return error.text();
+          Request prepared = world.prepare(collective);
+          if (const Status status = prepared.start(); !status.ok()) return status.message();
           return wrong(prepared.wait());
         }) == "");
   CHECK(network.under_way() == 0);
@@ -76,50 +84,60 @@ TEST_CASE("communicator: wrong roots, null and overlapping buffers and sizes are
   std::vector<float> floats(4);
   std::vector<std::byte> bytes(4), more(4);
   const ReduceOp sum = ReduceOp::sum;
-  refused(Collective::bcast(two, 2), "there is no rank 2 that could be the root: ranks are 0 to 1");
-  refused(Collective::reduce(two, four, sum, -1), "there is no rank -1");
-  refused_by_all(Collective::bcast(View(nullptr, 3, 4, ElementType::int32), 0),
+  refused(Code::bad_root, Collective::bcast(two, 2),
+          "there is no rank 2 that could be the root: ranks are 0 to 1");
+  refused(Code::bad_root, Collective::reduce(two, four, sum, -1), "there is no rank -1");
+  refused_by_all(Code::bad_buffer, Collective::bcast(Buffer(nullptr, 3, 4, ElementType::int32), 0),
                  "the output is null");
-  refused_by_all(Collective::alltoall(ConstView(nullptr, 4, 4, ElementType::int32), four),
+  refused_by_all(Code::bad_buffer,
+                 Collective::alltoall(ConstBuffer(nullptr, 4, 4, ElementType::int32), four),
                  "the input is null");
-  refused(Collective::allreduce(two, four, sum), "the input has 8 bytes, and should have 16");
-  refused(Collective::allgather(two, two), "the output has 8 bytes, and should have 16");
-  refused(Collective::gather(two, std::span(four).first(3), 0), "the output has 12 bytes");
-  refused(Collective::scatter(std::span(four).first(3), two, 0), "the input has 12 bytes");
-  refused(Collective::allgather(kInPlace, std::span(four).first(3)),
+  refused(Code::bad_count, Collective::allreduce(two, four, sum),
+          "the input has 8 bytes, and should have 16");
+  refused(Code::bad_count, Collective::allgather(two, two),
+          "the output has 8 bytes, and should have 16");
+  refused(Code::bad_count, Collective::gather(two, std::span(four).first(3), 0),
+          "the output has 12 bytes");
+  refused(Code::bad_count, Collective::scatter(std::span(four).first(3), two, 0),
+          "the input has 12 bytes");
+  refused(Code::bad_count, Collective::allgather(kInPlace, std::span(four).first(3)),
           "the output has 12 bytes, and should have 8");
-  refused_by_all(Collective::allreduce(four, four, sum), "overlap");
-  refused_by_all(Collective::alltoall(std::span(other).first(2), std::span(other).subspan(1, 2)),
+  refused_by_all(Code::bad_buffer, Collective::allreduce(four, four, sum), "overlap");
+  refused_by_all(Code::bad_buffer,
+                 Collective::alltoall(std::span(other).first(2), std::span(other).subspan(1, 2)),
                  "overlap");
-  refused(Collective::allreduce(four, floats, sum), "not of one type");
-  refused_by_all(Collective::allreduce(bytes, more, sum), "elements that are just bytes");
-  refused_by_all(Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
+  refused(Code::bad_type, Collective::allreduce(four, floats, sum), "not of one type");
+  refused_by_all(Code::bad_reducer, Collective::allreduce(bytes, more, sum),
+                 "elements that are just bytes");
+  refused_by_all(Code::bad_reducer, Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
                  "there is no bit-and of float32");
-  refused_by_all(Collective::allreduce(four, other, Reducer::of(nullptr, true)), "no function");
+  refused_by_all(Code::bad_reducer, Collective::allreduce(four, other, Reducer::of(nullptr, true)),
+                 "no function");
 }
 
 TEST_CASE("communicator: who waits for a rank whose call is refused is told its name") {
-  for (const RunBy by : kAllRunBy)
+  for (const ProgressMode by : kAllProgressModes)
     for (const int ranks : {2, 3, 5})
-      CHECK(everyone({.ranks = ranks, .run_by = by}, [](Communicator& world) -> std::string {
+      CHECK(everyone({.ranks = ranks, .progress = by}, [](Communicator& world) -> std::string {
               const int last = world.size() - 1;
               // 6 elements have as many bytes as a note.
               for (const std::size_t count : {1, 3, 6, 1000}) {
                 const std::vector<int> own(count, 1);
                 std::vector<int> out(count);
-                const auto error = world.run(Collective::allreduce(
-                    world.rank() == last ? ConstView(nullptr, count, 4, ElementType::int32)
-                                         : ConstView(own),
+                const auto status = world.run(Collective::allreduce(
+                    world.rank() == last ? ConstBuffer(nullptr, count, 4, ElementType::int32)
+                                         : ConstBuffer(own),
                     out, ReduceOp::sum));
                 const bool is_right =
-                    error.rank == last &&
+                    status.rank() == last &&
                     (world.rank() == last
-                         ? error.code == CollectiveCode::argument && has(error, "input is null")
-                         : error.code == CollectiveCode::mismatch &&
-                               has(error, "its call was refused: its buffer is null"));
-                if (!is_right) return cat("said ", error.text());
-                if (const auto after = world.run(Collective::allreduce(own, out, ReduceOp::sum)))
-                  return after.text();
+                         ? status.code() == Code::bad_buffer && has(status, "input is null")
+                         : status.code() == Code::mismatch &&
+                               has(status, "its call was refused: its buffer is null"));
+                if (!is_right) return cat("said ", status.message());
+                if (const auto after = world.run(Collective::allreduce(own, out, ReduceOp::sum));
+                    !after.ok())
+                  return after.message();
                 if (out != std::vector<int>(count, world.size())) return "another sum";
               }
               return {};
@@ -129,91 +147,91 @@ TEST_CASE("communicator: who waits for a rank whose call is refused is told its 
 // The error names the rank that freed it, whichever rank that is and whatever operation the others
 // call. This includes ranks that only send to it, or that do not need it.
 TEST_CASE("communicator: who goes on with one that a rank has freed is told its name") {
-  for (const RunBy by : kAllRunBy)
+  for (const ProgressMode by : kAllProgressModes)
     for (const int ranks : {2, 3, 5})
       for (const int freer : {0, ranks - 1})
         for (const int kind : {0, 1, 2, 3}) {
           INFO("executor " << static_cast<int>(by) << ", rank " << freer << " of " << ranks
                            << " frees, kind " << kind);
-          CHECK(everyone({.ranks = ranks, .run_by = by}, [&](Communicator& world) -> std::string {
+          CHECK(everyone({.ranks = ranks, .progress = by}, [&](Communicator& world) -> std::string {
                   Communicator copy = world.dup();
                   std::vector<int> much(3000, 1), all(15'000), to(15'000);
                   const int near = (freer + 1) % ranks;
                   const Collective every[] = {
-                      Collective::barrier(), Collective::bcast(much, freer).by("flat"),
-                      Collective::bcast(much, near).by("flat"),
+                      Collective::barrier(), Collective::bcast(much, freer).algorithm("flat"),
+                      Collective::bcast(much, near).algorithm("flat"),
                       Collective::alltoall(std::span(all).first(1000u * ranks),
                                            std::span(to).first(1000u * ranks))};
-                  if (const auto error = copy.run(every[3])) return error.text();
+                  if (const auto status = copy.run(every[3]); !status.ok()) return status.message();
                   std::string wrong;
                   if (world.rank() == freer) {
                     copy.free();
                   } else {
-                    const auto named = [&](const CollectiveError& error) {
+                    const auto named = [&](const Status& status) {
                       if (!wrong.empty() ||
-                          (error.code == CollectiveCode::mismatch && error.rank == freer &&
-                           has(error, cat("rank ", freer, ": it has freed"))))
+                          (status.code() == Code::mismatch && status.rank() == freer &&
+                           has(status, cat("rank ", freer, ": it has freed"))))
                         return;
-                      wrong = cat("said ", error.text());
+                      wrong = cat("said ", status.message());
                     };
-                    CollectiveError error;
-                    while (!error)
-                      error = copy.run(every[kind]);
-                    named(error);
+                    Status status;
+                    while (status.ok())
+                      status = copy.run(every[kind]);
+                    named(status);
                     named(copy.run(Collective::barrier()));
-                    named(copy.shrink().error());
-                    named(copy.agree(true).error);
+                    named(copy.shrink().status());
+                    named(copy.agree(true).status);
                   }
                   // The ranks learn of that in `copy` only, and `world` still works.
-                  if (const auto error = world.barrier()) return error.text();
+                  if (const auto status = world.barrier(); !status.ok()) return status.message();
                   const std::vector<int> own{1};
                   std::vector<int> sum(1);
-                  if (const auto error = world.run(Collective::allreduce(own, sum, ReduceOp::sum)))
-                    return error.text();
+                  if (const auto status = world.run(Collective::allreduce(own, sum, ReduceOp::sum));
+                      !status.ok())
+                    return status.message();
                   return sum[0] == ranks ? wrong : "another sum";
                 }) == "");
         }
 }
 
 TEST_CASE("communicator: who agrees or shrinks with one that a rank has freed is told its name") {
-  for (const RunBy by : kAllRunBy)
+  for (const ProgressMode by : kAllProgressModes)
     for (const bool shrinks : {false, true})
-      CHECK(everyone({.ranks = 4, .run_by = by}, [&](Communicator& world) -> std::string {
+      CHECK(everyone({.ranks = 4, .progress = by}, [&](Communicator& world) -> std::string {
               Communicator copy = world.dup();
               std::string wrong;
               if (world.rank() == 2) {
                 copy.free();
               } else {
-                const CollectiveError error =
-                    shrinks ? copy.shrink().error() : copy.agree(true).error;
-                if (error.code != CollectiveCode::mismatch || error.rank != 2)
-                  wrong = cat("said ", error.text());
+                const Status status = shrinks ? copy.shrink().status() : copy.agree(true).status;
+                if (status.code() != Code::mismatch || status.rank() != 2)
+                  wrong = cat("said ", status.message());
               }
-              if (const auto after = world.barrier()) return after.text();
+              if (const auto after = world.barrier(); !after.ok()) return after.message();
               return wrong;
             }) == "");
 }
 
 TEST_CASE("communicator: who frees when it has begun all that others begin fails nobody") {
-  for (const RunBy by : {RunBy::polled, RunBy::thread})
+  for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
     for (const int freer : {0, 1, 3})
-      CHECK(everyone({.ranks = 4, .run_by = by}, [&](Communicator& world) -> std::string {
+      CHECK(everyone({.ranks = 4, .progress = by}, [&](Communicator& world) -> std::string {
               for (int time = 0; time < 5; ++time) {
                 Communicator copy = world.dup();
                 std::vector<int> own(2000, 1), sum(2000);
                 const auto call = Collective::allreduce(own, sum, ReduceOp::sum);
-                CollectiveRequest prepared = copy.prepare(call);
-                if (const auto error = prepared.start()) return error.text();
-                if (const auto error = prepared.wait()) return error.text();
-                CollectiveRequest last;
+                Request prepared = copy.prepare(call);
+                if (const auto status = prepared.start(); !status.ok()) return status.message();
+                if (const auto status = prepared.wait(); !status.ok()) return status.message();
+                Request last;
                 if (world.rank() == freer) {
                   last = copy.start(call);
                   copy.free();
                 }
                 // The barrier shows that the next rank has been told.
-                if (const auto error = world.barrier()) return error.text();
+                if (const auto status = world.barrier(); !status.ok()) return status.message();
                 if (world.rank() != freer) last = copy.start(call);
-                if (const auto error = last.wait()) return error.text();
+                if (const auto status = last.wait(); !status.ok()) return status.message();
                 if (sum != std::vector<int>(2000, 4)) return "another sum";
                 copy.free();
                 if (!has(prepared.start(), "its communicator was freed")) return "it is started";
@@ -223,8 +241,8 @@ TEST_CASE("communicator: who frees when it has begun all that others begin fails
 }
 
 TEST_CASE("communicator: where calls are checked, who differs is named, and in what") {
-  for (const RunBy by : kAllRunBy) {
-    const World checked{.ranks = 4, .run_by = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
+  for (const ProgressMode by : kAllProgressModes) {
+    const World checked{.ranks = 4, .progress = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
     CHECK(everyone(checked, [](Communicator& world) -> std::string {
             const bool differs = world.rank() == 2;
             std::vector<int> own(8, 1), out(8), all(32);
@@ -242,9 +260,9 @@ TEST_CASE("communicator: where calls are checked, who differs is named, and in w
             calls.emplace_back(Collective::allgatherv(own, all, differs ? others : parts),
                                "its parts are other sizes");
             for (const auto& [call, words] : calls) {
-              const CollectiveError error = world.run(call);
-              if (error.rank != 2 || !has(error, words)) return cat("said ", error.text());
-              if (const auto after = world.run(sum)) return after.text();
+              const Status status = world.run(call);
+              if (status.rank() != 2 || !has(status, words)) return cat("said ", status.message());
+              if (const auto after = world.run(sum); !after.ok()) return after.message();
               if (out != std::vector<int>(8, 4)) return "another sum";
             }
             return {};
@@ -254,8 +272,8 @@ TEST_CASE("communicator: where calls are checked, who differs is named, and in w
 
 // Checks errors that only the two ranks of one message can see.
 TEST_CASE("communicator: where calls are checked, messages that are not as expected are named") {
-  for (const RunBy by : kAllRunBy) {
-    const World checked{.ranks = 4, .run_by = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
+  for (const ProgressMode by : kAllProgressModes) {
+    const World checked{.ranks = 4, .progress = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
     CHECK(everyone(checked, [](Communicator& world) -> std::string {
             const auto self = static_cast<std::size_t>(world.rank());
             const bool is_root = self == 1;
@@ -269,7 +287,7 @@ TEST_CASE("communicator: where calls are checked, messages that are not as expec
             std::vector<Part> fewer_twice = fewer;
             fewer_twice[0].count = 5;
             const bool differs = self == 3;
-            const auto view = [&](std::vector<int>& of) { return is_root ? View(of) : View(); };
+            const auto view = [&](std::vector<int>& of) { return is_root ? Buffer(of) : Buffer(); };
             std::vector<std::tuple<Collective, int, std::string>> calls;
             calls.emplace_back(Collective::alltoallv(all, differs ? fewer : parts, to, parts), 3,
                                "rank 3: it sends 28 bytes to rank 2, which expects 32");
@@ -284,11 +302,10 @@ TEST_CASE("communicator: where calls are checked, messages that are not as expec
                 "rank 3: it expects 28 bytes of rank 1, which sends 32");
             const auto sum = Collective::allreduce(own, out, ReduceOp::sum);
             for (const auto& [call, rank, words] : calls) {
-              const CollectiveError error = world.run(call);
-              if (error.code != CollectiveCode::mismatch || error.rank != rank ||
-                  !has(error, words))
-                return cat("said ", error.text(), " and not ", words);
-              if (const auto after = world.run(sum)) return after.text();
+              const Status status = world.run(call);
+              if (status.code() != Code::mismatch || status.rank() != rank || !has(status, words))
+                return cat("said ", status.message(), " and not ", words);
+              if (const auto after = world.run(sum); !after.ok()) return after.message();
               if (out != std::vector<int>(8, 4)) return "another sum";
             }
             // Correct calls still work.
@@ -297,7 +314,7 @@ TEST_CASE("communicator: where calls are checked, messages that are not as expec
                                              Collective::alltoallv(kInPlace, {}, to, parts),
                                              Collective::gatherv(own, view(all), parts, 1),
                                              Collective::scatterv(view(all), parts, own, 1)})
-                if (const auto error = world.run(call)) return error.text();
+                if (const auto status = world.run(call); !status.ok()) return status.message();
             }
             return {};
           }) == "");
@@ -318,10 +335,10 @@ TEST_CASE("communicator: where calls are checked, who reduces by another functio
           const std::vector<int> own(4, world.rank());
           std::vector<int> out(4);
           const auto named = [&](Reducer reducer) -> std::string {
-            const auto error = world.run(Collective::allreduce(own, out, std::move(reducer)));
-            const bool is_right = error.code == CollectiveCode::mismatch && error.rank == 1 &&
-                                  has(error, "rank 1: it reduces by its own function");
-            return is_right ? "" : cat("said ", error.text());
+            const auto status = world.run(Collective::allreduce(own, out, std::move(reducer)));
+            const bool is_right = status.code() == Code::mismatch && status.rank() == 1 &&
+                                  has(status, "rank 1: it reduces by its own function");
+            return is_right ? "" : cat("said ", status.message());
           };
           std::string wrong = named(Reducer::of(differs ? keep_left : keep_right, false));
           const auto one = [](const std::byte* left, const std::byte* right, std::byte* result,
@@ -332,8 +349,9 @@ TEST_CASE("communicator: where calls are checked, who reduces by another functio
             wrong = named(differs ? Reducer::of(one, false) : Reducer::of(other, false));
           if (!wrong.empty()) return wrong;
           for (const Reducer& reducer : {Reducer::of(one, false), Reducer::of(keep_left, false)}) {
-            if (const auto error = world.run(Collective::allreduce(own, out, reducer)))
-              return error.text();
+            if (const auto status = world.run(Collective::allreduce(own, out, reducer));
+                !status.ok())
+              return status.message();
             if (out != std::vector<int>(4, 0)) return "another result";
           }
           return {};
@@ -342,61 +360,79 @@ TEST_CASE("communicator: where calls are checked, who reduces by another functio
 
 TEST_CASE("communicator: parts that are too many, too long or on each other are refused") {
   std::vector<int> own(2), four(4);
-  refused(Collective::allgatherv(own, four, {{2, 0}}), "has 1 parts, and there are 2 ranks");
-  refused(Collective::allgatherv(own, four, {{2, 0}, {2, 3}}), "part 1 of the output ends behind");
-  refused(Collective::allgatherv(own, four, {{2, 1}, {2, 0}}),
+  refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 0}}),
+          "has 1 parts, and there are 2 ranks");
+  refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 0}, {2, 3}}),
+          "part 1 of the output ends behind");
+  refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 1}, {2, 0}}),
           "parts 1 and 0 of the output overlap");
-  refused(Collective::allgatherv(own, four, {{1, 0}, {2, 2}}),
+  refused(Code::bad_count, Collective::allgatherv(own, four, {{1, 0}, {2, 2}}),
           "the input has 8 bytes, and this rank's part has 4");
-  refused(Collective::reduce_scatter(kInPlace, own, {{1, 0}, {1, 0}}, ReduceOp::sum),
+  refused(Code::bad_argument,
+          Collective::reduce_scatter(kInPlace, own, {{1, 0}, {1, 0}}, ReduceOp::sum),
           "cannot be reduced in place");
 }
 
 TEST_CASE("communicator: an algorithm that there is not, or that cannot, is refused") {
   std::vector<int> own(4), out(4), two(2);
   const auto none = [](const std::byte*, const std::byte*, std::byte*, std::size_t) {};
-  refused(Collective::allreduce(own, out, ReduceOp::sum).by("chian"), "chian");
-  refused(Collective::allreduce(own, out, Reducer::of(none, false)).by("ring"),
+  refused(Code::bad_argument, Collective::allreduce(own, out, ReduceOp::sum).algorithm("chian"),
+          "chian");
+  refused(Code::bad_argument,
+          Collective::allreduce(own, out, Reducer::of(none, false)).algorithm("ring"),
           "it changes the order of operands");
-  refused(Collective::gatherv(two, out, {{2, 0}, {2, 2}}, 0).by("binomial"),
+  refused(Code::bad_argument,
+          Collective::gatherv(two, out, {{2, 0}, {2, 2}}, 0).algorithm("binomial"),
           "take flat or sequential");
   const Alone wrong("bcast nothing-like-it");
   CHECK_FALSE(*wrong.world);
-  CHECK(has(wrong.world->error(), "nothing-like-it"));
+  CHECK(wrong.world->status().code() == Code::bad_argument);
+  CHECK(has(wrong.world->status(), "nothing-like-it"));
 }
 
-TEST_CASE("communicator: waiting twice, starting twice and waiting for nothing are refused") {
-  const auto misuse = [](const CollectiveError& error, const std::string& words) -> std::string {
-    if (error.code != CollectiveCode::misuse || !has(error, words))
-      return cat("said ", error.text());
+TEST_CASE(
+    "communicator: starting twice and waiting for what was not started are refused, and waiting "
+    "twice is not") {
+  const auto refused_by = [](const Status& status, Code code,
+                             const std::string& words) -> std::string {
+    if (status.code() != code || !has(status, words)) return cat("said ", status.message());
     return {};
   };
+  const auto misuse = [&](const Status& status, const std::string& words) {
+    return refused_by(status, Code::bad_request, words);
+  };
+  const auto empty = [&](const Status& status) {
+    return refused_by(status, Code::bad_communicator, "this communicator is empty");
+  };
   CHECK(everyone({.ranks = 2}, [&](Communicator& world) -> std::string {
-          CollectiveRequest request = world.start(Collective::barrier());
-          if (const CollectiveError error = request.wait()) return error.text();
-          std::string wrong = misuse(request.wait(), "it was waited for twice");
-          if (wrong.empty()) wrong = misuse(request.start(), "only an operation that was prepared");
-          CollectiveRequest prepared = world.prepare(Collective::barrier());
+          Request request = world.start(Collective::barrier());
+          for (int time = 0; time < 2; ++time)
+            if (const Status status = request.wait(); !status.ok()) return status.message();
+          std::string wrong = misuse(request.start(), "only an operation that was prepared");
+          Request prepared = world.prepare(Collective::barrier());
           if (wrong.empty()) wrong = misuse(prepared.wait(), "was not started");
-          if (const CollectiveError error = prepared.start()) return error.text();
+          if (const Status status = prepared.start(); !status.ok()) return status.message();
           if (wrong.empty()) wrong = misuse(prepared.start(), "it was started twice");
-          if (const CollectiveError error = prepared.wait()) return error.text();
-          if (wrong.empty()) wrong = misuse(prepared.wait(), "it was waited for twice");
-          CollectiveRequest nothing;
-          if (wrong.empty()) wrong = misuse(nothing.wait(), "a request of nothing");
+          for (int time = 0; time < 2; ++time)
+            if (const Status status = prepared.wait(); !status.ok()) return status.message();
+          Request nothing;
+          if (const Status status = nothing.wait(); !status.ok()) return status.message();
+          if (wrong.empty()) wrong = misuse(nothing.start(), "not persistent");
           Communicator moved = std::move(world);
-          if (wrong.empty()) wrong = misuse(world.barrier(), "nobody's");
-          if (wrong.empty()) wrong = misuse(world.start(Collective::barrier()).wait(), "nobody's");
-          if (wrong.empty()) wrong = misuse(world.dup().error(), "nobody's");
+          if (wrong.empty()) wrong = empty(world.status());
+          if (wrong.empty()) wrong = empty(world.barrier());
+          if (wrong.empty()) wrong = empty(world.start(Collective::barrier()).wait());
+          if (wrong.empty()) wrong = empty(world.prepare(Collective::barrier()).start());
+          if (wrong.empty()) wrong = empty(world.dup().status());
           return wrong;
         }) == "");
 }
 
 TEST_CASE("communicator: a wait's limit leaves the operation as it was") {
   Alone alone;
-  CollectiveRequest request = alone.world->start(Collective::barrier());
+  Request request = alone.world->start(Collective::barrier());
   CHECK_FALSE(request.test());
-  CHECK(request.wait(std::chrono::nanoseconds(0)).code == CollectiveCode::timed_out);
+  CHECK(request.wait(std::chrono::nanoseconds(0)).code() == Code::timed_out);
   CHECK_FALSE(request.test());
 }
 
@@ -405,7 +441,7 @@ TEST_CASE("communicator: a request that goes leaves no message behind") {
   Alone alone;
   std::vector<int> message(3);
   {
-    const CollectiveRequest request = alone.world->start(Collective::bcast(message, 1));
+    const Request request = alone.world->start(Collective::bcast(message, 1));
     CHECK(alone.network.under_way() == 1);
   }
   CHECK(alone.network.under_way() == 0);
@@ -417,20 +453,21 @@ TEST_CASE(
   // The communicator has one rank, which waits for no other.
   REQUIRE(everyone({.ranks = 1}, [&](Communicator& world) -> std::string {
             const std::size_t wraps = std::size_t{1} << 62;
-            const CollectiveError error = world.run(
-                Collective::allgather(ConstView(numbers.data(), wraps, 4, ElementType::int32),
-                                      View(numbers.data(), wraps, 4, ElementType::int32)));
-            return error.code == CollectiveCode::argument ? "" : cat("it says ", error.text());
+            const Status status = world.run(
+                Collective::allgather(ConstBuffer(numbers.data(), wraps, 4, ElementType::int32),
+                                      Buffer(numbers.data(), wraps, 4, ElementType::int32)));
+            return status.code() == Code::bad_count ? "" : cat("it says ", status.message());
           }) == "");
   for (const std::size_t count : {SIZE_MAX, SIZE_MAX / 2, std::size_t{1} << 62,
                                   std::size_t{1} << 61, (std::size_t{1} << 60) + 1}) {
-    const ConstView in(numbers.data(), count, 4, ElementType::int32);
-    const View out(numbers.data(), count, 4, ElementType::int32);
-    refused(Collective::allgather(in, out), "more than 2^63 - 1 bytes");
-    refused(Collective::allreduce(in, out, ReduceOp::sum), "more than 2^63 - 1 bytes");
-    refused(Collective::alltoall(in, out), "more than 2^63 - 1 bytes");
-    refused(Collective::bcast(out, 0), "more than 2^63 - 1 bytes");
-    refused(Collective::allgatherv(numbers, out, {{8, 0}, {count - 8, 8}}),
+    const ConstBuffer in(numbers.data(), count, 4, ElementType::int32);
+    const Buffer out(numbers.data(), count, 4, ElementType::int32);
+    refused(Code::bad_count, Collective::allgather(in, out), "more than 2^63 - 1 bytes");
+    refused(Code::bad_count, Collective::allreduce(in, out, ReduceOp::sum),
+            "more than 2^63 - 1 bytes");
+    refused(Code::bad_count, Collective::alltoall(in, out), "more than 2^63 - 1 bytes");
+    refused(Code::bad_count, Collective::bcast(out, 0), "more than 2^63 - 1 bytes");
+    refused(Code::bad_count, Collective::allgatherv(numbers, out, {{8, 0}, {count - 8, 8}}),
             "more than 2^63 - 1 bytes");
   }
 }
@@ -454,14 +491,14 @@ TEST_CASE(
 TEST_CASE("communicator: ranks that call with other sizes are told whose") {
   CHECK(everyone({.ranks = 2}, [](Communicator& world) -> std::string {
           std::vector<int> message(world.rank() == 0 ? 50 : 60);
-          const CollectiveError error = world.run(Collective::bcast(message, 0));
+          const Status status = world.run(Collective::bcast(message, 0));
           // The root's part may be complete before rank 1 has seen the message.
           const bool is_right =
-              error.code == CollectiveCode::mismatch && error.rank == 0 &&
-              has(error, cat("bcast by binomial of 2 ranks, on rank ", world.rank()));
-          if (!is_right && (world.rank() == 1 || error)) return error.text();
-          const CollectiveError later = world.barrier();
-          return later.code == CollectiveCode::mismatch && later.rank == 0 ? "" : later.text();
+              status.code() == Code::mismatch && status.rank() == 0 &&
+              has(status, cat("bcast by binomial of 2 ranks, on rank ", world.rank()));
+          if (!is_right && (world.rank() == 1 || !status.ok())) return status.message();
+          const Status later = world.barrier();
+          return later.code() == Code::mismatch && later.rank() == 0 ? "" : later.message();
         }) == "");
 }
 
@@ -471,15 +508,15 @@ TEST_CASE("communicator: a dead rank is named by its number in the communicator"
   CHECK(everyone(network, {.ranks = 3}, [&](Communicator& world) -> std::string {
           const std::vector<int> turned{2, 1, 0};
           Communicator part = world.subgroup(turned);
-          if (!part) return part.error().text();
+          if (!part) return part.status().message();
           // After this barrier no rank is between two messages of `part`.
-          if (const CollectiveError error = world.barrier()) return error.text();
+          if (const Status status = world.barrier(); !status.ok()) return status.message();
           if (world.rank() == 2) {
             network.kill(2);
             return {};
           }
-          const CollectiveError error = part.run(Collective::barrier());
-          if (error.code != CollectiveCode::peer_ended || error.rank != 0) return error.text();
+          const Status status = part.run(Collective::barrier());
+          if (status.code() != Code::peer_ended || status.rank() != 0) return status.message();
           return {};
         }) == "");
 }

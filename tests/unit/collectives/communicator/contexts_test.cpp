@@ -72,32 +72,32 @@ TEST_CASE("communicator contexts: unused are those between living ones, before t
 std::string sum_is_right(Communicator& part) {
   const std::vector<int> own{part.rank() + 1};
   std::vector<int> sum(1);
-  CollectiveRequest request = part.start(Collective::allreduce(own, sum, ReduceOp::sum));
-  if (const CollectiveError error = request.wait(kLimit)) return error.text();
+  Request request = part.start(Collective::allreduce(own, sum, ReduceOp::sum));
+  if (const Status status = request.wait(kLimit); !status.ok()) return status.message();
   return sum[0] == part.size() * (part.size() + 1) / 2 ? "" : "another sum";
 }
 
 TEST_CASE("communicator contexts: more communicators than contexts, some of which live") {
-  for (const RunBy by : kAllRunBy)
-    CHECK(
-        everyone({.ranks = 4, .run_by = by, .contexts = 5}, [](Communicator& world) -> std::string {
-          Communicator kept = world.dup();
-          Communicator self = world.split(world.rank(), 0);
-          if (!kept || !self) return "there is none at the beginning";
-          // Each rank reaches other numbers.
-          for (int i = 0; i < 7 * world.rank(); ++i)
-            if (Communicator one = self.dup(); !one) return one.error().text();
-          for (int round = 0; round < 30; ++round) {
-            Communicator half = world.split(world.rank() % 2, 0);
-            if (!half) return half.error().text();
-            Communicator all = round % 3 == 0 ? world.shrink() : world.dup();
-            if (!all) return cat("round ", round, ": ", all.error().text());
-            for (Communicator* const one : {&half, &all, &kept, &world})
-              if (std::string wrong = sum_is_right(*one); !wrong.empty()) return wrong;
-            if (round % 2 == 0) all.free();
-          }
-          return "";
-        }) == "");
+  for (const ProgressMode by : kAllProgressModes)
+    CHECK(everyone({.ranks = 4, .progress = by, .contexts = 5},
+                   [](Communicator& world) -> std::string {
+                     Communicator kept = world.dup();
+                     Communicator self = world.split(world.rank(), 0);
+                     if (!kept || !self) return "there is none at the beginning";
+                     // Each rank reaches other numbers.
+                     for (int i = 0; i < 7 * world.rank(); ++i)
+                       if (Communicator one = self.dup(); !one) return one.status().message();
+                     for (int round = 0; round < 30; ++round) {
+                       Communicator half = world.split(world.rank() % 2, 0);
+                       if (!half) return half.status().message();
+                       Communicator all = round % 3 == 0 ? world.shrink() : world.dup();
+                       if (!all) return cat("round ", round, ": ", all.status().message());
+                       for (Communicator* const one : {&half, &all, &kept, &world})
+                         if (std::string wrong = sum_is_right(*one); !wrong.empty()) return wrong;
+                       if (round % 2 == 0) all.free();
+                     }
+                     return "";
+                   }) == "");
 }
 
 TEST_CASE("communicator contexts: where all are used, all ranks are refused alike") {
@@ -109,8 +109,8 @@ TEST_CASE("communicator contexts: where all are used, all ranks are refused alik
           while (world.rank() == 1) {
             many.push_back(self.dup());
             if (many.back()) continue;
-            if (many.back().error().code != CollectiveCode::resources)
-              return many.back().error().text();
+            if (many.back().status().code() != Code::resources)
+              return many.back().status().message();
             many.pop_back();
             break;
           }
@@ -118,12 +118,12 @@ TEST_CASE("communicator contexts: where all are used, all ranks are refused alik
           for (const bool shrinks : {false, true}) {
             const Communicator none = shrinks ? world.shrink() : world.dup();
             if (none) return "there is one too many";
-            if (none.error().code != CollectiveCode::resources) return none.error().text();
+            if (none.status().code() != Code::resources) return none.status().message();
           }
           many.clear();
           for (const bool shrinks : {false, true}) {
             Communicator one = shrinks ? world.shrink() : world.dup();
-            if (!one) return one.error().text();
+            if (!one) return one.status().message();
             if (std::string wrong = sum_is_right(one); !wrong.empty()) return wrong;
           }
           return sum_is_right(world);
@@ -131,16 +131,16 @@ TEST_CASE("communicator contexts: where all are used, all ranks are refused alik
 }
 
 TEST_CASE("communicator contexts: any number of operations may be under way") {
-  for (const RunBy by : {RunBy::polled, RunBy::thread})
-    CHECK(everyone({.ranks = 3, .run_by = by}, [](Communicator& world) -> std::string {
+  for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
+    CHECK(everyone({.ranks = 3, .progress = by}, [](Communicator& world) -> std::string {
             constexpr int kMany = 3'000;
             std::vector<int> own(kMany), sums(kMany);
             std::vector<int> late{world.rank() == 0 ? 7 : 0};
             // Rank 0 waits for this operation at once, and the others at the end.
-            CollectiveRequest old = world.start(Collective::bcast(late, 0));
+            Request old = world.start(Collective::bcast(late, 0));
             if (world.rank() == 0)
-              if (const CollectiveError error = old.wait(kLimit)) return error.text();
-            std::vector<CollectiveRequest> requests;
+              if (const Status status = old.wait(kLimit); !status.ok()) return status.message();
+            std::vector<Request> requests;
             for (std::size_t i = 0; i < kMany; ++i) {
               own[i] = static_cast<int>(i);
               requests.push_back(world.start(Collective::allreduce(
@@ -148,11 +148,12 @@ TEST_CASE("communicator contexts: any number of operations may be under way") {
             }
             for (std::size_t i = 0; i < kMany; ++i) {
               const std::size_t at = world.rank() == 1 ? kMany - 1 - i : i;
-              if (const CollectiveError error = requests[at].wait(kLimit)) return error.text();
+              if (const Status status = requests[at].wait(kLimit); !status.ok())
+                return status.message();
               if (sums[at] != 3 * static_cast<int>(at)) return cat("sum ", at, " is ", sums[at]);
             }
             if (world.rank() != 0)
-              if (const CollectiveError error = old.wait(kLimit)) return error.text();
+              if (const Status status = old.wait(kLimit); !status.ok()) return status.message();
             return late[0] == 7 ? "" : "another bcast's value";
           }) == "");
 }
@@ -162,27 +163,27 @@ std::string call_differently(Communicator& world) {
   const bool differs = world.rank() == world.size() - 1;
   for (int time = 0; time < 3; ++time) {
     std::vector<int> own(100), sum(100);
-    CollectiveRequest request = world.start(
-        differs ? Collective::barrier() : Collective::allreduce(own, sum, ReduceOp::sum));
-    const CollectiveError error = request.wait(kLimit);
-    if (error.code != CollectiveCode::mismatch) return cat("it says ", error.text());
-    if (error.rank < 0 || error.rank >= world.size()) return "it names no rank";
+    Request request = world.start(differs ? Collective::barrier()
+                                          : Collective::allreduce(own, sum, ReduceOp::sum));
+    const Status status = request.wait(kLimit);
+    if (status.code() != Code::mismatch) return cat("it says ", status.message());
+    if (status.rank() < 0 || status.rank() >= world.size()) return "it names no rank";
   }
   Communicator rest = world.shrink();
-  return rest ? sum_is_right(rest) : rest.error().text();
+  return rest ? sum_is_right(rest) : rest.status().message();
 }
 
 // With 3 ranks, each rank waits for a message that no other rank sends.
 TEST_CASE(
     "communicator contexts: after calls of different operations all end, with a rank's name") {
-  for (const RunBy by : {RunBy::polled, RunBy::thread})
+  for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
     for (const int ranks : {2, 3, 5, 8})
-      CHECK(everyone({.ranks = ranks, .run_by = by}, call_differently) == "");
+      CHECK(everyone({.ranks = ranks, .progress = by}, call_differently) == "");
 }
 
 TEST_CASE("communicator contexts: the same where operations are run at once") {
   for (const int ranks : {2, 3, 5, 8})
-    CHECK(everyone({.ranks = ranks, .run_by = RunBy::at_once}, call_differently) == "");
+    CHECK(everyone({.ranks = ranks, .progress = ProgressMode::at_once}, call_differently) == "");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::string everyone(MemoryNetwork& network, const World& world, const Body& bod
       maker.rank = rank;
       for (int other = 0; other < world.ranks; ++other)
         maker.nodes.push_back(other / world.per_node);
-      maker.options.run_by = world.run_by;
+      maker.options.progress = world.progress;
       maker.options.table = world.table;
       maker.contexts = world.contexts;
       maker.environment = [&](const std::string& name) -> std::optional<std::string> {

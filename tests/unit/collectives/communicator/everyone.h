@@ -13,7 +13,7 @@ namespace scela::collectives::test {
 
 struct World {
   int ranks = 1;
-  RunBy run_by = RunBy::polled;
+  ProgressMode progress = ProgressMode::polled;
   int per_node = 2;
   std::string table = {};
   std::map<std::string, std::string> environment = {};
@@ -28,6 +28,7 @@ std::string everyone(const World& world, const Body& body);
 // Does so over a network that the test provides.
 std::string everyone(MemoryNetwork& network, const World& world, const Body& body);
 
-inline constexpr RunBy kAllRunBy[] = {RunBy::at_once, RunBy::polled, RunBy::thread};
+inline constexpr ProgressMode kAllProgressModes[] = {ProgressMode::at_once, ProgressMode::polled,
+                                                     ProgressMode::thread};
 
 }  // namespace scela::collectives::test

@@ -15,10 +15,10 @@ namespace {
 constexpr int kRanks[] = {2, 4, 7};
 constexpr int kRanksPerNode[] = {2, 2, 3};
 
-void all_ranks_do_operations(RunBy by) {
+void all_ranks_do_operations(ProgressMode by) {
   for (std::size_t i = 0; i < std::size(kRanks); ++i) {
     CAPTURE(kRanks[i]);
-    CHECK(everyone({.ranks = kRanks[i], .run_by = by, .per_node = kRanksPerNode[i]},
+    CHECK(everyone({.ranks = kRanks[i], .progress = by, .per_node = kRanksPerNode[i]},
                    [](Communicator& world) {
                      operations(world);
                      return std::string();
@@ -26,10 +26,10 @@ void all_ranks_do_operations(RunBy by) {
               .empty());
   }
 }
-void all_ranks_have_flights(RunBy by) {
+void all_ranks_have_flights(ProgressMode by) {
   for (std::size_t i = 0; i < std::size(kRanks); ++i) {
     CAPTURE(kRanks[i]);
-    CHECK(everyone({.ranks = kRanks[i], .run_by = by, .per_node = kRanksPerNode[i]},
+    CHECK(everyone({.ranks = kRanks[i], .progress = by, .per_node = kRanksPerNode[i]},
                    [by](Communicator& world) {
                      flights(world, by);
                      return std::string();
@@ -39,22 +39,22 @@ void all_ranks_have_flights(RunBy by) {
 }
 
 TEST_CASE("matrix: operations in all forms, at once") {
-  all_ranks_do_operations(RunBy::at_once);
+  all_ranks_do_operations(ProgressMode::at_once);
 }
 TEST_CASE("matrix: operations in all forms, polled") {
-  all_ranks_do_operations(RunBy::polled);
+  all_ranks_do_operations(ProgressMode::polled);
 }
 TEST_CASE("matrix: operations in all forms, by a thread") {
-  all_ranks_do_operations(RunBy::thread);
+  all_ranks_do_operations(ProgressMode::thread);
 }
 TEST_CASE("matrix: several operations under way, at once") {
-  all_ranks_have_flights(RunBy::at_once);
+  all_ranks_have_flights(ProgressMode::at_once);
 }
 TEST_CASE("matrix: several operations under way, polled") {
-  all_ranks_have_flights(RunBy::polled);
+  all_ranks_have_flights(ProgressMode::polled);
 }
 TEST_CASE("matrix: several operations under way, by a thread") {
-  all_ranks_have_flights(RunBy::thread);
+  all_ranks_have_flights(ProgressMode::thread);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Needy final : public Transport {
     const SparedMemory spared;
     return inner_->test(ticket);
   }
-  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+  bool wait_any(std::span<const Ticket> tickets, Timeout limit) override {
     const SparedMemory spared;
     return inner_->wait_any(tickets, limit);
   }
@@ -103,7 +103,7 @@ class Needy final : public Transport {
 };
 
 struct Ends {
-  std::array<CollectiveError, kOperations> errors;
+  std::array<Status, kOperations> statuses;
   bool has_failed = false;  // an allocation of this rank
   std::string wrong;
 };
@@ -112,7 +112,7 @@ struct Ends {
 Ends operations(Communicator& world, long n, bool blocking) {
   Ends ends;
   std::array<std::vector<double>, kOperations> inputs, outputs;
-  std::array<CollectiveRequest, kOperations> requests;
+  std::array<Request, kOperations> requests;
   for (std::size_t i = 0; i < kOperations; ++i) {
     inputs[i].assign(40 + i, world.rank() + static_cast<double>(i));
     outputs[i].resize(inputs[i].size());
@@ -120,23 +120,23 @@ Ends operations(Communicator& world, long n, bool blocking) {
     const bool fails = world.rank() == kCulprit && i == kFails;
     const FailingMemory failing(fails ? n : 0);
     if (blocking)
-      ends.errors[i] = world.run(what);
+      ends.statuses[i] = world.run(what);
     else
       requests[i] = world.start(what);
     if (fails) ends.has_failed = failing.has_failed();
   }
   for (std::size_t i = 0; i < kOperations; ++i) {
-    if (!blocking) ends.errors[i] = requests[i].wait(kLimit);
+    if (!blocking) ends.statuses[i] = requests[i].wait(kLimit);
     const double sum = 3 + kRanks * static_cast<double>(i);
     for (const double value : outputs[i])
-      if (!ends.errors[i] && value != sum) ends.wrong = cat("operation ", i, " gave ", value);
+      if (ends.statuses[i].ok() && value != sum) ends.wrong = cat("operation ", i, " gave ", value);
   }
   return ends;
 }
 
 // Runs `part` on each rank, in a thread of its own. The culprit's sends wait at the gate.
 template <typename Part>
-void on_every_rank(RunBy run_by, std::mutex* gate, const Part& part) {
+void on_every_rank(ProgressMode progress, std::mutex* gate, const Part& part) {
   MemoryNetwork network(kRanks, 5);
   network.deliver_in_waits();
   std::vector<std::thread> threads;
@@ -148,7 +148,7 @@ void on_every_rank(RunBy run_by, std::mutex* gate, const Part& part) {
       };
       maker.rank = rank;
       maker.nodes.assign(kRanks, 0);
-      maker.options.run_by = run_by;
+      maker.options.progress = progress;
       maker.environment = [](const std::string&) { return std::nullopt; };
       Communicator world = maker.make();
       part(world);
@@ -158,9 +158,9 @@ void on_every_rank(RunBy run_by, std::mutex* gate, const Part& part) {
     thread.join();
 }
 
-std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
+std::array<Ends, kRanks> everyone_with(ProgressMode progress, long n, bool blocking) {
   std::array<Ends, kRanks> all;
-  on_every_rank(run_by, nullptr, [&](Communicator& world) {
+  on_every_rank(progress, nullptr, [&](Communicator& world) {
     all[static_cast<std::size_t>(world.rank())] = operations(world, n, blocking);
   });
   return all;
@@ -172,40 +172,40 @@ std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
 std::string unlike(const std::array<Ends, kRanks>& all) {
   for (std::size_t i = kFails; i < kOperations; ++i) {
     for (const Ends& ends : all) {
-      const CollectiveError& error = ends.errors[i];
-      if (i != kFails && static_cast<bool>(error) != static_cast<bool>(all[0].errors[i]))
-        return cat("operation ", i, " ends not alike: ", error.text(), " and ",
-                   all[0].errors[i].text());
-      if (error && (error.code != CollectiveCode::resources || error.rank != kCulprit))
-        return cat("operation ", i, ": ", error.text());
+      const Status& status = ends.statuses[i];
+      if (i != kFails && status.ok() != all[0].statuses[i].ok())
+        return cat("operation ", i, " ends not alike: ", status.message(), " and ",
+                   all[0].statuses[i].message());
+      if (!status.ok() && (status.code() != Code::resources || status.rank() != kCulprit))
+        return cat("operation ", i, ": ", status.message());
     }
   }
-  return all[kCulprit].errors[kFails] ? "" : "it went well";
+  return all[kCulprit].statuses[kFails].ok() ? "it went well" : "";
 }
 
 }  // namespace
 
 TEST_CASE("communicator memory: a rank that has none for an operation is named on all ranks") {
-  const auto [run_by, blocking] =
-      GENERATE(std::pair{RunBy::polled, false}, std::pair{RunBy::polled, true},
-               std::pair{RunBy::at_once, false}, std::pair{RunBy::thread, false},
-               std::pair{RunBy::thread, true});
-  CAPTURE(static_cast<int>(run_by), blocking);
+  const auto [progress, blocking] =
+      GENERATE(std::pair{ProgressMode::polled, false}, std::pair{ProgressMode::polled, true},
+               std::pair{ProgressMode::at_once, false}, std::pair{ProgressMode::thread, false},
+               std::pair{ProgressMode::thread, true});
+  CAPTURE(static_cast<int>(progress), blocking);
   // Blocking operations have no limit, so a rank that waits for ever ends the test.
   ::alarm(120);
   long tried = 0;
   for (long n = 1;; ++n) {
     CAPTURE(n);
-    const std::array<Ends, kRanks> all = everyone_with(run_by, n, blocking);
+    const std::array<Ends, kRanks> all = everyone_with(progress, n, blocking);
     for (const Ends& ends : all) {
       REQUIRE(ends.wrong.empty());
       for (std::size_t i = 0; i < kFails && blocking; ++i)
-        REQUIRE_FALSE(ends.errors[i]);
+        REQUIRE(ends.statuses[i].ok());
     }
     if (!all[kCulprit].has_failed) {
       for (const Ends& ends : all)
-        for (const CollectiveError& error : ends.errors)
-          REQUIRE_FALSE(error);
+        for (const Status& status : ends.statuses)
+          REQUIRE(status.ok());
       break;
     }
     REQUIRE(unlike(all) == "");
@@ -222,16 +222,17 @@ TEST_CASE("communicator memory: where only small pieces are left, operations go 
   ::alarm(120);
   std::mutex gate;
   std::array<std::string, kRanks> wrong;
-  on_every_rank(RunBy::thread, &gate, [&](Communicator& world) {
+  on_every_rank(ProgressMode::thread, &gate, [&](Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     std::vector<int> in(kMany, 1), out(kMany);
-    std::vector<CollectiveRequest> requests(kMany);
+    std::vector<Request> requests(kMany);
     const auto start = [&](std::size_t i) {
       requests[i] = world.start(Collective::allreduce(std::span(in).subspan(i, 1),
                                                       std::span(out).subspan(i, 1), ReduceOp::sum));
     };
     start(0);  // later calls find it prepared
-    if (const CollectiveError error = requests[0].wait(kLimit)) wrong[rank] = error.text();
+    if (const Status status = requests[0].wait(kLimit); !status.ok())
+      wrong[rank] = status.message();
     std::unique_lock closed(gate, std::defer_lock);
     if (world.rank() == kCulprit) closed.lock();
     {
@@ -241,9 +242,9 @@ TEST_CASE("communicator memory: where only small pieces are left, operations go 
     }
     if (closed) closed.unlock();
     for (std::size_t i = 1; i < kMany; ++i) {
-      const CollectiveError error = requests[i].wait(kLimit);
-      if (error) wrong[rank] = error.text();
-      if (!error && out[i] != kRanks) wrong[rank] = cat("operation ", i, " gave ", out[i]);
+      const Status status = requests[i].wait(kLimit);
+      if (!status.ok()) wrong[rank] = status.message();
+      if (status.ok() && out[i] != kRanks) wrong[rank] = cat("operation ", i, " gave ", out[i]);
     }
   });
   ::alarm(0);

@@ -44,8 +44,8 @@ std::string text(const Numbers& numbers) {
 // Runs the operation in all three forms, twice if it was prepared, and each time from `given`.
 std::string in_all_forms(Communicator& world, const Collective& collective, Numbers& output,
                          const Numbers& given, const Numbers& expected) {
-  const auto check = [&](const CollectiveError& error, const char* form) -> std::string {
-    if (error) return cat(form, ": ", error.text());
+  const auto check = [&](const Status& status, const char* form) -> std::string {
+    if (!status.ok()) return cat(form, ": ", status.message());
     std::string wrong;
     if (output != expected)
       wrong = cat(form, ": has", text(output), ", should have", text(expected));
@@ -58,12 +58,12 @@ std::string in_all_forms(Communicator& world, const Collective& collective, Numb
     wrong = check(world.run(collective), form);
     if (!wrong.empty()) return wrong;
   }
-  CollectiveRequest started = world.start(collective);
+  Request started = world.start(collective);
   wrong = check(started.wait(), "start");
   if (!wrong.empty()) return wrong;
-  CollectiveRequest prepared = world.prepare(collective);
+  Request prepared = world.prepare(collective);
   for (int time = 0; time < 2; ++time) {
-    if (const CollectiveError error = prepared.start()) return error.text();
+    if (const Status status = prepared.start(); !status.ok()) return status.message();
     wrong = check(prepared.wait(), "prepare");
     if (!wrong.empty()) return wrong;
   }
@@ -71,10 +71,10 @@ std::string in_all_forms(Communicator& world, const Collective& collective, Numb
 }
 
 void each(const Body& body) {
-  for (const RunBy by : kAllRunBy)
+  for (const ProgressMode by : kAllProgressModes)
     for (const int ranks : kRanks) {
       INFO("ranks " << ranks << ", run by " << static_cast<int>(by));
-      CHECK(everyone({.ranks = ranks, .run_by = by}, body) == "");
+      CHECK(everyone({.ranks = ranks, .progress = by}, body) == "");
     }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("communicator: what moves blocks moves them, in place too") {
     Numbers scattered(kCount);
     for (std::size_t i = 0; i < kCount; ++i)
       scattered[i] = value(root, place * kCount + i);
-    say("scatter", Collective::scatter(rank == root ? ConstView(much) : ConstView(), out, root),
+    say("scatter", Collective::scatter(rank == root ? ConstBuffer(much) : ConstBuffer(), out, root),
         part, scattered);
     if (rank == root)
       say("scatter in place", Collective::scatter(much, {}, root), part, part);
@@ -278,30 +278,31 @@ void behind(const std::byte* left, const std::byte* right, std::byte* result,
 // The communicator reuses what it knows of a call's form. The bytes, the operation under way and
 // its end belong to each call.
 TEST_CASE("communicator: blocking calls that are like those before have bytes of their own") {
-  for (const RunBy by : kAllRunBy) {
+  for (const ProgressMode by : kAllProgressModes) {
     for (const int ranks : kRanks) {
       const std::string wrong = everyone({ranks, by}, [](Communicator& world) -> std::string {
         Numbers under_way(5);
         std::array<Numbers, 2> outs{Numbers(2), Numbers(2)};
         for (int turn = 0; turn < 8; ++turn) {
           const Numbers own = values(world.rank(), 5);
-          CollectiveRequest beside =
-              world.start(Collective::allreduce(own, under_way, ReduceOp::sum));
+          Request beside = world.start(Collective::allreduce(own, under_way, ReduceOp::sum));
           Numbers in{world.rank() + turn, turn};
           Numbers& out = outs[static_cast<std::size_t>(turn % 2)];
           out = {-1, -1};
-          if (const auto error = world.run(Collective::allreduce(in, out, ReduceOp::maximum)))
-            return error.text();
+          if (const auto status = world.run(Collective::allreduce(in, out, ReduceOp::maximum));
+              !status.ok())
+            return status.message();
           if (out != Numbers{world.size() - 1 + turn, turn}) return cat("max:", text(out));
           const int root = turn % world.size();
           Numbers message(3, world.rank() == root ? turn : -1);
-          if (const auto error = world.run(Collective::bcast(message, root))) return error.text();
+          if (const auto status = world.run(Collective::bcast(message, root)); !status.ok())
+            return status.message();
           if (message != Numbers(3, turn)) return cat("bcast:", text(message));
-          if (const auto error = beside.wait()) return error.text();
+          if (const auto status = beside.wait(); !status.ok()) return status.message();
           if (under_way != sums(world.size(), 0, 5)) return cat("beside:", text(under_way));
         }
         world.free();
-        return world.run(Collective::barrier()).code == CollectiveCode::misuse ? "" : "not freed";
+        return world.run(Collective::barrier()).code() == Code::bad_communicator ? "" : "not freed";
       });
       CHECK(wrong == "");
     }
@@ -324,10 +325,10 @@ std::string way_of(Communicator& world, const std::string& by = {}) {
   Numbers numbers(1000, 1);
   Numbers out(1000);
   Collective sum = Collective::allreduce(numbers, out, ReduceOp::sum);
-  if (!by.empty()) sum.by(by);
-  CollectiveRequest request = world.start(sum);
+  if (!by.empty()) sum.algorithm(by);
+  Request request = world.start(sum);
   std::string way = request.describe();
-  if (const CollectiveError error = request.wait()) return error.text();
+  if (const Status status = request.wait(); !status.ok()) return status.message();
   return out == Numbers(1000, world.size()) ? way : "another sum";
 }
 
@@ -376,8 +377,9 @@ TEST_CASE("communicator: leaders speak for their nodes, and trees are split, as 
           for (const char* by : {"hierarchical radix 3", "hierarchical-ring", "hierarchical-bruck",
                                  "multileader radix 2", "multigroup radix 2"}) {
             Numbers all(35);
-            if (const auto error = world.run(Collective::allgather(own, all).by(by)))
-              return error.text();
+            if (const auto status = world.run(Collective::allgather(own, all).algorithm(by));
+                !status.ok())
+              return status.message();
             for (int rank = 0; rank < world.size(); ++rank)
               if (!std::ranges::equal(values(rank, 5), std::span(all).subspan(
                                                            static_cast<std::size_t>(rank) * 5, 5)))
@@ -388,11 +390,11 @@ TEST_CASE("communicator: leaders speak for their nodes, and trees are split, as 
 }
 
 TEST_CASE("communicator: several operations under way do not meet, whatever they are waited for") {
-  for (const RunBy by : {RunBy::polled, RunBy::thread})
-    CHECK(everyone({.ranks = 4, .run_by = by}, [](Communicator& world) -> std::string {
+  for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
+    CHECK(everyone({.ranks = 4, .progress = by}, [](Communicator& world) -> std::string {
             constexpr std::size_t kAtOnce = 12;
             std::vector<Numbers> messages(kAtOnce);
-            std::vector<CollectiveRequest> requests;
+            std::vector<Request> requests;
             for (std::size_t i = 0; i < kAtOnce; ++i) {
               const int root = static_cast<int>(i) % world.size();
               messages[i] = world.rank() == root ? values(static_cast<int>(i), 50) : Numbers(50);
@@ -401,7 +403,8 @@ TEST_CASE("communicator: several operations under way do not meet, whatever they
             for (std::size_t left = kAtOnce; left > 0; --left) {
               const std::size_t found = wait_any(requests);
               if (found == requests.size()) return "none was over";
-              if (const CollectiveError error = requests[found].wait()) return error.text();
+              if (const Status status = requests[found].wait(); !status.ok())
+                return status.message();
               if (messages[found] != values(static_cast<int>(found), 50)) return "another message";
             }
             return wait_any(requests) == requests.size() ? "" : "one more was over";

@@ -12,22 +12,23 @@ namespace {
 // Returns what is wrong; empty if nothing is.
 std::string wrong_with(Communicator& world, Communicator& part, const std::vector<int>& ranks) {
   const auto place = std::ranges::find(ranks, world.rank()) - ranks.begin();
-  if (place == static_cast<std::ptrdiff_t>(ranks.size()))
-    return part ? "it should be nobody's" : "";
-  if (!part) return part.error().text();
+  if (place == static_cast<std::ptrdiff_t>(ranks.size())) return part ? "it should be empty" : "";
+  if (!part) return part.status().message();
   if (part.size() != static_cast<int>(ranks.size()) || part.rank() != place)
     return cat("rank ", part.rank(), " of ", part.size());
   const std::vector<int> own{world.rank()};
   std::vector<int> all(ranks.size());
-  if (const CollectiveError error = part.run(Collective::allgather(own, all))) return error.text();
+  if (const Status status = part.run(Collective::allgather(own, all)); !status.ok())
+    return status.message();
   return all == ranks ? "" : "others than named are in it";
 }
 
 TEST_CASE("communicator: split makes one of each color, in the order of keys") {
   CHECK(everyone({.ranks = 5}, [](Communicator& world) -> std::string {
           const int rank = world.rank();
-          Communicator part = world.split(rank == 2 ? Communicator::kNoColor : rank % 2, -rank);
-          if (rank == 2) return part ? "it should be nobody's" : "";
+          Communicator part =
+              world.split(rank == 2 ? Communicator::kUndefinedColor : rank % 2, -rank);
+          if (rank == 2) return part ? "it should be empty" : "";
           return wrong_with(world, part,
                             rank % 2 == 0 ? std::vector<int>{4, 0} : std::vector<int>{3, 1});
         }) == "");
@@ -50,24 +51,22 @@ TEST_CASE(
   CHECK(everyone({.ranks = 4}, [](Communicator& world) -> std::string {
           const bool differs = world.rank() == 3;
           const std::vector<int> right{0, 3}, turned{3, 0}, none{0, 99}, twice{0, 0};
-          const auto wrong = [&](const Communicator& part, CollectiveCode own) -> std::string {
+          const auto wrong = [&](const Communicator& part, Code own) -> std::string {
             if (part) return "there is one";
-            const CollectiveError& error = part.error();
-            const bool says = error.code == (differs ? own : CollectiveCode::mismatch) &&
-                              error.rank == (differs && own == CollectiveCode::mismatch ? 0 : 3);
-            return says ? "" : cat("it says ", error.text(), " of rank ", error.rank);
+            const Status& status = part.status();
+            const bool says = status.code() == (differs ? own : Code::mismatch) &&
+                              status.rank() == (differs && own == Code::mismatch ? 0 : 3);
+            return says ? "" : cat("it says ", status.message(), " of rank ", status.rank());
           };
           std::string said;
           for (int time = 0; time < 2 && said.empty(); ++time) {
-            said = wrong(world.subgroup(differs ? turned : right), CollectiveCode::mismatch);
+            said = wrong(world.subgroup(differs ? turned : right), Code::mismatch);
             for (const auto* const ranks : {&none, &twice})
               if (said.empty())
-                said = wrong(world.subgroup(differs ? *ranks : right), CollectiveCode::argument);
+                said = wrong(world.subgroup(differs ? *ranks : right), Code::bad_argument);
+            if (said.empty()) said = wrong(world.split(differs ? -5 : 0, 0), Code::bad_argument);
             if (said.empty())
-              said = wrong(world.split(differs ? -5 : 0, 0), CollectiveCode::argument);
-            if (said.empty())
-              said = wrong(differs ? world.subgroup(right) : world.split(0, 0),
-                           CollectiveCode::mismatch);
+              said = wrong(differs ? world.subgroup(right) : world.split(0, 0), Code::mismatch);
             Communicator part = world.subgroup(right);
             if (said.empty()) said = wrong_with(world, part, right);
           }
@@ -91,8 +90,8 @@ TEST_CASE("communicator: ranks of a node, and each node's first") {
 
 // The operations, tags and ranks are equal, and only the communicator tells them apart.
 TEST_CASE("communicator: operations of overlapping communicators do not meet") {
-  for (const RunBy by : {RunBy::polled, RunBy::thread})
-    CHECK(everyone({.ranks = 4, .run_by = by}, [](Communicator& world) -> std::string {
+  for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
+    CHECK(everyone({.ranks = 4, .progress = by}, [](Communicator& world) -> std::string {
             std::vector<Communicator> all;
             all.push_back(world.dup());
             all.push_back(world.split(world.rank() / 2, 0));
@@ -103,7 +102,7 @@ TEST_CASE("communicator: operations of overlapping communicators do not meet") {
             std::vector<std::vector<int>> sums(all.size(), std::vector<int>(1));
             for (std::size_t i = 0; i < all.size(); ++i)
               own.push_back({static_cast<int>(i + 1)});
-            std::vector<CollectiveRequest> requests(all.size());
+            std::vector<Request> requests(all.size());
             // Each rank begins with another operation.
             for (std::size_t i = 0; i < all.size(); ++i) {
               const std::size_t turned = (i + static_cast<std::size_t>(world.rank())) % all.size();
@@ -112,8 +111,8 @@ TEST_CASE("communicator: operations of overlapping communicators do not meet") {
             }
             // The wait has a limit, because operations that do meet could wait for ever.
             for (std::size_t i = 0; i < all.size(); ++i) {
-              if (const CollectiveError error = requests[i].wait(std::chrono::seconds(20)))
-                return error.text();
+              if (const Status status = requests[i].wait(std::chrono::seconds(20)); !status.ok())
+                return status.message();
               if (sums[i][0] != static_cast<int>(i + 1) * all[i].size()) return cat("sum ", i);
             }
             return {};
@@ -125,13 +124,13 @@ TEST_CASE("communicator: what was started goes on when its communicator is freed
           Communicator copy = world.dup();
           const std::vector<int> own{1};
           std::vector<int> sum(1);
-          CollectiveRequest request = copy.start(Collective::allreduce(own, sum, ReduceOp::sum));
+          Request request = copy.start(Collective::allreduce(own, sum, ReduceOp::sum));
           copy.free();
           if (copy || copy.rank() != -1) return "it is still there";
-          if (const CollectiveError error = request.wait()) return error.text();
+          if (const Status status = request.wait(); !status.ok()) return status.message();
           if (sum[0] != 3) return "another sum";
-          const CollectiveError freed = copy.barrier();
-          return freed.code == CollectiveCode::misuse ? "" : freed.text();
+          const Status freed = copy.barrier();
+          return freed.code() == Code::bad_communicator ? "" : freed.message();
         }) == "");
 }
 

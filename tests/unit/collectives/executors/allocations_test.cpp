@@ -26,7 +26,7 @@ class Prompt final : public Transport {
     outcome.bytes = bytes_;
     return outcome;
   }
-  bool wait_any(std::span<const Ticket>, Limit) override { return true; }
+  bool wait_any(std::span<const Ticket>, Timeout) override { return true; }
   void wake() override {}
   void cancel(Ticket) override {}
   std::uint32_t tags() const override { return 1; }

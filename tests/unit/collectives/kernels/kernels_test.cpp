@@ -95,7 +95,7 @@ bool is_same(T a, T b) {
 template <class T>
 T expected(Op op, T left, T right) {
   if constexpr (kIsPair<T>) {
-    const bool is_minimum = op == Op::minimum_place;
+    const bool is_minimum = op == Op::minloc;
     if (left.value == right.value) return {left.value, std::min(left.place, right.place)};
     if (is_minimum ? right.value < left.value : right.value > left.value) return right;
     return left;
@@ -191,7 +191,7 @@ T drawn(Random& random) {
 
 template <class T>
 constexpr bool exists(Op op) {
-  if (op == Op::minimum_place || op == Op::maximum_place) return kIsPair<T>;
+  if (op == Op::minloc || op == Op::maxloc) return kIsPair<T>;
   if (kIsPair<T>) return false;
   const bool is_of_bits = op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor;
   return !is_of_bits || std::is_integral_v<T>;
@@ -264,12 +264,12 @@ TEST_CASE("kernels: every operation on every type is what it is defined to be, f
   try_type<float>(Type::float32);
   try_type<double>(Type::float64);
   try_type<long double>(Type::long_double);
-  try_type<Pair<std::int16_t>>(Type::int16_place);
-  try_type<Pair<std::int32_t>>(Type::int32_place);
-  try_type<Pair<std::int64_t>>(Type::int64_place);
-  try_type<Pair<float>>(Type::float32_place);
-  try_type<Pair<double>>(Type::float64_place);
-  try_type<Pair<long double>>(Type::long_double_place);
+  try_type<Pair<std::int16_t>>(Type::int16_index);
+  try_type<Pair<std::int32_t>>(Type::int32_index);
+  try_type<Pair<std::int64_t>>(Type::int64_index);
+  try_type<Pair<float>>(Type::float32_index);
+  try_type<Pair<double>>(Type::float64_index);
+  try_type<Pair<long double>>(Type::long_double_index);
 }
 
 TEST_CASE("kernels: float16 and bfloat16 are summed as float32 and rounded once") {
@@ -340,10 +340,10 @@ static bool is_nan(Type type, const std::byte* at) {
     case Type::bfloat16:
       return there(Bfloat16{});
     case Type::float32:
-    case Type::float32_place:
+    case Type::float32_index:
       return there(0.0f);
     case Type::float64:
-    case Type::float64_place:
+    case Type::float64_index:
       return there(0.0);
     default:
       return false;
@@ -360,7 +360,7 @@ TEST_CASE("kernels: all forms give the same bits") {
       const Op op = static_cast<Op>(o);
       if (kernels(op, type).from_left == nullptr) continue;
       // x87 has encodings that are no numbers. Its values are compared in the tests above.
-      if (type == Type::long_double || type == Type::long_double_place) continue;
+      if (type == Type::long_double || type == Type::long_double_index) continue;
       const std::size_t count = 1001, bytes = count * size_of(type);
       std::vector<std::byte> from(bytes), to(bytes);
       for (std::size_t i = 0; i < bytes; ++i) {

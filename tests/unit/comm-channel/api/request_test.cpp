@@ -22,7 +22,7 @@ struct Pair {
   std::array<std::unique_ptr<Channel>, 2> channels;
 
   Pair() {
-    auto segment = shm::make_segment(shm::shape_for(2, Options().eager_shm));
+    auto segment = shm::make_segment(shm::shape_for(2, ChannelOptions().eager.shm));
     REQUIRE(segment);
     std::array<std::unique_ptr<shm::NodeLink>, 2> links;
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -39,7 +39,7 @@ struct Pair {
       world.node_of = {0, 0};
       Links own;
       own.node = std::move(links[rank]);
-      channels[rank] = channel_over(world, Options(), std::move(own));
+      channels[rank] = channel_over(world, ChannelOptions(), std::move(own));
     }
   }
 };
@@ -68,9 +68,9 @@ TEST_CASE(
     for (std::size_t i = 0; i < sends[rank].size(); ++i) {
       const Status status = sends[rank][i].wait(std::chrono::seconds(0));
       const int peer = static_cast<int>(i < 3 ? 1 - rank : rank);
-      INFO(rank << " " << i << ": " << status.error.text());
-      CHECK((status.error.code == Code::closed || status.error.code == Code::peer_ended));
-      CHECK(status.error.peer == peer);
+      INFO(rank << " " << i << ": " << status.message());
+      CHECK((status.code() == Code::closed || status.code() == Code::peer_ended));
+      CHECK(status.rank() == peer);
     }
   }
 }
@@ -88,12 +88,12 @@ TEST_CASE(
     came = pair.channels[1]->recv(0, 1, got);
     pair.channels[1].reset();
   });
-  CHECK(received.wait());
+  CHECK(received.wait().ok());
   const Status status = never.wait();
   other.join();
-  CHECK(came);
-  CHECK((status.error.code == Code::closed || status.error.code == Code::peer_ended));
-  CHECK(status.error.peer == 1);
+  CHECK(came.ok());
+  CHECK((status.code() == Code::closed || status.code() == Code::peer_ended));
+  CHECK(status.rank() == 1);
 }
 
 TEST_CASE(
@@ -109,19 +109,19 @@ TEST_CASE(
       requests.push_back(channel.irecv(peer, 1, nothing));
       requests.push_back(channel.send_init(peer, 1, nothing));
       requests.push_back(channel.recv_init(peer, 1, nothing));
-      CHECK(channel.send(peer, 1, nothing).error.code == Code::argument);
-      CHECK(channel.recv(peer, 1, nothing).error.code == Code::argument);
+      CHECK(channel.send(peer, 1, nothing).code() == Code::bad_buffer);
+      CHECK(channel.recv(peer, 1, nothing).code() == Code::bad_buffer);
     }
     requests.push_back(channel.irecv(kAnySource, kAnyTag, nothing));
     for (Request& request : requests) {
-      if (request.persistent()) CHECK(request.start().code == Code::argument);
+      if (request.persistent()) CHECK(request.start().code() == Code::bad_buffer);
       const Status status = request.wait(std::chrono::seconds(0));
-      CHECK(status.error.code == Code::argument);
-      CHECK(status.error.text().find("null") != std::string::npos);
+      CHECK(status.code() == Code::bad_buffer);
+      CHECK(status.message().find("null") != std::string::npos);
     }
   }
-  CHECK(channel.send(1, 1, {}));
-  CHECK(pair.channels[1]->recv(0, 1, {}));
+  CHECK(channel.send(1, 1, {}).ok());
+  CHECK(pair.channels[1]->recv(0, 1, {}).ok());
 }
 
 TEST_CASE("channel requests: a send that was over at once is a request as any other") {
@@ -134,18 +134,60 @@ TEST_CASE("channel requests: a send that was over at once is a request as any ot
   requests.push_back(pair.channels[0]->isend(1, 5, sent));
   REQUIRE(wait_any(requests, std::chrono::seconds(0)) == 1);
   CHECK(requests[1].test());
-  CHECK(requests[1].wait());
-  CHECK(requests[1].status());
+  CHECK(wait_any(requests, std::chrono::seconds(0)) == 1);
+  for (int time = 0; time < 2; ++time) {
+    CHECK(requests[1].wait().ok());
+    CHECK(wait_any(requests, std::chrono::seconds(0)) == 2);  // the other of the two requests
+  }
+  CHECK(requests[1].test());
+  CHECK(requests[1].status().ok());
   CHECK_FALSE(requests[1].cancel());
   CHECK_FALSE(requests[1].persistent());
-  CHECK(requests[1].start().code == Code::argument);
-  requests[1] = Request();  // one of the two requests
+  CHECK(requests[1].start().code() == Code::bad_request);
+  requests[1] = Request();
   CHECK(wait_any(requests, std::chrono::seconds(0)) == 2);
+  CHECK(requests[2].wait().ok());
+  CHECK(wait_any(requests, std::chrono::seconds(0)) == 3);
   CHECK(requests[0].cancel());
   for (int message = 0; message < 2; ++message) {
     got = {};
-    CHECK(pair.channels[1]->recv(0, 5, got));
+    CHECK(pair.channels[1]->recv(0, 5, got).ok());
     CHECK(got == sent);
+  }
+}
+
+TEST_CASE("channel requests: an empty one is complete, and one that was not started is refused") {
+  Request empty;
+  CHECK(empty.test());
+  CHECK(empty.wait().ok());
+  CHECK(empty.status().ok());
+  CHECK_FALSE(empty.cancel());
+  CHECK_FALSE(empty.persistent());
+  CHECK(empty.start().code() == Code::bad_request);
+  CHECK(empty.describe() == "nothing");
+  Pair pair;
+  std::array<std::byte, 8> got{};
+  Request idle = pair.channels[1]->recv_init(0, 5, got);
+  CHECK(idle.persistent());
+  CHECK(idle.test());
+  CHECK(idle.status().ok());
+  CHECK(idle.wait().code() == Code::bad_request);
+  CHECK(idle.wait(std::chrono::seconds(0)).code() == Code::bad_request);
+  REQUIRE(idle.start().ok());
+  CHECK(idle.start().code() == Code::bad_request);  // it is under way
+  const Status timed_out = idle.wait(std::chrono::seconds(0));
+  CHECK(timed_out.code() == Code::timed_out);
+  REQUIRE(idle.cancel());
+  for (int time = 0; time < 2; ++time)
+    CHECK(idle.wait().code() == Code::cancelled);
+  REQUIRE(idle.start().ok());
+  CHECK(pair.channels[0]->send(1, 5, got).ok());
+  for (int time = 0; time < 2; ++time) {
+    const Status status = idle.wait();
+    CHECK(status.ok());
+    CHECK(status.source() == 0);
+    CHECK(status.tag() == 5);
+    CHECK(status.bytes() == got.size());
   }
 }
 
@@ -153,13 +195,13 @@ TEST_CASE("channel requests: what cannot be is no error of what comes later") {
   Pair pair;
   std::array<std::byte, 8> got{};
   const std::array<std::byte, 8> sent{std::byte{7}};
-  CHECK(pair.channels[1]->irecv(2, 5, got).wait().error.code == Code::argument);
-  CHECK(pair.channels[0]->isend(2, 5, sent).wait().error.code == Code::argument);
-  CHECK(pair.channels[0]->isend(1, -1, sent).wait().error.code == Code::argument);
+  CHECK(pair.channels[1]->irecv(2, 5, got).wait().code() == Code::bad_rank);
+  CHECK(pair.channels[0]->isend(2, 5, sent).wait().code() == Code::bad_rank);
+  CHECK(pair.channels[0]->isend(1, -1, sent).wait().code() == Code::bad_tag);
   Request later = pair.channels[1]->recv_init(0, 5, got);
-  CHECK_FALSE(later.start());
-  CHECK(pair.channels[0]->send(1, 5, sent));
-  CHECK(later.wait());
+  CHECK(later.start().ok());
+  CHECK(pair.channels[0]->send(1, 5, sent).ok());
+  CHECK(later.wait().ok());
   CHECK(got == sent);
 }
 
@@ -168,31 +210,29 @@ TEST_CASE("channel requests: an error says what was tried, and with whom, whatev
   Channel& channel = *pair.channels[1];
   std::array<std::byte, 8> got{};
   const std::chrono::nanoseconds nothing{0};
-  const auto is = [](const ChannelError& error, Code code, int peer, const std::string& text) {
-    CHECK(error.code == code);
-    CHECK(error.peer == peer);
-    CHECK(error.text() == text);
+  const auto is = [](const Status& status, Code code, int rank, const std::string& message) {
+    CHECK(status.code() == code);
+    CHECK(status.rank() == rank);
+    CHECK(status.message() == message);
   };
   Request from_one = channel.irecv(0, 5, got);
-  is(from_one.wait(nothing).error, Code::timed_out, 0,
+  is(from_one.wait(nothing), Code::timed_out, 0,
      "receive from rank 0 with tag 5: the time is over");
+  CHECK(from_one.describe() == "receive from rank 0 with tag 5");
   REQUIRE(from_one.cancel());
-  is(from_one.status().error, Code::cancelled, 0,
-     "receive from rank 0 with tag 5: it was cancelled");
-  is(channel.recv(kAnySource, kAnyTag, got, kWorld, nothing).error, Code::timed_out, -1,
+  is(from_one.status(), Code::cancelled, 0, "receive from rank 0 with tag 5: it was cancelled");
+  is(channel.recv(kAnySource, kAnyTag, got, kWorld, nothing), Code::timed_out, -1,
      "receive from any rank with any tag: the time is over");
-  is(channel.probe(0, kAnyTag, kWorld, nothing).error, Code::timed_out, 0,
+  is(channel.probe(0, kAnyTag, kWorld, nothing), Code::timed_out, 0,
      "probe rank 0 with any tag: the time is over");
   Request unmatched = channel.issend(0, 3, got);
-  is(unmatched.wait(nothing).error, Code::timed_out, 0,
+  is(unmatched.wait(nothing), Code::timed_out, 0,
      "send 8 bytes to rank 0 with tag 3: the time is over");
-  CHECK(pair.channels[0]->recv(1, 3, got));
-  CHECK(unmatched.wait());
-  is(channel.send(7, 1, got).error, Code::argument, 7, "send to rank 7: there are ranks 0 to 1");
-  is(channel.recv(7, 1, got).error, Code::argument, 7,
-     "receive from rank 7: there are ranks 0 to 1");
-  is(channel.recv(0, -5, got).error, Code::argument, 0,
-     "receive with tag -5: tags are 0 to 2147483647");
+  CHECK(pair.channels[0]->recv(1, 3, got).ok());
+  CHECK(unmatched.wait().ok());
+  is(channel.send(7, 1, got), Code::bad_rank, 7, "send to rank 7: there are ranks 0 to 1");
+  is(channel.recv(7, 1, got), Code::bad_rank, 7, "receive from rank 7: there are ranks 0 to 1");
+  is(channel.recv(0, -5, got), Code::bad_tag, 0, "receive with tag -5: tags are 0 to 2147483647");
 }
 
 }  // namespace

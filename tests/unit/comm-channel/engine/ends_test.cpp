@@ -26,9 +26,9 @@ struct Board {
 // Rank 0 of three. Rank 1 has ended without a word, and rank 2 is in this process.
 struct Left {
   explicit Left(Threads threads) {
-    Options options;
+    ChannelOptions options;
     options.threads = threads;
-    auto segment = shm::make_segment(shm::shape_for(3, options.eager_shm));
+    auto segment = shm::make_segment(shm::shape_for(3, options.eager.shm));
     REQUIRE(segment);
     const shm::test::Shared<Board> board;
     shm::test::Child other([&] {
@@ -93,14 +93,14 @@ class NoRoom final : public Network {
   bool idle() const override { return true; }
   bool leave() override { return true; }
   bool arm() override { return true; }
-  void doze(const Limit&) override {}
+  void doze(const Timeout&) override {}
   void wake() override {}
   void disarm() override {}
   int events() const override { return -1; }
-  Limit until_timer() const override { return {}; }
+  Timeout until_timer() const override { return {}; }
   bool is_connected(int) const override { return connected; }
   bool is_software() const override { return true; }
-  void account(Accounts&) const override {}
+  void account(Counters&) const override {}
   std::string describe() const override { return {}; }
 
   std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
@@ -117,10 +117,10 @@ std::vector<std::byte> copy_of(const Body& body) {
   return {bytes.begin(), bytes.end()};
 }
 
-void must_name_it(const ChannelError& error) {
-  CHECK(error.code == Code::peer_ended);
-  CHECK(error.peer == 1);
-  CHECK(error.text() == "rank 1 has ended");
+void must_name_it(const Status& status) {
+  CHECK(status.code() == Code::peer_ended);
+  CHECK(status.rank() == 1);
+  CHECK(status.message() == "rank 1 has ended");
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ TEST_CASE("channel ends: a receive that is only tested ends with the name of the
     bool over = false;
     ask_until([&] { return over = receive.test(); });
     REQUIRE(over);
-    must_name_it(receive.status().error);
+    must_name_it(receive.status());
   }
 }
 
@@ -143,8 +143,8 @@ TEST_CASE("channel ends: a receive that is waited for without any time ends, too
     std::vector<std::byte> got(8);
     Request receive = left.channel->irecv(1, 1, got);
     Status status;
-    ask_until([&] { return (status = receive.wait(0ns)).error.code != Code::timed_out; });
-    must_name_it(status.error);
+    ask_until([&] { return (status = receive.wait(0ns)).code() != Code::timed_out; });
+    must_name_it(status);
   }
 }
 
@@ -152,11 +152,11 @@ TEST_CASE("channel ends: who only moves what can be moved hears of it") {
   const Left left(Threads::single);
   ask_until([&] {
     left.channel->progress();
-    return left.channel->ended(1);
+    return left.channel->has_exited(1);
   });
-  CHECK(left.channel->ended(1));
-  CHECK_FALSE(left.channel->ended(0));
-  CHECK_FALSE(left.channel->ended(2));
+  CHECK(left.channel->has_exited(1));
+  CHECK_FALSE(left.channel->has_exited(0));
+  CHECK_FALSE(left.channel->has_exited(2));
 }
 
 TEST_CASE("channel ends: what is only probed for is an error, and so is what was to be received") {
@@ -164,23 +164,23 @@ TEST_CASE("channel ends: what is only probed for is an error, and so is what was
   std::optional<Status> seen;
   ask_until([&] { return (seen = left.channel->iprobe(1, 1)).has_value(); });
   REQUIRE(seen);
-  must_name_it(seen->error);
+  must_name_it(*seen);
   std::optional<ProbedMessage> message = left.channel->improbe(1, 1);
   REQUIRE(message);
-  must_name_it(message->status().error);
+  must_name_it(message->status());
   std::vector<std::byte> got(8);
   Request receive = left.channel->imrecv(std::move(*message), got);
   CHECK(receive.test());
-  must_name_it(receive.status().error);
+  must_name_it(receive.status());
   CHECK_FALSE(left.channel->iprobe(kAnySource, 1).has_value());
-  CHECK(left.channel->improbe(1, -7)->status().error.code == Code::argument);
+  CHECK(left.channel->improbe(1, -7)->status().code() == Code::bad_tag);
 }
 
 TEST_CASE("channel ends: bytes that wait for room to be moved end with their rank") {
   World world;
   world.size = world.nodes = 2;
   world.node_of = {0, 1};
-  const Options options;
+  const ChannelOptions options;
   std::vector<Header> sent;
   auto made = std::make_unique<NoRoom>(sent);
   NoRoom& network = *made;
@@ -212,7 +212,7 @@ TEST_CASE("channel ends: bytes that wait for room to be moved end with their ran
   messenger.ended(1);
   for (Operation* const one : {&receive, &send}) {
     REQUIRE(one->complete());
-    must_name_it(one->status.error);
+    must_name_it(one->status);
     messenger.release(*one);
   }
 }
@@ -222,7 +222,7 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
   World world;
   world.size = world.nodes = 2;
   world.node_of = {0, 1};
-  const Options options;
+  const ChannelOptions options;
   std::vector<Header> sent;
   auto made = std::make_unique<NoRoom>(sent);
   NoRoom& network = *made;
@@ -252,7 +252,7 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
     world.size = 3;
     world.nodes = 2;
     world.node_of = {0, 1, 1};
-    Options options;
+    ChannelOptions options;
     options.threads = threads;
     std::vector<Header> sent;
     const auto channel =
@@ -260,15 +260,15 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
     std::vector<std::byte> got(8), given(100'000);
     Request receive = channel->irecv(1, 1, got), other = channel->irecv(2, 1, got);
     for (const int none : {-1, 3})
-      channel->take_for_ended(none);
+      channel->mark_exited(none);
     REQUIRE_FALSE(receive.test());
-    channel->take_for_ended(1);
-    REQUIRE(channel->ended(1));
-    CHECK_FALSE(channel->ended(2));
+    channel->mark_exited(1);
+    REQUIRE(channel->has_exited(1));
+    CHECK_FALSE(channel->has_exited(2));
     REQUIRE(receive.test());
-    must_name_it(receive.status().error);
-    must_name_it(channel->recv(1, 1, got).error);
-    must_name_it(channel->send(1, 2, given).error);
+    must_name_it(receive.status());
+    must_name_it(channel->recv(1, 1, got));
+    must_name_it(channel->send(1, 2, given));
     CHECK_FALSE(other.test());
     CHECK(other.cancel());
   }
@@ -286,7 +286,7 @@ TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether 
     auto made = std::make_unique<NoRoom>(sent);
     made->connected = false;
     // The first question makes the launcher ask the node of that rank.
-    const auto channel = channel_over(world, Options(),
+    const auto channel = channel_over(world, ChannelOptions(),
                                       Links{nullptr, std::move(made), {}, [&](int rank) {
                                               asked.push_back(rank);
                                               return rank == 1 && std::ranges::count(asked, 1) == 2;
@@ -303,10 +303,10 @@ TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether 
       return seen.has_value();
     });
     REQUIRE(seen);
-    must_name_it(seen->error);
+    must_name_it(*seen);
     CHECK(std::ranges::count(asked, 2) == 0);
     CHECK(std::ranges::count(asked, 3) != 0);
-    CHECK_FALSE(channel->ended(3));
+    CHECK_FALSE(channel->has_exited(3));
     CHECK_FALSE(other.test());
     CHECK(other.cancel());
     CHECK(any.cancel());
@@ -319,7 +319,7 @@ TEST_CASE("channel ends: a rank that is connected tells of its end, and nothing 
   world.node_of = {0, 1};
   std::vector<Header> sent;
   auto made = std::make_unique<NoRoom>(sent);
-  Messenger messenger(world, Options(), nullptr, std::move(made));
+  Messenger messenger(world, ChannelOptions(), nullptr, std::move(made));
   std::vector<std::byte> got(8);
   Operation& receive = messenger.receive_operation(1, 1, got, kWorld);
   messenger.begin(receive);
@@ -340,7 +340,7 @@ TEST_CASE("channel ends: who always has messages to move hears of it, too") {
     return over = receive.test();
   });
   REQUIRE(over);
-  must_name_it(receive.status().error);
+  must_name_it(receive.status());
 }
 
 }  // namespace scela::channel::test::ends_test

@@ -12,9 +12,9 @@ namespace {
 // A message that is longer than the room in a rank's part of the node's memory.
 constexpr std::size_t kLong = 300'000;
 
-Options in_parts() {
-  Options options;
-  options.stream_shm = kMaxStreamed;
+ChannelOptions in_parts() {
+  ChannelOptions options;
+  options.fragmented_shm = kMaxFragmentedShm;
   return options;
 }
 
@@ -55,7 +55,7 @@ TEST_CASE(
   Operation* const two = receive(second);
   REQUIRE(one->complete());
   REQUIRE(two->complete());
-  CHECK(one->status.bytes == kLong);
+  CHECK(one->status.bytes() == kLong);
   CHECK(first == large);
   CHECK(second == small);
 }
@@ -68,8 +68,8 @@ TEST_CASE("channel parts: a receive that comes between two parts gets all of the
   CHECK_FALSE(begun.ranks[1].cancel(receive));
   begun.ranks.settle();
   REQUIRE(receive.complete());
-  CHECK_FALSE(receive.status.error);
-  CHECK(receive.status.bytes == kLong);
+  CHECK(receive.status.ok());
+  CHECK(receive.status.bytes() == kLong);
   CHECK(got == begun.sent);
   CHECK(begun.send.complete());
 }
@@ -87,8 +87,8 @@ TEST_CASE("channel parts: a buffer that is too small is filled, and nothing behi
   if (late) receiving = receive();
   ranks.settle();
   REQUIRE(receiving->complete());
-  CHECK(receiving->status.error.code == Code::truncated);
-  CHECK(receiving->status.bytes == kLong);
+  CHECK(receiving->status.code() == Code::truncated);
+  CHECK(receiving->status.bytes() == kLong);
   CHECK(std::equal(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(room), sent.begin()));
   CHECK(std::all_of(got.begin() + static_cast<std::ptrdiff_t>(room), got.end(),
                     [](std::byte byte) { return byte == std::byte{0}; }));
@@ -102,8 +102,8 @@ TEST_CASE("channel parts: a sender that ends between two parts ends the receive,
   begun.sender_ends();
   if (late) receive = &begun.ranks.receive(1, kAnySource, 7, got);
   REQUIRE(receive->complete());
-  CHECK(receive->status.error.code == Code::peer_ended);
-  CHECK(receive->status.error.peer == 0);
+  CHECK(receive->status.code() == Code::peer_ended);
+  CHECK(receive->status.rank() == 0);
 }
 
 TEST_CASE("channel parts: a receiver that ends between two parts ends the send, by its name") {
@@ -111,8 +111,8 @@ TEST_CASE("channel parts: a receiver that ends between two parts ends the send, 
   begun.ranks.link(0).tell_ended(1);
   begun.ranks[0].notice_ends();
   REQUIRE(begun.send.complete());
-  CHECK(begun.send.status.error.code == Code::peer_ended);
-  CHECK(begun.send.status.error.peer == 1);
+  CHECK(begun.send.status.code() == Code::peer_ended);
+  CHECK(begun.send.status.rank() == 1);
   CHECK_FALSE(begun.ranks[0].blocked());
 }
 

@@ -24,14 +24,14 @@ using Data = std::vector<std::byte>;
 
 struct Job {
   explicit Job(int ranks, Threads threads = Threads::multiple) {
-    Options options;
+    ChannelOptions options;
     options.threads = threads;
-    options.eager_shm = 512;
+    options.eager.shm = 512;
     World world;
     world.size = ranks;
     world.node_of.assign(static_cast<std::size_t>(ranks), 0);
     auto segment =
-        shm::make_segment(shm::shape_for(static_cast<std::uint32_t>(ranks), options.eager_shm));
+        shm::make_segment(shm::shape_for(static_cast<std::uint32_t>(ranks), options.eager.shm));
     REQUIRE(segment);
     std::vector<std::unique_ptr<shm::NodeLink>> links;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -79,7 +79,7 @@ class Caller {
       const Data got = received(round, expected.size());
       if (got != expected) wrong_.fetch_add(1);
       // In other rounds the request is waited for where it goes out of scope.
-      if (round % 4 < 2 && !send.wait()) wrong_.fetch_add(1);
+      if (round % 4 < 2 && !send.wait().ok()) wrong_.fetch_add(1);
     }
   }
 
@@ -88,43 +88,42 @@ class Caller {
     Data got(size);
     switch (round % 6) {
       case 0:
-        if (!channel_.recv(before_, thread_, got)) return {};
+        if (!channel_.recv(before_, thread_, got).ok()) return {};
         return got;
       case 1: {
         Request receive = channel_.irecv(before_, thread_, got);
         while (!receive.test())
           std::this_thread::yield();
-        return receive.status() ? got : Data();
+        return receive.status().ok() ? got : Data();
       }
       case 2: {
         // One of the two messages never comes. Its receive ends with its request.
         Data never(8);
         std::array<Request, 2> requests{channel_.irecv(before_, 1000 + thread_, never),
                                         channel_.irecv(before_, thread_, got)};
-        return wait_any(requests) == 1 && requests[1].status() ? got : Data();
+        return wait_any(requests) == 1 && requests[1].status().ok() ? got : Data();
       }
       case 3: {
         const Status seen = channel_.probe(kAnySource, thread_);
         std::optional<ProbedMessage> message = channel_.improbe(before_, thread_);
-        if (!seen || seen.bytes != size || !message) return {};
-        return channel_.imrecv(std::move(*message), got).wait() ? got : Data();
+        if (!seen.ok() || seen.bytes() != size || !message) return {};
+        return channel_.imrecv(std::move(*message), got).wait().ok() ? got : Data();
       }
       case 4: {
         Request receive = channel_.recv_init(before_, thread_, got);
-        if (receive.start()) return {};
-        while (receive.wait(50us).error.code == Code::timed_out) {
+        if (!receive.start().ok()) return {};
+        while (receive.wait(50us).code() == Code::timed_out) {
         }
-        return receive.status() ? got : Data();
+        return receive.status().ok() ? got : Data();
       }
       default: {
         // The receive is cancelled before its message is there. No thread writes to its buffer any
         // more.
         Data other(8);
         channel_.irecv(before_, 1000 + thread_, other).cancel();
-        if (channel_.recv(before_, 1000 + thread_, other, kWorld, 20us).error.code !=
-            Code::timed_out)
+        if (channel_.recv(before_, 1000 + thread_, other, kWorld, 20us).code() != Code::timed_out)
           wrong_.fetch_add(1);
-        return channel_.recv(before_, thread_, got) ? got : Data();
+        return channel_.recv(before_, thread_, got).ok() ? got : Data();
       }
     }
   }
@@ -151,8 +150,8 @@ TEST_CASE("channel threads: what several threads of each rank send and receive i
   Job job(2);
   run_all(job, 3, 120);
   for (const auto& channel : job.channels) {
-    CHECK(channel->accounts().messages_received == 3 * 120);
-    CHECK(channel->accounts().unexpected == 0);
+    CHECK(channel->counters().messages_received == 3 * 120);
+    CHECK(channel->counters().unexpected == 0);
   }
 }
 
@@ -175,14 +174,14 @@ TEST_CASE("channel threads: a send that is let go is over when another thread ha
   std::thread receiver([&] {
     Data got(8);
     for (int i = 0; i < kMessages; ++i)
-      if (job[1].recv(0, 1, got) && got[0] == static_cast<std::byte>(i)) ++received;
+      if (job[1].recv(0, 1, got).ok() && got[0] == static_cast<std::byte>(i)) ++received;
   });
   int early = 0;
   for (int i = 0; i < kMessages; ++i) {
     Data data(8, static_cast<std::byte>(i));
     { const Request left = job[0].issend(1, 1, data); }
     data.assign(8, std::byte{0xee});  // the channel does not need it any more
-    if (job[0].accounts().messages_sent != static_cast<std::uint64_t>(i) + 1) ++early;
+    if (job[0].counters().messages_sent != static_cast<std::uint64_t>(i) + 1) ++early;
   }
   receiver.join();
   enough = true;
@@ -201,12 +200,12 @@ TEST_CASE("channel threads: who waits for nothing that comes falls asleep") {
   std::thread waiting([&] { status = job[0].recv(1, 1, got); });
   // The rank has yielded so often that it would only be awake if it did not count.
   const auto over = std::chrono::steady_clock::now() + 20s;
-  while (job[0].accounts().sleeps == 0 && std::chrono::steady_clock::now() < over)
+  while (job[0].counters().sleeps == 0 && std::chrono::steady_clock::now() < over)
     std::this_thread::sleep_for(10ms);
-  CHECK(job[0].accounts().sleeps > 0);
-  CHECK(job[1].send(0, 1, got));
+  CHECK(job[0].counters().sleeps > 0);
+  CHECK(job[1].send(0, 1, got).ok());
   waiting.join();
-  CHECK(status);
+  CHECK(status.ok());
 }
 
 TEST_CASE("channel threads: ranks with one thread each, which no lock guards") {
@@ -226,7 +225,7 @@ TEST_CASE("channel threads: a receive whose limit is over has taken no message f
       Data data(20'000);
       while (sent < kMessages) {
         data[0] = static_cast<std::byte>(sent.load());
-        if (!job[0].send(1, 1, data)) std::_Exit(3);
+        if (!job[0].send(1, 1, data).ok()) std::_Exit(3);
         ++sent;
       }
     });
@@ -234,7 +233,7 @@ TEST_CASE("channel threads: a receive whose limit is over has taken no message f
     for (int received = 0; received < kMessages;) {
       const bool taken = sent > received;  // an earlier receive took it
       const Status status = job[1].recv(0, 1, got, kWorld, 0ns);
-      if (status ? got[0] != static_cast<std::byte>(received++) : taken) std::_Exit(1);
+      if (status.ok() ? got[0] != static_cast<std::byte>(received++) : taken) std::_Exit(1);
     }
     sender.join();
     return 0;
@@ -247,11 +246,11 @@ TEST_CASE("channel threads: who waits again and again, each time for nothing, ge
     Job job(2, threads);
     const Data sent(8, std::byte{7});
     Data got(8);
-    REQUIRE(job[0].send(1, 1, sent));
+    REQUIRE(job[0].send(1, 1, sent).ok());
     Request receive = job[1].irecv(0, 1, got);
     bool came = false;
     for (int i = 0; i < 3 && !came; ++i)
-      came = static_cast<bool>(receive.wait(0ns));
+      came = receive.wait(0ns).ok();
     CHECK(came);
     CHECK(got == sent);
   }

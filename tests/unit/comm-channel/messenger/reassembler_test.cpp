@@ -61,10 +61,10 @@ TEST_CASE("channel reassembler: a posted receive completes with the last fragmen
   CHECK_FALSE(coming.receive.complete());
   coming.last();
   REQUIRE(coming.receive.complete());
-  CHECK_FALSE(coming.receive.status.error);
-  CHECK(coming.receive.status.bytes == kLength);
+  CHECK(coming.receive.status.ok());
+  CHECK(coming.receive.status.bytes() == kLength);
   CHECK(coming.got == coming.sent);
-  CHECK(coming.peers.accounts(1).received == kLength);
+  CHECK(coming.peers.counters(1).bytes_received == kLength);
 }
 
 TEST_CASE("channel reassembler: a receive that comes between two fragments gets all of them") {
@@ -91,8 +91,8 @@ TEST_CASE("channel reassembler: a buffer that is too small is filled, and no byt
   coming.second();
   coming.last();
   REQUIRE(coming.receive.complete());
-  CHECK(coming.receive.status.error.code == Code::truncated);
-  CHECK(coming.peers.accounts(1).received == 2500);
+  CHECK(coming.receive.status.code() == Code::truncated);
+  CHECK(coming.peers.counters(1).bytes_received == 2500);
   CHECK(std::equal(coming.got.begin(), coming.got.begin() + 2500, coming.sent.begin()));
   CHECK(std::ranges::all_of(std::span(coming.got).subspan(2500),
                             [](std::byte one) { return one == std::byte{}; }));
@@ -118,7 +118,7 @@ TEST_CASE(
 TEST_CASE("channel reassembler: fragments that no correct sender sends are ignored") {
   Coming coming;
   coming.last();  // there is no message
-  coming.first(kMaxStreamed + 1);
+  coming.first(kMaxFragmentedShm + 1);
   CHECK(coming.matcher.take({kWorld, 1, 7}) == nullptr);
   coming.post(kLength);
   coming.first();
@@ -137,14 +137,14 @@ TEST_CASE("channel reassembler: the end of the sender ends the receive, and late
   coming.first();
   coming.reassembler.end(1);
   REQUIRE(coming.receive.complete());
-  CHECK(coming.receive.status.error.code == Code::peer_ended);
-  CHECK(coming.receive.status.error.peer == 1);
+  CHECK(coming.receive.status.code() == Code::peer_ended);
+  CHECK(coming.receive.status.rank() == 1);
   Coming kept;
   kept.first();
   kept.reassembler.end(1);
   UnexpectedMessage& message = kept.taken();
   kept.reassembler.attach(kept.receive, message);
-  CHECK(kept.receive.status.error.code == Code::peer_ended);
+  CHECK(kept.receive.status.code() == Code::peer_ended);
 }
 
 }  // namespace scela::channel::test::reassembler_test

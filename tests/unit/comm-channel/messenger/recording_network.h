@@ -44,15 +44,15 @@ class RecordingNetwork final : public Network {
   bool idle() const override { return true; }
   bool leave() override { return true; }
   bool arm() override { return true; }
-  void doze(const Limit&) override {}
+  void doze(const Timeout&) override {}
   void wake() override {}
   void disarm() override {}
   int events() const override { return -1; }
-  Limit until_timer() const override { return {}; }
+  Timeout until_timer() const override { return {}; }
   bool is_connected(int rank) const override { return rank == connected; }
   bool works() const override { return has_device; }
   bool is_software() const override { return true; }
-  void account(Accounts&) const override {}
+  void account(Counters&) const override {}
   std::string describe() const override { return {}; }
 
   bool has_room = true;

@@ -20,7 +20,7 @@ class NoPieces final : public PieceSender {
 // The queue of rank 0, with two ranks on other nodes.
 struct Alone {
   World world = apart(3);
-  Options options;
+  ChannelOptions options;
   Peers peers{world, false};
   RecordingNetwork* network = new RecordingNetwork;  // `transports` owns it
   Transports transports{peers, nullptr, std::unique_ptr<Network>(network)};
@@ -56,13 +56,13 @@ TEST_CASE("channel send queue: what has room goes at once, and completes") {
   Operation send = alone.send_to(1, 7);
   alone.queue.enqueue_eager(send);
   CHECK(send.complete());
-  CHECK_FALSE(send.status.error);
+  CHECK(send.status.ok());
   REQUIRE(alone.network->sent.size() == 1);
   CHECK(alone.network->sent[0].rank == 1);
   CHECK(alone.network->sent[0].header.tag == 7);
   CHECK(alone.network->sent[0].header.length == alone.bytes.size());
-  CHECK(alone.peers.accounts(1).messages_sent == 1);
-  CHECK(alone.peers.accounts(1).sent == alone.bytes.size());
+  CHECK(alone.peers.counters(1).messages_sent == 1);
+  CHECK(alone.peers.counters(1).bytes_sent == alone.bytes.size());
   CHECK_FALSE(alone.queue.blocked());
   CHECK_FALSE(alone.queue.retry());
 }

@@ -1,0 +1,65 @@
+// The handles of the C interface, and how its functions report errors. Only capi uses it. The
+// error is kept for each thread.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "capi/include/scela/scela.h"
+#include "collectives/include/scela/communicator.h"
+#include "comm-channel/include/scela/channel.h"
+
+struct scela_channel {
+  std::unique_ptr<scela::Channel> channel;
+};
+
+struct scela_request {
+  scela::Request request;
+};
+
+struct scela_probed {
+  scela::ProbedMessage message;
+};
+
+struct scela_communicator {
+  scela::Communicator communicator;
+};
+
+namespace scela::capi {
+
+// Keeps the error for scela_message(), if the status is not ok. Returns its code.
+scela_code report(const Status& status) noexcept;
+// Does so for a wrong argument of the C interface. The text must outlive the process.
+scela_code refuse(Code code, const char* text) noexcept;
+
+// Copies source, tag and length of what was received, unless `received` is null.
+inline void give(const Status& status, scela_received* received) {
+  if (received != nullptr) *received = {status.source(), status.tag(), status.bytes()};
+}
+
+inline Timeout timeout_of(std::int64_t nanoseconds) {
+  if (nanoseconds < 0) return {};
+  return std::chrono::nanoseconds(nanoseconds);
+}
+
+// Calls a function that returns a code. No exception leaves it.
+template <class Call>
+scela_code guarded(Call&& call) noexcept {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return refuse(Code::resources, "there is no memory for the call");
+  } catch (const std::exception& thrown) {
+    return report(Status(Code::other, -1, thrown.what()));
+  }
+}
+
+// Makes a handle of a request, unless it has failed already.
+scela_code make(Request request, scela_request** made);
+
+}  // namespace scela::capi

@@ -1,0 +1,312 @@
+/* The C interface of libscela: messages and collective operations among the processes of a job.
+ *
+ *   scela_channel* channel;
+ *   scela_communicator* world;
+ *   if (scela_channel_open(NULL, &channel) != SCELA_OK || scela_world(channel, NULL, &world) != SCELA_OK)
+ *     return report(scela_message());
+ *   scela_collective sum = {.operation = SCELA_ALLREDUCE, .reduce_op = SCELA_SUM,
+ *                           .input = {mine, 1000, SCELA_FLOAT64}, .output = {all, 1000, SCELA_FLOAT64}};
+ *   if (scela_run(world, &sum) != SCELA_OK) return report(scela_message());
+ *
+ * It has the meaning of the C++ interface (scela/channel.h, scela/request.h, scela/communicator.h):
+ * each function here says only what is different. Handles are opaque; a function that makes one sets
+ * it to NULL if it fails. A function that returns scela_code returns SCELA_OK or says why not; the
+ * text is scela_message(). No function throws an exception or ends the process because an argument
+ * is wrong; a handle that is NULL is an error, and one that was freed is not detected.
+ *
+ * Threads: as in C++. One thread at a time uses a channel and its requests, unless it was opened with
+ * "THREADS=multiple". Two threads must not use one communicator or one request at once. */
+#ifndef SCELA_SCELA_H
+#define SCELA_SCELA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* ---- errors ---- */
+
+/* The codes of scela::Code, in its order; scela/status.h explains each. */
+typedef enum scela_code {
+  SCELA_OK,
+  SCELA_BAD_RANK,
+  SCELA_BAD_ROOT,
+  SCELA_BAD_TAG,
+  SCELA_BAD_BUFFER,
+  SCELA_BAD_COUNT,
+  SCELA_BAD_TYPE,
+  SCELA_BAD_REDUCER,
+  SCELA_BAD_ARGUMENT,
+  SCELA_BAD_REQUEST,
+  SCELA_BAD_COMMUNICATOR,
+  SCELA_TRUNCATED,
+  SCELA_MISMATCH,
+  SCELA_PEER_ENDED,
+  SCELA_RESOURCES,
+  SCELA_DEVICE,
+  SCELA_TIMED_OUT,
+  SCELA_CANCELLED,
+  SCELA_CLOSED,
+  SCELA_OTHER
+} scela_code;
+
+/* Returns a short description of a code, for example "the peer has ended". It is never NULL. */
+const char* scela_code_name(scela_code code);
+/* Returns the text of the last call of this thread that did not return SCELA_OK: what was tried, what
+ * happened and what to do. It is never NULL, and valid until this thread's next call fails. */
+const char* scela_message(void);
+/* Returns the rank that the same error concerns, or -1. */
+int scela_message_rank(void);
+
+/* ---- channels ---- */
+
+typedef struct scela_channel scela_channel;
+typedef struct scela_request scela_request;
+typedef struct scela_probed scela_probed; /* a message that was matched by probing */
+
+#define SCELA_ANY_SOURCE (-1)
+#define SCELA_ANY_TAG (-2)
+#define SCELA_MAX_TAG 0x7fffffff
+#define SCELA_CONTEXT_WORLD 0U
+/* For functions with a timeout, which is in nanoseconds: they block until they are done. */
+#define SCELA_NO_TIMEOUT INT64_C(-1)
+
+/* What was received: the sender's rank, the tag, and the length in bytes. */
+typedef struct scela_received {
+  int source;
+  int tag;
+  size_t bytes;
+} scela_received;
+
+/* Opens the channel of this process; every rank calls it. `settings` is NULL or a list of texts that
+ * ends with NULL: "EAGER_SHM=64K", "THREADS=multiple". Names and values are those of the variables
+ * SCELA_CHANNEL_..., which overrule them (scela_channel(3)). */
+scela_code scela_channel_open(const char* const* settings, scela_channel** channel);
+/* Closes the channel: blocks until what was sent has been delivered. Requests that are left end;
+ * they may be freed later. NULL is allowed. */
+void scela_channel_close(scela_channel* channel);
+
+/* These return -1 if the channel is NULL, and scela_node_of() also if there is no such rank. */
+int scela_rank(const scela_channel* channel);
+int scela_size(const scela_channel* channel);
+int scela_node(const scela_channel* channel);
+int scela_nodes(const scela_channel* channel);
+int scela_node_of(const scela_channel* channel, int rank);
+
+/* Blocking messages. `received` may be NULL. scela_recv() also fills it if the message was truncated. */
+scela_code scela_send(scela_channel* channel, int peer, int tag, const void* data, size_t bytes,
+                      uint32_t context);
+scela_code scela_recv(scela_channel* channel, int source, int tag, void* data, size_t bytes,
+                      uint32_t context, int64_t timeout, scela_received* received);
+
+/* These begin a message and make its request, which the program frees. A wrong argument is reported
+ * here, and no request is made. */
+scela_code scela_isend(scela_channel* channel, int peer, int tag, const void* data, size_t bytes,
+                       uint32_t context, scela_request** request);
+scela_code scela_issend(scela_channel* channel, int peer, int tag, const void* data, size_t bytes,
+                        uint32_t context, scela_request** request);
+scela_code scela_irecv(scela_channel* channel, int source, int tag, void* data, size_t bytes,
+                       uint32_t context, scela_request** request);
+/* These make a persistent request, which scela_request_start() starts. */
+scela_code scela_send_init(scela_channel* channel, int peer, int tag, const void* data,
+                           size_t bytes, uint32_t context, scela_request** request);
+scela_code scela_recv_init(scela_channel* channel, int source, int tag, void* data, size_t bytes,
+                           uint32_t context, scela_request** request);
+
+/* Blocks until a message could be received, and says which. A timeout of 0 only looks: if there is
+ * none yet, the result is SCELA_TIMED_OUT. */
+scela_code scela_probe(scela_channel* channel, int source, int tag, uint32_t context,
+                       int64_t timeout, scela_received* received);
+/* Looks for a message and takes it, so that only scela_irecv_probed() can receive it. If there is none
+ * yet, the result is SCELA_TIMED_OUT. */
+scela_code scela_probe_take(scela_channel* channel, int source, int tag, uint32_t context,
+                            scela_received* received, scela_probed** message);
+/* Begins to receive such a message, and frees `message` in any case. */
+scela_code scela_irecv_probed(scela_channel* channel, scela_probed* message, void* data,
+                              size_t bytes, scela_request** request);
+/* Drops a message that was taken. NULL is allowed. */
+void scela_probed_free(scela_probed* message);
+
+/* Moves what can be moved, without blocking. Returns 1 if something was moved, otherwise 0. */
+int scela_progress(scela_channel* channel);
+/* Returns 1 if the channel knows that the rank has ended or cannot be reached, otherwise 0. */
+int scela_has_exited(const scela_channel* channel, int rank);
+
+/* ---- requests, of messages and of collective operations ---- */
+
+/* Makes progress without blocking. Returns 1 if the request is complete, otherwise 0. NULL is complete. */
+int scela_request_test(scela_request* request);
+/* Blocks until the request is complete, and returns its result. `received` may be NULL. The request
+ * is not freed. */
+scela_code scela_request_wait(scela_request* request, int64_t timeout, scela_received* received);
+/* Blocks until one of `count` requests is complete, and sets `index` to its number. NULL entries are
+ * passed over. The result is SCELA_TIMED_OUT if none is complete before the timeout, and
+ * SCELA_BAD_REQUEST if there is none to wait for. It is SCELA_OK even if the request has failed:
+ * scela_request_wait() then says how it ended. */
+scela_code scela_request_wait_any(scela_request* const* requests, size_t count, int64_t timeout,
+                                  size_t* index);
+/* Blocks until all requests are complete; scela_request_wait() then says how each ended. */
+scela_code scela_request_wait_all(scela_request* const* requests, size_t count, int64_t timeout);
+/* Cancels a receive that no message has matched. Returns 1 if it was cancelled, otherwise 0. */
+int scela_request_cancel(scela_request* request);
+/* Starts a persistent request. */
+scela_code scela_request_start(scela_request* request);
+/* Frees a request. If it is not complete, it is cancelled, or waited for if it cannot be. NULL is
+ * allowed. */
+void scela_request_free(scela_request* request);
+
+/* ---- collective operations ---- */
+
+typedef struct scela_communicator scela_communicator;
+
+/* The values of scela::ElementType. SCELA_OPAQUE elements have the size that the buffer says. */
+typedef enum scela_type {
+  SCELA_INT8,
+  SCELA_UINT8,
+  SCELA_INT16,
+  SCELA_UINT16,
+  SCELA_INT32,
+  SCELA_UINT32,
+  SCELA_INT64,
+  SCELA_UINT64,
+  SCELA_FLOAT16,
+  SCELA_BFLOAT16,
+  SCELA_FLOAT32,
+  SCELA_FLOAT64,
+  SCELA_LONG_DOUBLE,
+  SCELA_INT16_INDEX, /* struct {int16_t value; int32_t index;}, and so on */
+  SCELA_INT32_INDEX,
+  SCELA_INT64_INDEX,
+  SCELA_FLOAT32_INDEX,
+  SCELA_FLOAT64_INDEX,
+  SCELA_LONG_DOUBLE_INDEX,
+  SCELA_OPAQUE
+} scela_type;
+
+/* The values of scela::ReduceOp; SCELA_OWN_FUNCTION is scela_collective's `function`. */
+typedef enum scela_reduce_op {
+  SCELA_SUM,
+  SCELA_PRODUCT,
+  SCELA_MINIMUM,
+  SCELA_MAXIMUM,
+  SCELA_LOGICAL_AND,
+  SCELA_LOGICAL_OR,
+  SCELA_LOGICAL_XOR,
+  SCELA_BIT_AND,
+  SCELA_BIT_OR,
+  SCELA_BIT_XOR,
+  SCELA_MINLOC,
+  SCELA_MAXLOC,
+  SCELA_OWN_FUNCTION
+} scela_reduce_op;
+
+typedef enum scela_operation {
+  SCELA_BARRIER,
+  SCELA_BCAST, /* the message is the output, on all ranks */
+  SCELA_REDUCE,
+  SCELA_ALLREDUCE,
+  SCELA_GATHER,
+  SCELA_SCATTER,
+  SCELA_ALLGATHER,
+  SCELA_ALLTOALL,
+  SCELA_REDUCE_SCATTER_BLOCK,
+  SCELA_SCAN,
+  SCELA_EXSCAN,
+  /* These have parts. */
+  SCELA_GATHERV,
+  SCELA_SCATTERV,
+  SCELA_ALLGATHERV,
+  SCELA_ALLTOALLV,
+  SCELA_REDUCE_SCATTER
+} scela_operation;
+
+/* Consecutive elements in the program's memory. */
+typedef struct scela_const_buffer {
+  const void* data;
+  size_t count;
+  scela_type type;
+  size_t element_bytes; /* of SCELA_OPAQUE; 0 counts as 1 */
+} scela_const_buffer;
+
+typedef struct scela_buffer {
+  void* data;
+  size_t count;
+  scela_type type;
+  size_t element_bytes;
+} scela_buffer;
+
+/* One rank's part of a buffer, in elements. */
+typedef struct scela_part {
+  size_t count;
+  size_t offset;
+} scela_part;
+
+/* Computes result[i] = left[i] op right[i] for each element; `result` is `left` or `right`. The
+ * function must be associative. */
+typedef void (*scela_function)(const void* left, const void* right, void* result, size_t elements,
+                               void* user);
+
+/* An operation with this rank's buffers. Members that an operation does not use are ignored. */
+typedef struct scela_collective {
+  scela_operation operation;
+  int root;     /* of bcast, reduce, gather and scatter, also with parts */
+  int in_place; /* not 0: the input stands in the output, and `input` is ignored */
+  scela_const_buffer input;
+  scela_buffer output;
+  scela_reduce_op reduce_op;
+  scela_function function; /* of SCELA_OWN_FUNCTION */
+  void* user;              /* given to it */
+  int commutes;            /* of SCELA_OWN_FUNCTION: not 0 if left op right is right op left */
+  /* One part for each rank of the communicator: input_parts of scatterv, alltoallv and
+   * reduce_scatter; output_parts of gatherv, allgatherv and alltoallv. gatherv and scatterv need them
+   * on the root only. They are copied. */
+  const scela_part* input_parts;
+  const scela_part* output_parts;
+  const char* algorithm; /* for example "ring"; NULL: the table chooses */
+} scela_collective;
+
+/* Makes a communicator of all ranks; all of them call it. `settings` is NULL or a list of texts that
+ * ends with NULL: "PROGRESS=polled" (at_once, polled, thread, engine), "CHECK=1", "BIND_THREAD=0",
+ * "TABLE=" and rows of a table. */
+scela_code scela_world(scela_channel* channel, const char* const* settings,
+                       scela_communicator** communicator);
+/* These return -1 if the communicator is NULL or empty. */
+int scela_communicator_rank(const scela_communicator* communicator);
+int scela_communicator_size(const scela_communicator* communicator);
+int scela_communicator_world_rank(const scela_communicator* communicator, int rank);
+
+/* Make communicators of some of the ranks; all ranks call them. A rank that is in none gets NULL and
+ * SCELA_OK. */
+scela_code scela_split(scela_communicator* communicator, int color, int key,
+                       scela_communicator** made);
+#define SCELA_UNDEFINED_COLOR (-1)
+scela_code scela_dup(scela_communicator* communicator, scela_communicator** made);
+scela_code scela_subgroup(scela_communicator* communicator, const int* ranks, size_t count,
+                          scela_communicator** made);
+scela_code scela_node_communicator(scela_communicator* communicator, scela_communicator** made);
+scela_code scela_leaders(scela_communicator* communicator, scela_communicator** made);
+scela_code scela_shrink(scela_communicator* communicator, scela_communicator** made);
+/* Agrees on a flag among the ranks that live: `flag` is 0 or 1, and 1 afterwards if all have given 1. */
+scela_code scela_agree(scela_communicator* communicator, int* flag);
+/* Says that this rank starts nothing more in the communicator, as scela::Communicator::free() does,
+ * and frees the handle. NULL is allowed. */
+void scela_communicator_free(scela_communicator* communicator);
+
+/* Runs an operation and blocks until it is over; starts it; makes a persistent request of it. The
+ * call reads `collective` before it returns; the buffers belong to the operation until it is over. A
+ * wrong call is reported by scela_run(), scela_request_wait() or scela_request_start(). */
+scela_code scela_run(scela_communicator* communicator, const scela_collective* collective);
+scela_code scela_start(scela_communicator* communicator, const scela_collective* collective,
+                       scela_request** request);
+scela_code scela_prepare(scela_communicator* communicator, const scela_collective* collective,
+                         scela_request** request);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SCELA_SCELA_H */

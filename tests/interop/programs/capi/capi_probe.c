@@ -1,0 +1,442 @@
+/* Uses the C interface as a program does, and checks what each function does: messages, requests,
+ * collective operations, communicators and errors. It runs on any number of ranks, from 1. */
+#include <scela/scela.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+static scela_channel* channel;
+static scela_communicator* world;
+
+static void fail(const char* what, int line) {
+  fprintf(stderr, "capi_probe: rank %d, line %d: %s (%s)\n", rank, line, what, scela_message());
+  exit(1);
+}
+#define MUST(holds)                       \
+  do {                                    \
+    if (!(holds)) fail(#holds, __LINE__); \
+  } while (0)
+#define GOOD(call) MUST((call) == SCELA_OK)
+/* The call fails with this code, and its text contains the words. */
+#define FAILS(code, words, call)                    \
+  do {                                              \
+    MUST((call) == (code));                         \
+    MUST(strstr(scela_message(), (words)) != NULL); \
+  } while (0)
+
+enum { kTag = 7, kProbed = 8, kPersistent = 9 };
+
+static void settings(void) {
+  const char* const misspelt[] = {"EAGER_SHN=4K", NULL};
+  const char* const wrong[] = {"EAGER_SHM=much", NULL};
+  FAILS(SCELA_BAD_ARGUMENT, "no such setting", scela_channel_open(misspelt, &channel));
+  MUST(channel == NULL);
+  FAILS(SCELA_BAD_ARGUMENT, "'much'", scela_channel_open(wrong, &channel));
+  FAILS(SCELA_BAD_ARGUMENT, "`channel` is NULL", scela_channel_open(NULL, NULL));
+}
+
+static void opened(void) {
+  const char* const own[] = {"EAGER_SHM=8K", "THREADS=multiple", NULL};
+  scela_channel* second = NULL;
+  GOOD(scela_channel_open(own, &channel));
+  FAILS(SCELA_BAD_ARGUMENT, "open", scela_channel_open(NULL, &second));
+  MUST(second == NULL);
+  rank = scela_rank(channel);
+  size = scela_size(channel);
+  MUST(rank >= 0 && rank < size && scela_nodes(channel) >= 1);
+  MUST(scela_node_of(channel, rank) == scela_node(channel) && scela_node_of(channel, size) == -1);
+  MUST(scela_rank(NULL) == -1 && scela_size(NULL) == -1 && scela_node(NULL) == -1);
+  MUST(scela_has_exited(channel, rank) == 0);
+}
+
+/* Each rank sends to the next. */
+static void messages(void) {
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  int sent[2] = {rank, 0}, got[2] = {-1, -1};
+  scela_request* both[3] = {NULL, NULL, NULL};
+  scela_received received;
+  size_t index = 9;
+  GOOD(scela_irecv(channel, SCELA_ANY_SOURCE, kTag, got, sizeof got, 0, &both[0]));
+  GOOD(scela_isend(channel, next, kTag, sent, sizeof sent, 0, &both[2]));
+  GOOD(scela_request_wait_all(both, 3, SCELA_NO_TIMEOUT));
+  GOOD(scela_request_wait(both[0], SCELA_NO_TIMEOUT, &received));
+  MUST(received.source == last && received.tag == kTag && received.bytes == sizeof got &&
+       got[0] == last);
+  /* The first was waited for, so that any other is found. */
+  GOOD(scela_request_wait_any(both, 3, SCELA_NO_TIMEOUT, &index));
+  MUST(index == 2);
+  GOOD(scela_request_wait(both[2], SCELA_NO_TIMEOUT, NULL));
+  MUST(scela_request_test(both[2]) == 1 && scela_request_test(NULL) == 1);
+  FAILS(SCELA_BAD_REQUEST, "none is under way",
+        scela_request_wait_any(both, 3, SCELA_NO_TIMEOUT, &index));
+  FAILS(SCELA_BAD_REQUEST, "not persistent", scela_request_start(both[0]));
+  for (int i = 0; i < 3; ++i)
+    scela_request_free(both[i]);
+
+  /* A blocking pair; the message is longer than the buffer. */
+  GOOD(scela_isend(channel, next, kTag, sent, sizeof sent, 0, &both[0]));
+  MUST(scela_recv(channel, last, kTag, got, 3, 0, SCELA_NO_TIMEOUT, &received) == SCELA_TRUNCATED);
+  MUST(received.bytes == sizeof sent);
+  GOOD(scela_request_wait(both[0], SCELA_NO_TIMEOUT, NULL));
+  scela_request_free(both[0]);
+  MUST(scela_recv(channel, last, kTag, got, sizeof got, 0, 1000000, &received) == SCELA_TIMED_OUT);
+
+  /* A receive that nothing matches is cancelled. */
+  GOOD(scela_irecv(channel, last, kTag, got, sizeof got, 5, &both[0]));
+  MUST(scela_request_wait(both[0], 0, NULL) == SCELA_TIMED_OUT);
+  FAILS(SCELA_TIMED_OUT, "before", scela_request_wait_all(both, 1, 1000000));
+  MUST(scela_request_cancel(both[0]) == 1);
+  MUST(scela_request_wait(both[0], SCELA_NO_TIMEOUT, NULL) == SCELA_CANCELLED);
+  scela_request_free(both[0]);
+}
+
+static void probed(void) {
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  double sent = rank + 0.5, got = -1;
+  scela_probed* taken = NULL;
+  scela_request* send = NULL;
+  scela_request* receive = NULL;
+  scela_received received;
+  scela_code code;
+  MUST(scela_probe(channel, last, kProbed, 0, 0, &received) == SCELA_TIMED_OUT || size > 1);
+  GOOD(scela_issend(channel, next, kProbed, &sent, sizeof sent, 0, &send));
+  GOOD(scela_probe(channel, last, kProbed, 0, SCELA_NO_TIMEOUT, &received));
+  MUST(received.source == last && received.bytes == sizeof sent);
+  do
+    code = scela_probe_take(channel, last, kProbed, 0, &received, &taken);
+  while (code == SCELA_TIMED_OUT);
+  GOOD(code);
+  GOOD(scela_irecv_probed(channel, taken, &got, sizeof got, &receive));
+  GOOD(scela_request_wait(receive, SCELA_NO_TIMEOUT, &received));
+  MUST(got == last + 0.5 && received.tag == kProbed);
+  GOOD(scela_request_wait(send, SCELA_NO_TIMEOUT, NULL));
+  scela_request_free(send);
+  scela_request_free(receive);
+  FAILS(SCELA_BAD_ARGUMENT, "`message` is NULL",
+        scela_irecv_probed(channel, NULL, &got, sizeof got, &receive));
+  scela_probed_free(NULL);
+}
+
+static void persistent(void) {
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  int sent, got;
+  scela_request* send;
+  scela_request* receive;
+  GOOD(scela_send_init(channel, next, kPersistent, &sent, sizeof sent, 0, &send));
+  GOOD(scela_recv_init(channel, last, kPersistent, &got, sizeof got, 0, &receive));
+  FAILS(SCELA_BAD_REQUEST, "not started", scela_request_wait(receive, SCELA_NO_TIMEOUT, NULL));
+  for (int round = 0; round < 3; ++round) {
+    sent = 100 * round + rank;
+    GOOD(scela_request_start(receive));
+    GOOD(scela_request_start(send));
+    GOOD(scela_request_wait(receive, SCELA_NO_TIMEOUT, NULL));
+    GOOD(scela_request_wait(send, SCELA_NO_TIMEOUT, NULL));
+    MUST(got == 100 * round + last);
+  }
+  scela_request_free(send);
+  scela_request_free(receive);
+}
+
+static void wrong_messages(void) {
+  int value = 0;
+  scela_request* request = (scela_request*)&value;
+  FAILS(SCELA_BAD_RANK, "rank", scela_send(channel, size, kTag, &value, sizeof value, 0));
+  MUST(scela_message_rank() == size);
+  FAILS(SCELA_BAD_TAG, "tag", scela_isend(channel, rank, -5, &value, sizeof value, 0, &request));
+  MUST(request == NULL);
+  FAILS(SCELA_BAD_BUFFER, "null", scela_irecv(channel, rank, kTag, NULL, 4, 0, &request));
+  FAILS(SCELA_BAD_ARGUMENT, "channel is NULL", scela_send(NULL, 0, 0, &value, sizeof value, 0));
+  FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL",
+        scela_irecv(channel, rank, kTag, &value, 4, 0, NULL));
+  FAILS(SCELA_BAD_REQUEST, "request is NULL", scela_request_wait(NULL, 0, NULL));
+  MUST(strcmp(scela_code_name(SCELA_PEER_ENDED), "the peer has ended") == 0);
+  MUST(strcmp(scela_code_name((scela_code)99), "an unknown error") == 0);
+}
+
+static void keep_last(const void* left, const void* right, void* result, size_t elements,
+                      void* user) {
+  ++*(int*)user;
+  (void)left;
+  memmove(result, right, elements * sizeof(int));
+}
+
+static scela_const_buffer in(const void* data, size_t count) {
+  const scela_const_buffer buffer = {data, count, SCELA_INT32, 0};
+  return buffer;
+}
+static scela_buffer out(void* data, size_t count) {
+  const scela_buffer buffer = {data, count, SCELA_INT32, 0};
+  return buffer;
+}
+
+/* After some wrong calls no rank knows what another would have sent: the communicator is lost. */
+static void renew(void) {
+  scela_communicator_free(world);
+  GOOD(scela_world(channel, NULL, &world));
+}
+
+static void reductions(void) {
+  int mine[2] = {rank, 1}, got[2], calls = 0;
+  const int sum = size * (size - 1) / 2;
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_BARRIER}));
+  got[0] = rank == size - 1 ? 42 : 0;
+  GOOD(scela_run(world, &(scela_collective){
+                            .operation = SCELA_BCAST, .root = size - 1, .output = out(got, 1)}));
+  MUST(got[0] == 42);
+
+  scela_collective call = {.operation = SCELA_ALLREDUCE,
+                           .input = in(mine, 2),
+                           .output = out(got, 2),
+                           .reduce_op = SCELA_SUM};
+  GOOD(scela_run(world, &call));
+  MUST(got[0] == sum && got[1] == size);
+  call.algorithm = "recursive-doubling";
+  GOOD(scela_run(world, &call));
+  MUST(got[0] == sum);
+  call.algorithm = "by_mail";
+  FAILS(SCELA_BAD_ARGUMENT, "by_mail", scela_run(world, &call));
+  renew();
+  call.algorithm = NULL;
+
+  call.in_place = 1;
+  got[0] = rank;
+  got[1] = 2;
+  GOOD(scela_run(world, &call));
+  MUST(got[0] == sum && got[1] == 2 * size);
+  call.in_place = 0;
+
+  call.reduce_op = SCELA_OWN_FUNCTION;
+  call.function = keep_last;
+  call.user = &calls;
+  GOOD(scela_run(world, &call));
+  MUST(got[0] == size - 1 && (size == 1 || calls > 0 || rank != 0));
+  call.function = NULL;
+  FAILS(SCELA_BAD_REDUCER, "function", scela_run(world, &call));
+  call.reduce_op = SCELA_SUM;
+
+  call.operation = SCELA_REDUCE;
+  GOOD(scela_run(world, &call));
+  MUST(rank != 0 || got[0] == sum);
+  call.root = size;
+  FAILS(SCELA_BAD_ROOT, "root", scela_run(world, &call));
+  renew();
+  call.operation = SCELA_SCAN;
+  GOOD(scela_run(world, &call));
+  MUST(got[0] == rank * (rank + 1) / 2 && got[1] == rank + 1);
+  call.operation = SCELA_EXSCAN;
+  GOOD(scela_run(world, &call));
+  MUST(rank == 0 || got[1] == rank);
+}
+
+/* Values with an index: the least value, and where it is. */
+static void least(void) {
+  struct {
+    double value;
+    int32_t index;
+  } least = {rank == size / 2 ? -1.0 : rank, rank};
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_ALLREDUCE,
+                                            .in_place = 1,
+                                            .output = {&least, 1, SCELA_FLOAT64_INDEX, 0},
+                                            .reduce_op = SCELA_MINLOC}));
+  MUST(least.value == -1.0 && least.index == size / 2);
+}
+
+static void blocks(int* all, int* from) {
+  int mine[1] = {rank}, got[1];
+  const int sum = size * (size - 1) / 2;
+  const size_t each = (size_t)size;
+  GOOD(scela_run(
+      world, &(scela_collective){
+                 .operation = SCELA_ALLGATHER, .input = in(mine, 1), .output = out(all, each)}));
+  for (int i = 0; i < size; ++i)
+    MUST(all[i] == i);
+  GOOD(scela_run(world,
+                 &(scela_collective){
+                     .operation = SCELA_GATHER, .input = in(mine, 1), .output = out(all, each)}));
+  MUST(rank != 0 || all[size - 1] == size - 1);
+  GOOD(scela_run(world,
+                 &(scela_collective){
+                     .operation = SCELA_SCATTER, .input = in(all, each), .output = out(got, 1)}));
+  MUST(got[0] == rank);
+  for (int i = 0; i < size; ++i)
+    from[i] = 10 * rank + i;
+  GOOD(scela_run(
+      world, &(scela_collective){
+                 .operation = SCELA_ALLTOALL, .input = in(from, each), .output = out(all, each)}));
+  for (int i = 0; i < size; ++i)
+    MUST(all[i] == 10 * i + rank);
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_REDUCE_SCATTER_BLOCK,
+                                            .input = in(from, each),
+                                            .output = out(got, 1),
+                                            .reduce_op = SCELA_SUM}));
+  MUST(got[0] == 10 * sum + size * rank);
+}
+
+/* The parts stand in the opposite order of ranks, but for reduce_scatter, which takes no offsets. */
+static void parts(int* all, int* from, scela_part* of) {
+  int mine[1] = {rank}, got[1];
+  const int sum = size * (size - 1) / 2;
+  const size_t each = (size_t)size;
+  for (int i = 0; i < size; ++i)
+    of[i] = (scela_part){1, (size_t)(size - 1 - i)};
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_ALLGATHERV,
+                                            .input = in(mine, 1),
+                                            .output = out(all, each),
+                                            .output_parts = of}));
+  MUST(all[0] == size - 1 && all[size - 1] == 0);
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_GATHERV,
+                                            .input = in(mine, 1),
+                                            .output = out(all, each),
+                                            .output_parts = rank == 0 ? of : NULL}));
+  MUST(rank != 0 || all[0] == size - 1);
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_SCATTERV,
+                                            .input = in(all, each),
+                                            .output = out(got, 1),
+                                            .input_parts = rank == 0 ? of : NULL}));
+  MUST(got[0] == rank);
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_ALLTOALLV,
+                                            .input = in(from, each),
+                                            .output = out(all, each),
+                                            .input_parts = of,
+                                            .output_parts = of}));
+  MUST(all[0] == 10 * (size - 1) + size - 1 - rank);
+  GOOD(scela_run(world, &(scela_collective){.operation = SCELA_REDUCE_SCATTER,
+                                            .input = in(from, each),
+                                            .output = out(got, 1),
+                                            .input_parts = of,
+                                            .reduce_op = SCELA_SUM}));
+  MUST(got[0] == 10 * sum + size * rank);
+}
+
+static void wrong_operations(void) {
+  const scela_collective barrier = {.operation = SCELA_BARRIER};
+  FAILS(SCELA_BAD_ARGUMENT, "operation",
+        scela_run(world, &(scela_collective){.operation = (scela_operation)77}));
+  FAILS(SCELA_BAD_TYPE, "type",
+        scela_run(world, &(scela_collective){.operation = SCELA_BARRIER,
+                                             .input = {NULL, 0, (scela_type)77, 0}}));
+  FAILS(SCELA_BAD_REDUCER, "reduce_op",
+        scela_run(world, &(scela_collective){.operation = SCELA_BARRIER,
+                                             .reduce_op = (scela_reduce_op)77}));
+  FAILS(SCELA_BAD_ARGUMENT, "NULL", scela_run(world, NULL));
+  FAILS(SCELA_BAD_COMMUNICATOR, "NULL", scela_run(NULL, &barrier));
+  FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL", scela_start(world, &barrier, NULL));
+  FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL", scela_prepare(world, &barrier, NULL));
+}
+
+static void collectives(void) {
+  int* all = calloc((size_t)size, sizeof *all);
+  int* from = calloc((size_t)size, sizeof *from);
+  scela_part* of = calloc((size_t)size, sizeof *of);
+  MUST(all != NULL && from != NULL && of != NULL);
+  reductions();
+  least();
+  blocks(all, from);
+  parts(all, from, of);
+  wrong_operations();
+  free(all);
+  free(from);
+  free(of);
+}
+
+/* One wait for a message and an operation; a prepared operation is started again and again. */
+static void requests(void) {
+  int mine = rank, all = 0, got = -1;
+  const int next = (rank + 1) % size;
+  const scela_collective sum = {.operation = SCELA_ALLREDUCE,
+                                .input = in(&mine, 1),
+                                .output = out(&all, 1),
+                                .reduce_op = SCELA_SUM};
+  scela_request* both[2];
+  scela_request* send;
+  size_t index, seen = 0;
+  GOOD(scela_irecv(channel, SCELA_ANY_SOURCE, kTag, &got, sizeof got, 0, &both[0]));
+  GOOD(scela_start(world, &sum, &both[1]));
+  GOOD(scela_isend(channel, next, kTag, &mine, sizeof mine, 0, &send));
+  for (int i = 0; i < 2; ++i) {
+    GOOD(scela_request_wait_any(both, 2, SCELA_NO_TIMEOUT, &index));
+    GOOD(scela_request_wait(both[index], SCELA_NO_TIMEOUT, NULL));
+    seen |= (size_t)1 << index;
+  }
+  MUST(seen == 3 && all == size * (size - 1) / 2 && got == (rank + size - 1) % size);
+  GOOD(scela_request_wait(send, SCELA_NO_TIMEOUT, NULL));
+  scela_request_free(send);
+  scela_request_free(both[0]);
+  scela_request_free(both[1]);
+
+  GOOD(scela_prepare(world, &sum, &both[0]));
+  for (int round = 1; round <= 3; ++round) {
+    mine = round;
+    GOOD(scela_request_start(both[0]));
+    GOOD(scela_request_wait(both[0], SCELA_NO_TIMEOUT, NULL));
+    MUST(all == round * size);
+  }
+  scela_request_free(both[0]);
+}
+
+static void communicators(void) {
+  scela_communicator* made = NULL;
+  const int first[1] = {0};
+  int flag = 1;
+  GOOD(scela_split(world, rank % 2, -rank, &made));
+  MUST(scela_communicator_size(made) == (size + 1 - rank % 2) / 2);
+  MUST(scela_communicator_world_rank(made, scela_communicator_rank(made)) == rank);
+  MUST(scela_communicator_world_rank(made, size) == -1);
+  scela_communicator_free(made);
+  GOOD(scela_split(world, rank == 0 ? 3 : SCELA_UNDEFINED_COLOR, 0, &made));
+  MUST((made != NULL) == (rank == 0));
+  scela_communicator_free(made);
+  GOOD(scela_dup(world, &made));
+  MUST(scela_communicator_rank(made) == rank && scela_communicator_size(made) == size);
+  scela_communicator_free(made);
+  GOOD(scela_subgroup(world, first, 1, &made));
+  MUST((made != NULL) == (rank == 0));
+  scela_communicator_free(made);
+  GOOD(scela_node_communicator(world, &made));
+  MUST(scela_communicator_size(made) >= 1);
+  scela_communicator_free(made);
+  GOOD(scela_leaders(world, &made));
+  MUST(made == NULL || scela_communicator_size(made) == scela_nodes(channel));
+  scela_communicator_free(made);
+  GOOD(scela_agree(world, &flag));
+  MUST(flag == 1);
+  flag = rank != 0;
+  GOOD(scela_agree(world, &flag));
+  MUST(flag == 0);
+  GOOD(scela_shrink(world, &made));
+  MUST(scela_communicator_size(made) == size);
+  scela_communicator_free(made);
+  MUST(scela_communicator_rank(NULL) == -1 && scela_communicator_size(NULL) == -1);
+  FAILS(SCELA_BAD_COMMUNICATOR, "NULL", scela_dup(NULL, &made));
+  FAILS(SCELA_BAD_ARGUMENT, "`ranks` is NULL", scela_subgroup(world, NULL, 2, &made));
+}
+
+int main(void) {
+  const char* const thread[] = {"PROGRESS=thread", "BIND_THREAD=0", "CHECK=1", NULL};
+  const char* const no_mode[] = {"PROGRESS=steam", NULL};
+  const char* const no_name[] = {"SPEED=1", NULL};
+  settings();
+  opened();
+  messages();
+  probed();
+  persistent();
+  wrong_messages();
+  GOOD(scela_world(channel, NULL, &world));
+  collectives();
+  requests();
+  communicators();
+  scela_communicator_free(world);
+  FAILS(SCELA_BAD_ARGUMENT, "steam", scela_world(channel, no_mode, &world));
+  FAILS(SCELA_BAD_ARGUMENT, "SPEED", scela_world(channel, no_name, &world));
+  FAILS(SCELA_BAD_ARGUMENT, "channel is NULL", scela_world(NULL, NULL, &world));
+  GOOD(scela_world(channel, thread, &world));
+  requests();
+  scela_communicator_free(world);
+  scela_communicator_free(NULL);
+  scela_channel_close(channel);
+  scela_channel_close(NULL);
+  printf("rank %d of %d: good\n", rank, size);
+  return 0;
+}
