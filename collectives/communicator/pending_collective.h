@@ -20,7 +20,7 @@ class PendingCollective final : public channel::RequestBody {
   PendingCollective(std::shared_ptr<Communicator::State> communicator,
                     std::shared_ptr<const Collective::Inside> inside, bool is_persistent);
   ~PendingCollective();
-  // States that are over give their memory to later ones (recycling.h).
+  // Objects give their memory to later ones (collectives/communicator/call/recycling.h).
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory) noexcept;
 
@@ -74,7 +74,7 @@ class PendingCollective final : public channel::RequestBody {
   std::shared_ptr<Communicator::State> group_;
   std::shared_ptr<const Collective::Inside> call_;
   std::shared_ptr<const PreparedCall> prepared_;
-  // What this rank lacks for the operation: a tag, or memory at the last start. Null: nothing.
+  // Says that the operation has no tag, or had no memory at its last start. It is null otherwise.
   std::unique_ptr<const Status> lacks_;
   std::shared_ptr<const Fault> refused_;
   Status result_;             // ok until the operation is over or refused

@@ -1,6 +1,6 @@
-// Carries out what the offloader asks for: sends messages about channels, and ends the operations
-// of messages that went by channels. The messenger owns it; the offloader calls it
-// (comm-channel/engine/offloader.h has the contract).
+// Carries out what the offloader asks for: sends messages about offloaded channels, and ends the
+// operations of messages that went by them. An offloaded channel is a queue pair of one tag, on
+// which the adapter sends and receives without the program. The messenger owns this object.
 //
 // Only one thread at a time may call it.
 #pragma once
@@ -26,13 +26,22 @@ class OffloadEvents final : public OffloadUser {
   OffloadEvents(Peers& peers, Transports& transports, SendQueue& send_queue,
                 ReceiveQueue& receive_queue, ReceiveCompletion& completion, NetworkUser& user);
 
+  // Sends a message about a channel to the rank, with this end of its queue pair unless it is null.
   void say(int rank, const ControlMessage& saying, const LaneEnd* end) override;
+  // Completes a send: the adapter has sent its bytes, and the buffer is free.
   void offloaded(Operation& send) override;
+  // Completes a receive of this message. Its bytes are in the receive's buffer, or at `own`, from
+  // which they are copied.
   void came(Operation& receive, const Envelope& envelope, const std::byte* own) override;
+  // Gives a receive a message that came before it, by the connection of all tags.
   void matched(Operation& receive, Unexpected& message) override;
+  // Completes a receive with Code::cancelled.
   void cancelled(Operation& receive) override;
+  // Ends an operation: its memory cannot be registered.
   void refused(Operation& operation, int rank, const Error& why) override;
+  // Ends an operation, because its peer has ended.
   void peer_gone(Operation& operation, int rank) override;
+  // Loses the rank, because nothing about channels can be sent to it.
   void unreachable(int rank, const std::string& why) override;
 
  private:

@@ -112,6 +112,9 @@ class SendQueue {
     return !busy_.empty() && queues_[static_cast<std::size_t>(rank)].waits;
   }
   bool send_small(int to, int tag, std::span<const std::byte> bytes, Context context);
+  // Sends the entry at once if its queue is empty and there is room, otherwise appends it. Messages
+  // that have an order are in the queue `ordered`, the others in `answers`. An entry without an
+  // operation is dropped if the rank has ended.
   void enqueue(int rank, Entry& entry);
   // Queues the entry without trying to send it.
   void append(int rank, std::deque<Entry>& queue, const Entry& entry);

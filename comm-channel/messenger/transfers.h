@@ -37,7 +37,7 @@ class Transfers {
   void on_fin(int rank, const Header& header, std::span<const std::byte> payload);
   // A write or a read of the operation is over, or does not begin.
   void on_moved(Operation& operation, Outcome outcome);
-  // The rank has ended, and with it the transfers between it and this rank.
+  // Ends all transfers between this rank and one that has ended, with Code::peer_ended.
   void end_all_with(int rank);
 
  private:

@@ -112,8 +112,9 @@ class NetworkLink final : public Network {
   unsigned poll_sends(NetworkUser& user);
   unsigned poll_receives(NetworkUser& user);
   unsigned read_device_events();
-  // Handles the completion of a request. on_failed() does so for one that has ended with an error:
-  // it is sent again, kept until it is known why, or ended.
+  // on_complete() handles a completion of the request `work`, whether it succeeded or not. If
+  // wc.status is an error, it calls on_failed(). That function sends the request again, keeps it
+  // until the reason is known, or ends it. `user` is told of a move (RDMA) that is over.
   void on_complete(LinkWork& work, const ibv_wc& wc, NetworkUser& user);
   void on_failed(Remote& to, LinkWork& work, const ibv_wc& wc, NetworkUser& user);
   // Notifies the user of moves and ranks that have ended. Returns how many.

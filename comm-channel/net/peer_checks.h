@@ -60,7 +60,8 @@ class PeerChecks {
  private:
   // Returns true if nothing is left to do for the rank.
   bool settle(Remote& remote);
-  // Returns whether the rank has not answered a request for a connection for some time.
+  // Returns true if this process asked the rank for a connection at least a second ago
+  // (kBetweenQuestions), still wants it, and has none. `remote` is what it knows of the rank.
   bool is_awaited(const Remote& remote) const;
   connect::Route route_to(const Remote& remote) const {
     return parts_.ports.first().peers().route(remote.paths.id());

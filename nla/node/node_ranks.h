@@ -59,7 +59,8 @@ class NodeRanks {
   EngineFacts engine_facts() const;
   // Makes the segment if need be. Returns its descriptor, or -1 if there is none.
   int segment_descriptor();
-  // Reports that a rank has read the pair with this hash of its key in the segment.
+  // Tells the core that a rank has read a pair in the segment, the memory from which the node's
+  // ranks read pairs. The cache counts that as a use of the pair. `hash` is the hash of its key.
   void pair_used(std::uint64_t hash);
 
   ShellContext& context_;

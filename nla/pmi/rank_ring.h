@@ -35,8 +35,9 @@ class RankRing {
   bool is_taken() const { return end_.is_taken(); }
   // The caller has read the last bytes of the socket.
   void begin_use() { state_ = State::in_use; }
-  // Returns true if the rank waits for the agent: for its first turn here, to be read if
-  // `may_read`, or for room that it has made.
+  // Returns true if the agent has something to do here. In the state `lent`: the rank has taken the
+  // memory. In `in_use`: the rank has written requests (they count if `may_read`), or has read
+  // answers, so that there is room for those that wait.
   bool calls(bool may_read) const;
   // Returns true if answers wait for room, and there is some.
   bool has_room() const { return end_.has_room(); }

@@ -7,16 +7,22 @@
 
 namespace scela::nla {
 
-// Makes a session of one node, by libssh. `identities` and `gate` must outlive the session.
 class SshIdentities;
 class AuthGate;
+
+// These make a session: an executor that runs commands on the node of `contact` over one
+// connection. It connects when it is first used. `settings` are the agent's, and `context` says for
+// which job and parent it starts agents. `gate` lets the first session of the process authenticate
+// alone; the others wait for the result. `io`, `gate` and `identities` must outlive the session.
+//
+// Makes a session by libssh. `access` has the user, the port and how to log in; `identities` has
+// the user's keys.
 std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
                                            const SshAccess& access, const SshIdentities& identities,
                                            AuthGate& gate, const Settings& settings,
                                            const SpawnContext& context);
 
 // Makes a session by a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
-// `gate` must outlive the session.
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
                                                AuthGate& gate, const Settings& settings,
                                                const SpawnContext& context);

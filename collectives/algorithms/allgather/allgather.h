@@ -4,6 +4,9 @@
 // the registry lists them.
 //
 // All but Bruck's receive into the output's own places, so their v forms are the same lists.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"
@@ -27,9 +30,10 @@ TaskList allgather_standard_exchange(const Shape& shape, int rank);
 // the end.
 TaskList allgather_bruck(const Shape& shape, int rank);
 
-// Three of these algorithms in the two protocols of offloaded ones (forms.h). Eager messages go
-// block by block through buffers that are ready before the call. Rendezvous messages go in one
-// piece to their place when the receiver says so.
+// These are three of the algorithms above for lists that an adapter's engine executes without the
+// process, in two protocols. An eager message goes block by block into scratch buffers, whose
+// receives are posted before the call. A rendezvous message goes whole to its place in the output,
+// after the receiver has sent that its receive is posted.
 TaskList allgather_eager_bruck(const Shape& shape, int rank);
 TaskList allgather_eager_ring(const Shape& shape, int rank);
 TaskList allgather_eager_standard_exchange(const Shape& shape, int rank);

@@ -4,6 +4,9 @@
 // If N is no power of two, ranks are cut into groups of one or two
 // (collectives/algorithms/groups.h). The second rank of two gives its contribution to the first,
 // and gets the result.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -3,6 +3,9 @@
 // that follow it. The functions are pure, and the registry lists them.
 //
 // The v form of Bruck's would need the sizes of other ranks' blocks, so its blocks must be equal.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

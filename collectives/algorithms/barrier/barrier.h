@@ -1,5 +1,8 @@
 // Barrier algorithms: no rank's list ends before the lists of all ranks have begun. Messages have
 // no bytes. The functions are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

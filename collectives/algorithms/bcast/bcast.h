@@ -1,6 +1,9 @@
 // Broadcast algorithms for N ranks. The message is cut into segments that travel one behind the
 // other. A rank passes a segment on before it waits for the next, and has two receives posted. The
 // functions are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -5,6 +5,9 @@
 //
 // Digest of Kaiser, Hoefler et al., N1: binary, binomial, flat, sequential. The v form is the same
 // list. Flat and sequential store nothing on the way, so they serve sizes that only the root knows.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -3,6 +3,9 @@
 // places are not the order of ranks, which is so if its root is not rank 0. For a reduction that
 // does not commute the tree's root is rank 0, which sends the result to the operation's root. The
 // functions are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -1,5 +1,8 @@
 // Reduce-scatter algorithms for N ranks: each rank gets the reduction of one block. The functions
 // are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

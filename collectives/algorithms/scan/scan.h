@@ -1,5 +1,8 @@
 // Scan algorithms for N ranks: rank r gets x0 op ... op xr. Operands stay in order, so the
 // algorithms serve any reduction. The functions are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

@@ -1,6 +1,9 @@
 // Scatter algorithms for N ranks: gathers backwards. A rank that others receive through keeps what
 // it passes on in scratch, ordered by place (collectives/algorithms/tree.h), its own block first.
 // The v form is the same list. The functions are pure, and the registry lists them.
+//
+// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
+// has all that the list depends on besides: ranks, root, segments, radix and nodes.
 #pragma once
 
 #include "collectives/core/shape.h"

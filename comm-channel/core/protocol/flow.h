@@ -142,7 +142,8 @@ class Flow {
   // that are asked for unused credits.
   void serve();
   void ask_back();
-  // A peer that was asked has returned credits.
+  // Takes back `returned` credits, 0 or more, from a peer that was asked for unused ones. Their
+  // buffers become free; serve() grants them to other peers.
   void take_back(Peer& peer, std::uint32_t returned);
   // Takes free buffers out of the pool that a disconnected peer had added to it.
   void settle();

@@ -1,6 +1,9 @@
 // The steps of queue pairs (hca/core/model/transfer.h): which one is being taken, and which queue
 // pairs wait for a process.
 //
+// An order asks a process to copy bytes of its own memory for the adapter. A process has few orders
+// at a time. A step is held while it waits for an order or for room for one.
+//
 // The parts that execute requests begin and end steps; MemoryTransfers asks for the moves of the
 // present step, and holds it if a move is not over. The interpreter's one thread uses it.
 #pragma once
@@ -72,10 +75,11 @@ class TransferSteps {
   // then held until there is room.
   bool make_room(Move& move, ProcessId process, std::uint64_t bytes);
 
-  // Called when an order of the process is over or there is room for another. Queue pairs that wait
-  // for it run again.
+  // Schedules the queue pairs that wait for the process. The caller calls this when an order of the
+  // process is over, or when there is room for another order or for kept bytes.
   void schedule_waiting(ProcessId process);
-  // The process was detached: queue pairs that wait for it run again.
+  // The process has left the adapter. Forgets what is kept for it, and schedules the queue pairs
+  // that wait for it.
   void detach(ProcessId process);
 
  private:

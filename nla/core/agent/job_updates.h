@@ -62,8 +62,8 @@ class JobUpdates {
   void use_job(Job job);
   // Sets the ranks of this node, of the subtree and of each child.
   void use_map(const Job& job);
-  // The ranks of nodes without an agent are lost, and so are those of children that were lost since
-  // they were ready.
+  // Reports as lost the ranks of nodes without an agent, and those of children that were ready once
+  // and were lost before the job was known.
   void lose_absent();
   // Sends the child the job as it began.
   void send_job(const Child& child);

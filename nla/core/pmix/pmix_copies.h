@@ -90,7 +90,9 @@ class PmixCopies {
   Reader* want(std::uint32_t node, Rank to, Wanted wanted);
   void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
                   std::uint64_t room);
-  // Sends the node the present question.
+  // Sends the node its question: which ranks' output this node wants (pulled_), the question's
+  // generation, and how many bytes the node may send. A caller sets asked.generation and
+  // asked.window before.
   void ask(Asked& asked);
   // A copy came from a node. If `counts` is false, it answers an older question, and its bytes are
   // left out.

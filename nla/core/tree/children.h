@@ -123,8 +123,9 @@ class Children {
   // Makes an orphan a child of this agent and queues the first messages for it. Children may move
   // in memory.
   Child& adopt(Child orphan, const std::vector<msg::Seen>& seen);
-  // An adopted child answers for less than Adopt said. Returns the other orphans that follow from
-  // this.
+  // An adopted child has said that its subtree has only the nodes of `slice`, the first of those
+  // that the message Adopt gave it. The call makes `slice` the child's. It returns the orphans that
+  // have the other nodes, which the caller adopts.
   std::vector<Child> corrected(Child& child, Slice slice) const;
   // Returns false if these are no slices of that child's.
   bool receive(Child& child, const msg::Below& message);
