@@ -83,7 +83,11 @@ constexpr std::size_t kBytesOfType[] = {1,
 static_assert(std::size(kBytesOfType) == static_cast<std::size_t>(ElementType::opaque));
 
 bool is_type(scela_type type) {
-  return type >= SCELA_INT8 && type <= SCELA_OPAQUE;
+  return type == SCELA_OPAQUE || (type >= SCELA_INT8 && type <= SCELA_LONG_DOUBLE_INDEX);
+}
+
+ElementType type_of(scela_type type) {
+  return type == SCELA_OPAQUE ? ElementType::opaque : static_cast<ElementType>(type);
 }
 
 std::size_t bytes_of(scela_type type, std::size_t element_bytes) {
@@ -94,14 +98,12 @@ std::size_t bytes_of(scela_type type, std::size_t element_bytes) {
 ConstBuffer input_of(const scela_collective& call) {
   if (call.in_place != 0) return scela::kInPlace;
   const scela_const_buffer& from = call.input;
-  return {from.data, from.count, bytes_of(from.type, from.element_bytes),
-          static_cast<ElementType>(from.type)};
+  return {from.data, from.count, bytes_of(from.type, from.element_bytes), type_of(from.type)};
 }
 
 Buffer output_of(const scela_collective& call) {
   const scela_buffer& to = call.output;
-  return {to.data, to.count, bytes_of(to.type, to.element_bytes),
-          static_cast<ElementType>(to.type)};
+  return {to.data, to.count, bytes_of(to.type, to.element_bytes), type_of(to.type)};
 }
 
 Reducer reducer_of(const scela_collective& call) {
@@ -173,7 +175,8 @@ scela_code with_operation(scela_communicator* communicator, const scela_collecti
     return refuse(Code::bad_argument, "scela_collective: `operation` is none of scela_operation");
   if (!is_type(call->input.type) || !is_type(call->output.type))
     return refuse(Code::bad_type, "scela_collective: the type of a buffer is none of scela_type");
-  if (call->reduce_op < SCELA_SUM || call->reduce_op > SCELA_OWN_FUNCTION)
+  if (call->reduce_op != SCELA_OWN_FUNCTION &&
+      (call->reduce_op < SCELA_SUM || call->reduce_op > SCELA_MAXLOC))
     return refuse(Code::bad_reducer, "scela_collective: `reduce_op` is none of scela_reduce_op");
   return guarded([&] {
     Communicator& ranks = communicator->communicator;

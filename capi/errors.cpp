@@ -8,8 +8,7 @@ namespace scela::capi {
 static_assert(static_cast<int>(Code::ok) == SCELA_OK);
 static_assert(static_cast<int>(Code::bad_argument) == SCELA_BAD_ARGUMENT);
 static_assert(static_cast<int>(Code::truncated) == SCELA_TRUNCATED);
-static_assert(static_cast<int>(Code::other) == SCELA_OTHER);
-static_assert(static_cast<int>(ElementType::opaque) == SCELA_OPAQUE);
+static_assert(static_cast<int>(Code::closed) == SCELA_CLOSED);
 static_assert(static_cast<int>(ElementType::int16_index) == SCELA_INT16_INDEX);
 static_assert(static_cast<int>(ReduceOp::maxloc) == SCELA_MAXLOC);
 static_assert(sizeof(scela_part) == sizeof(Part) &&
@@ -35,13 +34,13 @@ scela_code report(const Status& status) noexcept {
   } catch (const std::bad_alloc&) {
     last_error.fixed = name_of(status.code());
   }
-  return static_cast<scela_code>(status.code());
+  return code_of(status.code());
 }
 
 scela_code refuse(Code code, const char* text) noexcept {
   last_error.fixed = text;
   last_error.rank = -1;
-  return static_cast<scela_code>(code);
+  return code_of(code);
 }
 
 }  // namespace scela::capi
@@ -49,7 +48,9 @@ scela_code refuse(Code code, const char* text) noexcept {
 using namespace scela::capi;
 
 const char* scela_code_name(scela_code code) {
-  return scela::name_of(static_cast<scela::Code>(code));
+  if (code == SCELA_OTHER) return scela::name_of(scela::Code::other);
+  return code >= SCELA_OK && code <= SCELA_CLOSED ? scela::name_of(static_cast<scela::Code>(code))
+                                                  : "not a code";
 }
 
 const char* scela_message(void) {

@@ -32,6 +32,11 @@ struct scela_communicator {
 
 namespace scela::capi {
 
+// Returns the code of the C interface.
+inline scela_code code_of(Code code) {
+  return code == Code::other ? SCELA_OTHER : static_cast<scela_code>(code);
+}
+
 // Keeps the error for scela_message(), if the status is not ok. Returns its code.
 scela_code report(const Status& status) noexcept;
 // Does so for a wrong argument of the C interface. The text must outlive the process.
@@ -43,7 +48,7 @@ inline void give(const Status& status, scela_received* received) {
 }
 
 inline Timeout timeout_of(std::int64_t nanoseconds) {
-  if (nanoseconds < 0) return {};
+  if (nanoseconds == SCELA_NO_TIMEOUT) return {};
   return std::chrono::nanoseconds(nanoseconds);
 }
 

@@ -32,7 +32,10 @@ int scela_request_test(scela_request* request) {
 }
 
 scela_code scela_request_wait(scela_request* request, int64_t timeout, scela_received* received) {
-  if (request == nullptr) return refuse(Code::bad_request, kNoRequest);
+  if (request == nullptr) {
+    give({}, received);
+    return SCELA_OK;
+  }
   return guarded([&] {
     const Status status = request->request.wait(timeout_of(timeout));
     give(status, received);

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -45,13 +46,16 @@ class MpiMessages final : public scela::PointToPoint {
   std::uint32_t contexts() const override { return contexts_; }
   std::uint32_t tags() const override { return kTags; }
 
+  // An MPI takes at most 2 GiB here; a longer message is refused.
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
+    if (bytes.size() > INT_MAX) return keep({MPI_REQUEST_NULL, MPI_ERR_COUNT, false, 0});
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, peer,
                                 tag_of(route), comm_, &request);
     return keep({request, error, false, 0});
   }
   Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
+    if (bytes.size() > INT_MAX) return keep({MPI_REQUEST_NULL, MPI_ERR_COUNT, true, 0});
     MPI_Request request = MPI_REQUEST_NULL;
     const int error = MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, peer,
                                 tag_of(route), comm_, &request);
@@ -97,10 +101,14 @@ class MpiMessages final : public scela::PointToPoint {
   }
   void wake() override { woken_ = true; }
   void cancel(Ticket ticket) override {
-    const Lock lock(busy_);
-    Message& message = messages_[ticket];
+    Message message;
+    {
+      const Lock lock(busy_);
+      message = messages_[ticket];
+    }
     if (message.is_receive && message.error == MPI_SUCCESS) MPI_Cancel(&message.request);
     MPI_Wait(&message.request, MPI_STATUS_IGNORE);
+    const Lock lock(busy_);
     free_.push_back(ticket);
   }
 
@@ -223,10 +231,13 @@ void compute(scela::Communicator& ranks) {
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  const std::string_view mode = argc > 1 ? argv[1] : "polled";
+  require(mode != "thread" || provided == MPI_THREAD_MULTIPLE,
+          "this MPI lets one thread call only");
   {
     MpiMessages messages(MPI_COMM_WORLD);
     scela::CommunicatorOptions options;
-    options.progress = mode_of(argc > 1 ? argv[1] : "polled");
+    options.progress = mode_of(mode);
     scela::Communicator world = scela::Communicator::over(messages, options);
     require(world.status());
     compute(world);

@@ -1,7 +1,7 @@
 /* Messages and a sum in C, by the C interface of libscela (scela/scela.h).
  *
  * A number goes once round all ranks, and each rank adds its own to it. Then all ranks compute the
- * same sum by one collective operation, and compare.
+ * same sum by one collective operation, and rank 0 compares.
  *
  *   cc -o ring_scela ring_scela.c $(pkg-config --cflags --libs libscela)
  *   scela-run -n 4 ./ring_scela
@@ -26,7 +26,7 @@ int main(void) {
   if (scela_world(channel, NULL, &world) != SCELA_OK) return failed("make the communicator");
   const int rank = scela_rank(channel), size = scela_size(channel);
 
-  /* The receive is begun first, so that a rank alone may send to itself. */
+  /* Rank 0 begins the round: its receive ends when the number has come back. */
   int32_t came = 0, sum = rank, all = 0;
   scela_request* receive;
   if (scela_irecv(channel, (rank + size - 1) % size, TAG, &came, sizeof came, SCELA_CONTEXT_WORLD,

@@ -30,8 +30,9 @@ class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // A limit beyond the range of the clock counts as none.
   explicit Deadline(Transport::Timeout limit) {
-    if (limit) until_ = Clock::now() + *limit;
+    if (limit && *limit < Clock::time_point::max() - Clock::now()) until_ = Clock::now() + *limit;
   }
   // Returns false for ever if there is no limit.
   bool over() const { return until_ && Clock::now() >= *until_; }

@@ -62,7 +62,7 @@ def names_of_header(text):
 def names_of_classes(text):
     """What a C++ header of ours declares for others: types, functions, enumerators, constants, members."""
     code = re.sub(r"//.*", "", text)
-    code = re.sub(r"^namespace channel \{.*?^\}", "", code, flags=re.M | re.S)  # what other rooms define
+    code = re.sub(r"^namespace (?:channel|collectives) \{.*?^\}", "", code, flags=re.M | re.S)  # not for programs
     code = re.sub(r"\btemplate <[^\n]*>", "", code)
     code = re.sub(r"\n {6,}(?=\w+;)", " ", code)
     code = re.sub(r"\n private:.*?\n\};", "\n};", code, flags=re.S)

@@ -9,13 +9,18 @@
  *   if (scela_run(world, &sum) != SCELA_OK) return report(scela_message());
  *
  * It has the meaning of the C++ interface (scela/channel.h, scela/request.h, scela/communicator.h):
- * each function here says only what is different. Handles are opaque; a function that makes one sets
+ * each function here says only what is different. Handles are opaque. A function that makes one sets
  * it to NULL if it fails. A function that returns scela_code returns SCELA_OK or says why not; the
- * text is scela_message(). No function throws an exception or ends the process because an argument
- * is wrong; a handle that is NULL is an error, and one that was freed is not detected.
+ * text is scela_message(). No function throws an exception, and none ends the process because an
+ * argument is wrong. A NULL handle is an error unless the function says otherwise. A handle that was
+ * freed is not detected.
  *
  * Threads: as in C++. One thread at a time uses a channel and its requests, unless it was opened with
- * "THREADS=multiple". Two threads must not use one communicator or one request at once. */
+ * "THREADS=multiple". Two threads must not use one request at once, nor the communicators that were
+ * made from one another and their requests.
+ *
+ * Later versions may add members at the end of structures, and values to enumerations; the values
+ * here stay. */
 #ifndef SCELA_SCELA_H
 #define SCELA_SCELA_H
 
@@ -29,7 +34,7 @@ extern "C" {
 
 /* ---- errors ---- */
 
-/* The codes of scela::Code, in its order; scela/status.h explains each. */
+/* The codes of scela::Code; scela/status.h explains each. */
 typedef enum scela_code {
   SCELA_OK,
   SCELA_BAD_RANK,
@@ -50,7 +55,7 @@ typedef enum scela_code {
   SCELA_TIMED_OUT,
   SCELA_CANCELLED,
   SCELA_CLOSED,
-  SCELA_OTHER
+  SCELA_OTHER = 255
 } scela_code;
 
 /* Returns a short description of a code, for example "the peer has ended". It is never NULL. */
@@ -71,10 +76,12 @@ typedef struct scela_probed scela_probed; /* a message that was matched by probi
 #define SCELA_ANY_TAG (-2)
 #define SCELA_MAX_TAG 0x7fffffff
 #define SCELA_CONTEXT_WORLD 0U
-/* For functions with a timeout, which is in nanoseconds: they block until they are done. */
-#define SCELA_NO_TIMEOUT INT64_C(-1)
+/* A timeout is in nanoseconds. With SCELA_NO_TIMEOUT a call blocks until it is done; with 0 or less
+ * it moves what can be moved, and does not block. */
+#define SCELA_NO_TIMEOUT INT64_MAX
 
-/* What was received: the sender's rank, the tag, and the length in bytes. */
+/* What was received or probed: the sender's rank, the tag, and the length in bytes. After any other
+ * call, and after an error but SCELA_TRUNCATED, it is -1, -1 and 0. */
 typedef struct scela_received {
   int source;
   int tag;
@@ -137,7 +144,8 @@ int scela_has_exited(const scela_channel* channel, int rank);
 
 /* ---- requests, of messages and of collective operations ---- */
 
-/* Makes progress without blocking. Returns 1 if the request is complete, otherwise 0. NULL is complete. */
+/* Makes progress without blocking. Returns 1 if the request is complete, otherwise 0. A NULL request is
+ * complete, here and in the other functions for requests. */
 int scela_request_test(scela_request* request);
 /* Blocks until the request is complete, and returns its result. `received` may be NULL. The request
  * is not freed. */
@@ -154,8 +162,8 @@ scela_code scela_request_wait_all(scela_request* const* requests, size_t count, 
 int scela_request_cancel(scela_request* request);
 /* Starts a persistent request. */
 scela_code scela_request_start(scela_request* request);
-/* Frees a request. If it is not complete, it is cancelled, or waited for if it cannot be. NULL is
- * allowed. */
+/* Frees a request. Unlike MPI_Request_free, it cancels a request that is not complete, or blocks until
+ * it is complete if it cannot be cancelled. NULL is allowed. */
 void scela_request_free(scela_request* request);
 
 /* ---- collective operations ---- */
@@ -183,7 +191,7 @@ typedef enum scela_type {
   SCELA_FLOAT32_INDEX,
   SCELA_FLOAT64_INDEX,
   SCELA_LONG_DOUBLE_INDEX,
-  SCELA_OPAQUE
+  SCELA_OPAQUE = 255
 } scela_type;
 
 /* The values of scela::ReduceOp; SCELA_OWN_FUNCTION is scela_collective's `function`. */
@@ -200,7 +208,7 @@ typedef enum scela_reduce_op {
   SCELA_BIT_XOR,
   SCELA_MINLOC,
   SCELA_MAXLOC,
-  SCELA_OWN_FUNCTION
+  SCELA_OWN_FUNCTION = 255
 } scela_reduce_op;
 
 typedef enum scela_operation {
@@ -249,7 +257,8 @@ typedef struct scela_part {
 typedef void (*scela_function)(const void* left, const void* right, void* result, size_t elements,
                                void* user);
 
-/* An operation with this rank's buffers. Members that an operation does not use are ignored. */
+/* An operation with this rank's buffers. Members that an operation does not use are ignored. Members
+ * that the program does not name must be 0, as in an initializer of C. */
 typedef struct scela_collective {
   scela_operation operation;
   int root;     /* of bcast, reduce, gather and scatter, also with parts */
@@ -266,6 +275,7 @@ typedef struct scela_collective {
   const scela_part* input_parts;
   const scela_part* output_parts;
   const char* algorithm; /* for example "ring"; NULL: the table chooses */
+  void* reserved[4];     /* NULL */
 } scela_collective;
 
 /* Makes a communicator of all ranks; all of them call it. `settings` is NULL or a list of texts that
@@ -278,8 +288,8 @@ int scela_communicator_rank(const scela_communicator* communicator);
 int scela_communicator_size(const scela_communicator* communicator);
 int scela_communicator_world_rank(const scela_communicator* communicator, int rank);
 
-/* Make communicators of some of the ranks; all ranks call them. A rank that is in none gets NULL and
- * SCELA_OK. */
+/* These make communicators of all or some of the ranks; all ranks call them, and they block. A rank
+ * that is in none gets NULL and SCELA_OK. */
 scela_code scela_split(scela_communicator* communicator, int color, int key,
                        scela_communicator** made);
 #define SCELA_UNDEFINED_COLOR (-1)
@@ -295,9 +305,10 @@ scela_code scela_agree(scela_communicator* communicator, int* flag);
  * and frees the handle. NULL is allowed. */
 void scela_communicator_free(scela_communicator* communicator);
 
-/* Runs an operation and blocks until it is over; starts it; makes a persistent request of it. The
- * call reads `collective` before it returns; the buffers belong to the operation until it is over. A
- * wrong call is reported by scela_run(), scela_request_wait() or scela_request_start(). */
+/* scela_run() runs an operation and blocks until it is complete. scela_start() starts it, and
+ * scela_prepare() makes a persistent request of it. A call reads `collective` before it returns. The
+ * buffers belong to the operation until it is complete. A wrong call is reported by scela_run(),
+ * scela_request_wait() or scela_request_start(). */
 scela_code scela_run(scela_communicator* communicator, const scela_collective* collective);
 scela_code scela_start(scela_communicator* communicator, const scela_collective* collective,
                        scela_request** request);

@@ -31,7 +31,7 @@ TaskList allgather_standard_exchange(const Shape& shape, int rank);
 TaskList allgather_bruck(const Shape& shape, int rank);
 
 // These are three of the algorithms above for lists that an adapter's engine executes without the
-// process, in two protocols. An eager message goes block by block into scratch buffers, whose
+// process, in two protocols. An eager message goes block by block into scratch buffers; their
 // receives are posted before the call. A rendezvous message goes whole to its place in the output,
 // after the receiver has sent that its receive is posted.
 TaskList allgather_eager_bruck(const Shape& shape, int rank);

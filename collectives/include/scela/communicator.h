@@ -85,7 +85,7 @@ enum class ReduceOp : unsigned char {
 // Returns the type of an element of C++; `opaque` if it is none of the arithmetic types above.
 template <class T>
 constexpr ElementType element_type_of() {
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) {
     constexpr int kBySize = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 2 : sizeof(T) == 4 ? 4 : 6;
     return static_cast<ElementType>(kBySize + (std::is_unsigned_v<T> ? 1 : 0));
   } else if constexpr (std::is_same_v<T, float>) {

@@ -144,6 +144,30 @@ std::string second_waits(Communicator& world) {
   return wait_all(both) ? "" : "not all are over";
 }
 
+// Waits with timeouts that the clock does not reach, and reads the status after test() alone.
+std::string far_timeouts(Communicator& world) {
+  const std::vector<int> own(8, 1);
+  std::vector<int> sum(8);
+  for (const Timeout far : {Timeout(std::chrono::nanoseconds::max()), Timeout(10000h)}) {
+    Request request = world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+    if (const Status status = request.wait(far); !status.ok()) return status.message();
+    Request other = world.start(Collective::barrier());
+    Request* const one[] = {&other};
+    if (wait_any(one, far) != 0) return "a wait for any has ended before the barrier";
+    if (!wait_all(one, far)) return "a wait for all has ended before the barrier";
+  }
+  const ConstBuffer missing(nullptr, 8, sizeof(int), ElementType::int32);
+  Request bad = world.start(Collective::allreduce(missing, sum, ReduceOp::sum));
+  while (!bad.test()) {
+  }
+  return bad.status().code() == Code::bad_buffer ? "" : "the status after test() has no error";
+}
+
+TEST_CASE("waits: a timeout that the clock does not reach is none, and test() sets the status") {
+  for (const ProgressMode by : kAllProgressModes)
+    CHECK(everyone({.ranks = 2, .progress = by}, far_timeouts) == "");
+}
+
 TEST_CASE("waits: the second wait for an operation returns the same status as the first") {
   for (const ProgressMode by : kAllProgressModes)
     CHECK(everyone({.ranks = 2, .progress = by}, second_waits) == "");
