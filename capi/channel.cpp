@@ -28,7 +28,7 @@ scela_code begin(scela_channel* channel, scela_request** request, Begin&& call) 
     return refuse(Code::bad_argument, "`request` is NULL: where is it to go?");
   *request = nullptr;
   if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
-  return guarded([&] { return make(call(*channel->channel), request); });
+  return guarded([&] { return make([&] { return call(*channel->channel); }, request); });
 }
 
 }  // namespace
@@ -39,8 +39,13 @@ scela_code scela_channel_open(const char* const* settings, scela_channel** chann
   *channel = nullptr;
   return guarded([&] {
     std::vector<std::string> named;
-    for (const char* const* one = settings; one != nullptr && *one != nullptr; ++one)
+    for (const char* const* one = settings; one != nullptr && *one != nullptr; ++one) {
+      if (!scela::channel::is_option(*one))
+        return report(Status(Code::bad_argument, -1,
+                             scela::cat("open the channel: there is no setting '", *one,
+                                        "' (scela_channel(3) lists them)")));
       named.push_back(scela::cat("SCELA_CHANNEL_", *one));
+    }
     std::vector<const char*> words;
     for (const std::string& one : named)
       words.push_back(one.c_str());
@@ -141,11 +146,12 @@ scela_code scela_probe_take(scela_channel* channel, int source, int tag, uint32_
   *message = nullptr;
   if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
   return guarded([&] {
-    auto taken = channel->channel->improbe(source, tag, context);
+    auto handle = std::make_unique<scela_probed>();
+    std::optional<scela::ProbedMessage>& taken = handle->message;
+    taken = channel->channel->improbe(source, tag, context);
     if (!taken) return refuse(Code::timed_out, "take a probed message: there is none yet");
     const Status status = taken->status();
     if (!status.ok()) return report(status);
-    std::unique_ptr<scela_probed> handle(new scela_probed{std::move(*taken)});
     give(status, received);
     *message = handle.release();
     return SCELA_OK;
@@ -160,7 +166,7 @@ scela_code scela_irecv_probed(scela_channel* channel, scela_probed* message, voi
     return refuse(Code::bad_argument, "`message` is NULL: take one by scela_probe_take()");
   }
   return begin(channel, request, [&](scela::Channel& open) {
-    return open.imrecv(std::move(taken->message), writable(data, bytes));
+    return open.imrecv(std::move(*taken->message), writable(data, bytes));
   });
 }
 
@@ -169,9 +175,9 @@ void scela_probed_free(scela_probed* message) {
 }
 
 int scela_progress(scela_channel* channel) {
-  return channel != nullptr && channel->channel->progress() ? 1 : 0;
+  return channel == nullptr ? 0 : guarded_flag([&] { return channel->channel->progress(); });
 }
 
 int scela_has_exited(const scela_channel* channel, int rank) {
-  return channel != nullptr && channel->channel->has_exited(rank) ? 1 : 0;
+  return channel == nullptr ? 0 : guarded_flag([&] { return channel->channel->has_exited(rank); });
 }

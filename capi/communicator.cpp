@@ -61,6 +61,9 @@ Status take(CommunicatorOptions& options, std::string_view setting) {
 
 // ---- operations ----
 
+// The operation refuses it, so that the other ranks are told.
+constexpr auto kNoReduceOp = static_cast<scela::ReduceOp>(SCELA_OWN_FUNCTION);
+
 constexpr std::size_t kBytesOfType[] = {1,
                                         1,
                                         2,
@@ -87,10 +90,14 @@ bool is_type(scela_type type) {
 }
 
 ElementType type_of(scela_type type) {
-  return type == SCELA_OPAQUE ? ElementType::opaque : static_cast<ElementType>(type);
+  return type == SCELA_OPAQUE || !is_type(type) ? ElementType::opaque
+                                                : static_cast<ElementType>(type);
 }
 
+// A value that is no type has elements of no bytes, which the operation refuses. So the other ranks
+// are told of it, as of each wrong argument.
 std::size_t bytes_of(scela_type type, std::size_t element_bytes) {
+  if (!is_type(type)) return 0;
   if (type == SCELA_OPAQUE) return element_bytes == 0 ? 1 : element_bytes;
   return kBytesOfType[type];
 }
@@ -107,7 +114,10 @@ Buffer output_of(const scela_collective& call) {
 }
 
 Reducer reducer_of(const scela_collective& call) {
-  if (call.reduce_op != SCELA_OWN_FUNCTION) return static_cast<scela::ReduceOp>(call.reduce_op);
+  if (call.reduce_op != SCELA_OWN_FUNCTION) {
+    const bool is_known = call.reduce_op >= SCELA_SUM && call.reduce_op <= SCELA_MAXLOC;
+    return is_known ? static_cast<scela::ReduceOp>(call.reduce_op) : kNoReduceOp;
+  }
   if (call.function == nullptr) return Reducer::of({}, call.commutes != 0);
   return Reducer::of([function = call.function, user = call.user](
                          const std::byte* left, const std::byte* right, std::byte* result,
@@ -173,11 +183,9 @@ scela_code with_operation(scela_communicator* communicator, const scela_collecti
   if (call == nullptr) return refuse(Code::bad_argument, "`collective` is NULL");
   if (call->operation < SCELA_BARRIER || call->operation > SCELA_REDUCE_SCATTER)
     return refuse(Code::bad_argument, "scela_collective: `operation` is none of scela_operation");
-  if (!is_type(call->input.type) || !is_type(call->output.type))
-    return refuse(Code::bad_type, "scela_collective: the type of a buffer is none of scela_type");
-  if (call->reduce_op != SCELA_OWN_FUNCTION &&
-      (call->reduce_op < SCELA_SUM || call->reduce_op > SCELA_MAXLOC))
-    return refuse(Code::bad_reducer, "scela_collective: `reduce_op` is none of scela_reduce_op");
+  for (const void* const reserved : call->reserved)
+    if (reserved != nullptr)
+      return refuse(Code::bad_argument, "scela_collective: a reserved member is not NULL");
   return guarded([&] {
     Communicator& ranks = communicator->communicator;
     Collective operation = operation_of(*call, ranks.size());
@@ -186,12 +194,16 @@ scela_code with_operation(scela_communicator* communicator, const scela_collecti
   });
 }
 
-scela_code give_communicator(Communicator made, scela_communicator** handle) {
-  if (!made) {
-    // A rank that is in no communicator has an empty one without an error of its own.
-    return made.status().code() == Code::bad_communicator ? SCELA_OK : report(made.status());
-  }
-  *handle = new scela_communicator{std::move(made)};
+// Calls `make()`, which makes a communicator, and gives it to the handle. A rank that is in no
+// communicator has an empty one without an error of its own.
+template <class Make>
+scela_code give_communicator(Make&& make, scela_communicator** handle) {
+  auto made = std::make_unique<scela_communicator>();
+  made->communicator = make();
+  const Status& status = made->communicator.status();
+  if (!made->communicator)
+    return status.code() == Code::bad_communicator ? SCELA_OK : report(status);
+  *handle = made.release();
   return SCELA_OK;
 }
 
@@ -201,7 +213,8 @@ scela_code derive(scela_communicator* communicator, scela_communicator** made, M
   if (made == nullptr) return refuse(Code::bad_argument, "`made` is NULL: where is it to go?");
   *made = nullptr;
   if (communicator == nullptr) return refuse(Code::bad_communicator, kNoCommunicator);
-  return guarded([&] { return give_communicator(make(communicator->communicator), made); });
+  return guarded(
+      [&] { return give_communicator([&] { return make(communicator->communicator); }, made); });
 }
 
 }  // namespace
@@ -217,7 +230,8 @@ scela_code scela_world(scela_channel* channel, const char* const* settings,
     CommunicatorOptions options;
     for (const char* const* one = settings; one != nullptr && *one != nullptr; ++one)
       if (const Status status = take(options, *one); !status.ok()) return report(status);
-    return give_communicator(Communicator::world(*channel->channel, options), communicator);
+    return give_communicator([&] { return Communicator::world(*channel->channel, options); },
+                             communicator);
   });
 }
 
@@ -240,12 +254,12 @@ scela_code scela_dup(scela_communicator* communicator, scela_communicator** made
 }
 scela_code scela_subgroup(scela_communicator* communicator, const int* ranks, size_t count,
                           scela_communicator** made) {
-  if (ranks == nullptr && count != 0) {
-    if (made != nullptr) *made = nullptr;
-    return refuse(Code::bad_argument, "make a subgroup: `ranks` is NULL");
-  }
-  return derive(communicator, made,
-                [&](Communicator& of) { return of.subgroup(std::span<const int>(ranks, count)); });
+  // All ranks call it, so a list that is not there is refused as one that names no rank.
+  static constexpr int kNoRank = -1;
+  const std::span<const int> list = ranks == nullptr && count != 0
+                                        ? std::span<const int>(&kNoRank, 1)
+                                        : std::span<const int>(ranks, count);
+  return derive(communicator, made, [&](Communicator& of) { return of.subgroup(list); });
 }
 scela_code scela_node_communicator(scela_communicator* communicator, scela_communicator** made) {
   return derive(communicator, made, [](Communicator& of) { return of.node(); });
@@ -268,9 +282,12 @@ scela_code scela_agree(scela_communicator* communicator, int* flag) {
 }
 
 void scela_communicator_free(scela_communicator* communicator) {
+  const std::unique_ptr<scela_communicator> last(communicator);
   if (communicator == nullptr) return;
-  communicator->communicator.free();
-  delete communicator;
+  static_cast<void>(guarded([&] {
+    communicator->communicator.free();
+    return SCELA_OK;
+  }));
 }
 
 scela_code scela_run(scela_communicator* communicator, const scela_collective* collective) {

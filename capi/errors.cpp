@@ -17,8 +17,8 @@ static_assert(sizeof(scela_part) == sizeof(Part) &&
 namespace {
 
 struct LastError {
-  std::string text = "no call of this thread has failed";
-  const char* fixed = nullptr;  // instead of the text, if there was no memory for one
+  std::string text;
+  const char* fixed = "no call of this thread has failed";  // instead of the text, unless null
   int rank = -1;
 };
 thread_local LastError last_error;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "capi/include/scela/scela.h"
 #include "collectives/include/scela/communicator.h"
+#include "comm-channel/include/inside.h"
 #include "comm-channel/include/scela/channel.h"
 
 struct scela_channel {
@@ -23,7 +23,7 @@ struct scela_request {
 };
 
 struct scela_probed {
-  scela::ProbedMessage message;
+  std::optional<scela::ProbedMessage> message;
 };
 
 struct scela_communicator {
@@ -59,12 +59,34 @@ scela_code guarded(Call&& call) noexcept {
     return call();
   } catch (const std::bad_alloc&) {
     return refuse(Code::resources, "there is no memory for the call");
-  } catch (const std::exception& thrown) {
-    return report(Status(Code::other, -1, thrown.what()));
+  } catch (...) {
+    return refuse(Code::other, "the call has ended with an exception of the C++ library");
   }
 }
 
-// Makes a handle of a request, unless it has failed already.
-scela_code make(Request request, scela_request** made);
+// Does so for a function that returns true or false, as 1 or 0. An exception is 0.
+template <class Call>
+int guarded_flag(Call&& call) noexcept {
+  int flag = 0;
+  static_cast<void>(guarded([&] {
+    flag = call() ? 1 : 0;
+    return SCELA_OK;
+  }));
+  return flag;
+}
+
+// Calls a function that begins a message, and makes a handle of its request unless an argument was
+// wrong. The handle is made first, so that a message that has begun is not lost.
+template <class Begin>
+scela_code make(Begin&& begin, scela_request** made) {
+  auto handle = std::make_unique<scela_request>();
+  handle->request = begin();
+  const bool is_complete = channel::Inside::is_complete(handle->request);
+  if (is_complete && handle->request.status().code() >= Code::bad_rank &&
+      handle->request.status().code() <= Code::bad_argument)
+    return report(handle->request.status());
+  *made = handle.release();
+  return SCELA_OK;
+}
 
 }  // namespace scela::capi

@@ -19,16 +19,8 @@ std::vector<scela::Request*> list_of(scela_request* const* requests, size_t coun
 
 }  // namespace
 
-// A request that has failed because an argument is wrong is complete at once.
-scela_code scela::capi::make(scela::Request request, scela_request** made) {
-  const Code code = request.status().code();
-  if (code >= Code::bad_rank && code <= Code::bad_argument) return report(request.status());
-  *made = new scela_request{std::move(request)};
-  return SCELA_OK;
-}
-
 int scela_request_test(scela_request* request) {
-  return request == nullptr || request->request.test() ? 1 : 0;
+  return request == nullptr ? 1 : guarded_flag([&] { return request->request.test(); });
 }
 
 scela_code scela_request_wait(scela_request* request, int64_t timeout, scela_received* received) {
@@ -74,7 +66,7 @@ scela_code scela_request_wait_all(scela_request* const* requests, size_t count, 
 }
 
 int scela_request_cancel(scela_request* request) {
-  return request != nullptr && request->request.cancel() ? 1 : 0;
+  return request == nullptr ? 0 : guarded_flag([&] { return request->request.cancel(); });
 }
 
 scela_code scela_request_start(scela_request* request) {

@@ -39,10 +39,13 @@ Status of_child(const Communicator::State& state) {
                   "communicate, or start the child by the launcher");
 }
 
-Status of_empty() {
-  return error_of(Code::bad_communicator, -1,
-                  "this communicator is empty: it was freed or moved from, could not be made, or "
-                  "this rank is not of it");
+// It is made once, since moves of communicators may not need memory.
+const Status& of_empty() {
+  static const Status empty =
+      error_of(Code::bad_communicator, -1,
+               "this communicator is empty: it was freed or moved from, could not be made, or this "
+               "rank is not of it");
+  return empty;
 }
 
 // Stands for the name of an operation that had no memory for its arguments.
@@ -57,7 +60,7 @@ constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
 Status too_many_live(const Communicator::State& state) {
   return error_of(Code::resources, state.rank,
                   cat("make a communicator of ranks of another, on rank ", state.rank, " of ",
-                      state.ranks.size(), ": a rank of it has ", kContextsOfOne,
+                      state.ranks.size(), ": a rank of it has ", state.engine->contexts.count(),
                       " communicators already: free some"));
 }
 
@@ -202,20 +205,29 @@ Communicator Communicator::world(Channel& channel, const CommunicatorOptions& op
 }
 
 Communicator Communicator::over(PointToPoint& messages, const CommunicatorOptions& options) {
-  if (const Status wrong = wrong_variable(messages.rank()); !wrong.ok()) return Communicator(wrong);
+  const int rank = messages.rank();
+  const std::span<const int> nodes = messages.nodes();
+  const auto refuse = [&](const std::string& why) {
+    return Communicator(
+        error_of(Code::bad_argument, rank, cat("make a communicator over another library: ", why)));
+  };
+  if (const Status wrong = wrong_variable(rank); !wrong.ok()) return Communicator(wrong);
+  if (rank < 0 || static_cast<std::size_t>(rank) >= nodes.size())
+    return refuse(cat("it says that this is rank ", rank, " of ", nodes.size()));
   if (messages.contexts() == 0 || messages.tags() < kMinTags)
-    return Communicator(error_of(
-        Code::bad_argument, messages.rank(),
-        cat("make a communicator over another library: it has ", messages.contexts(),
-            " contexts of ", messages.tags(), " tags; at least one of ", kMinTags, " is needed")));
+    return refuse(cat("it has ", messages.contexts(), " contexts of ", messages.tags(),
+                      " tags; at least one of ", kMinTags, " is needed"));
+  if (!take_messages(messages))
+    return refuse("there is one over it already: make others of that (dup, split)");
   CommunicatorMaker maker;
   maker.transport = [&messages] { return make_transport_over(messages); };
-  maker.rank = messages.rank();
-  const std::span<const int> nodes = messages.nodes();
+  maker.ended = [&messages](std::uint32_t) { give_messages_back(messages); };
+  maker.rank = rank;
   maker.nodes.assign(nodes.begin(), nodes.end());
   maker.options = options;
   maker.first_context = 0;
-  maker.contexts = messages.contexts();
+  // An agreement's tag is the number of a context.
+  maker.contexts = std::min(messages.contexts(), messages.tags());
   return maker.make();
 }
 
@@ -296,8 +308,9 @@ Request Communicator::start(const Collective& collective) {
   Request refused;
   PendingCollective* const operation = make(collective, false, refused);
   if (operation == nullptr) return refused;
+  Request request = channel::Inside::request_of(*operation);
   operation->begin(PendingCollective::Caller::goes_on);
-  return channel::Inside::request_of(*operation);
+  return request;
 }
 
 Request Communicator::prepare(const Collective& collective) {

@@ -35,6 +35,8 @@ class ContextNumbers {
 
   // Returns the context of a number, with its life.
   ContextId id(Number number) const;
+  // Returns how many communicators can live at a time.
+  std::uint32_t count() const { return count_; }
   // Returns one more than the highest number that this rank knows of.
   Number next() const { return next_; }
   // Returns true if no communicator had this number's context before. Then no rank need be asked

@@ -151,17 +151,17 @@ Request Communicator::State::exhausted_request(std::shared_ptr<State> self) noex
 Request Communicator::State::ExhaustedRequests::add(std::shared_ptr<State> whose) noexcept {
   communicator_ = std::move(whose);
   ++requests_;
-  was_waited_for_ = false;
   return channel::Inside::request_of(*this);
 }
 
 Status Communicator::State::ExhaustedRequests::wait(Timeout) {
-  was_waited_for_ = true;
+  ++waits_;
   return communicator_->exhausted;
 }
 
 // The last request may be the last owner of the communicator, which owns this object.
 void Communicator::State::ExhaustedRequests::release() {
+  if (waits_ > 0) --waits_;
   if (--requests_ > 0) return;
   const std::shared_ptr<State> last = std::move(communicator_);
 }

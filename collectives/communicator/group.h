@@ -177,14 +177,15 @@ struct Communicator::State {
     Status start() override { return communicator_->exhausted; }
     bool persistent() const override { return false; }
     std::string describe() const override { return "an operation that had no memory"; }
-    bool is_over() const override { return !was_waited_for_; }
+    // A request that was waited for may be found again as long as others were not.
+    bool is_over() const override { return waits_ < requests_; }
     channel::RequestMover* mover() const override { return nullptr; }
     void release() override;
 
    private:
     std::shared_ptr<State> communicator_;  // null: there is no such request
     std::size_t requests_ = 0;
-    bool was_waited_for_ = false;  // since the last request was made
+    std::size_t waits_ = 0;
   };
 
   // The algorithm, and these members of Shape: segments, radix, split, root, in_place, commutes.

@@ -1,6 +1,7 @@
 #include "collectives/communicator/other_messages.h"
 
-#include <utility>
+#include <mutex>
+#include <set>
 
 namespace scela::collectives {
 
@@ -17,6 +18,13 @@ FaultCode fault_code_of(Code code) {
     default:
       return FaultCode::other;
   }
+}
+
+std::mutex in_use_mutex;
+
+std::set<const PointToPoint*>& in_use() {
+  static std::set<const PointToPoint*> all;
+  return all;
 }
 
 class OtherMessages final : public Transport {
@@ -59,6 +67,16 @@ class OtherMessages final : public Transport {
 };
 
 }  // namespace
+
+bool take_messages(const PointToPoint& messages) {
+  const std::lock_guard lock(in_use_mutex);
+  return in_use().insert(&messages).second;
+}
+
+void give_messages_back(const PointToPoint& messages) {
+  const std::lock_guard lock(in_use_mutex);
+  in_use().erase(&messages);
+}
 
 std::unique_ptr<Transport> make_transport_over(PointToPoint& messages) {
   return std::make_unique<OtherMessages>(messages);

@@ -61,26 +61,25 @@ Status PendingCollective::start() {
   if (!persistent_)
     return misuse(Code::bad_request, "only an operation that was prepared can be started again");
   if (stage_ == Stage::under_way)
-    return misuse(Code::bad_request,
+    return misuse(is_copy() ? Code::closed : Code::bad_request,
                   "it was started twice: wait for it before it is started again");
   begin(Caller::goes_on);
   return result_;
 }
 
-bool PendingCollective::may_begin() {
-  if (is_copy())
-    result_ = misuse(Code::closed, kOfParent);
-  else if (group_->is_freed)
-    result_ =
-        misuse(Code::bad_communicator, "its communicator was freed: nothing more is started by it");
-  return result_.ok();
+Status PendingCollective::why_not_begin() const {
+  if (is_copy()) return misuse(Code::closed, kOfParent);
+  if (group_->is_freed)
+    return misuse(Code::bad_communicator,
+                  "its communicator was freed: nothing more is started by it");
+  return {};
 }
 
 // The other ranks wait for this rank even if it cannot do the operation. It then goes through its
 // list with notes. If no rank can know its list, all operations of the communicator end.
 bool PendingCollective::begin(Caller caller) {
-  if (!result_.ok()) result_ = {};  // of the start before
-  if (may_begin()) {
+  result_ = why_not_begin();
+  if (result_.ok()) {
     number_ = group_->begun++;
     try {
       begin_run(caller);
@@ -147,7 +146,10 @@ bool PendingCollective::test() {
 }
 
 Status PendingCollective::wait(Timeout timeout) {
-  if (is_copy()) return misuse(Code::closed, kOfParent);
+  if (is_copy()) {
+    stage_ = Stage::was_waited_for;
+    return misuse(Code::closed, kOfParent);
+  }
   switch (stage_) {
     case Stage::ready:
       return misuse(Code::bad_request, "it is waited for, and was not started");
@@ -170,13 +172,14 @@ const Status& PendingCollective::status() {
   return result_;
 }
 
+// The steps that need memory come first: if there is none, the operation can be ended again.
 void PendingCollective::end() {
-  stage_ = Stage::complete;
   group_->note_exhaustion(*prepared_, *call_, *run_);
   if (!own().ok())
     result_ = own();
   else if (run_->error() != nullptr)
     result_ = group_->error_of_run(*prepared_, *call_, *run_);
+  stage_ = Stage::complete;
   if (persistent_) return;
   group_->engine->pool.give_back(*run_);
   run_ = nullptr;
@@ -186,12 +189,14 @@ std::string PendingCollective::describe() const {
   return words_of(*prepared_, *call_);
 }
 
+// In a child process (fork) nothing moves any more, and wait() says why.
 bool PendingCollective::is_over() const {
-  return stage_ == Stage::complete || (stage_ == Stage::under_way && run_->is_over());
+  if (stage_ != Stage::under_way) return stage_ == Stage::complete;
+  return is_copy() || run_->is_over();
 }
 
 channel::RequestMover* PendingCollective::mover() const {
-  return stage_ == Stage::under_way ? group_->engine.get() : nullptr;
+  return stage_ == Stage::under_way && !is_copy() ? group_->engine.get() : nullptr;
 }
 
 }  // namespace scela::collectives

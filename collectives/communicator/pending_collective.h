@@ -48,8 +48,8 @@ class PendingCollective final : public channel::RequestBody {
     was_waited_for,  // and wait() has returned it
   };
 
-  // Returns false, and sets result_, if the operation may not be started now.
-  bool may_begin();
+  // Returns ok if the operation may be started now.
+  Status why_not_begin() const;
   // Does the work of begin() for an operation that may be started. If the call was refused, the run
   // takes part with notes if it can, and wait() returns the error. If it cannot, result_ is set.
   // Throws std::bad_alloc if there is no memory for the run.

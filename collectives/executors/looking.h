@@ -32,7 +32,8 @@ class Deadline {
 
   // A limit beyond the range of the clock counts as none.
   explicit Deadline(Transport::Timeout limit) {
-    if (limit && *limit < Clock::time_point::max() - Clock::now()) until_ = Clock::now() + *limit;
+    if (limit && *limit < Clock::time_point::max() - Clock::now())
+      until_ = Clock::now() + std::max(*limit, std::chrono::nanoseconds(0));
   }
   // Returns false for ever if there is no limit.
   bool over() const { return until_ && Clock::now() >= *until_; }

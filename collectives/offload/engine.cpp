@@ -37,7 +37,8 @@ constexpr int kSpinsAtOnce = 10;
 class Until {
  public:
   explicit Until(Transport::Timeout limit) {
-    if (limit && *limit < Clock::time_point::max() - Clock::now()) until_ = Clock::now() + *limit;
+    if (limit && *limit < Clock::time_point::max() - Clock::now())
+      until_ = Clock::now() + std::max(*limit, std::chrono::nanoseconds(0));
   }
   bool over() const { return until_ && Clock::now() >= *until_; }
   std::chrono::nanoseconds at_most(std::chrono::nanoseconds time) const {

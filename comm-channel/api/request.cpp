@@ -88,7 +88,10 @@ Status Request::wait(Timeout timeout) {
     operation_ = &after_wait(*operation_);
     return operation_->status;
   }
-  if (operation_->progress->is_copy()) return error_of_child();
+  if (operation_->progress->is_copy()) {
+    operation_->was_waited_for = true;
+    return error_of_child();
+  }
   if (!completes(timeout)) return error_with(Code::timed_out, *operation_);
   if (operation_->phase == Phase::idle)
     return misused("wait for a persistent request that was not started (start it first)");

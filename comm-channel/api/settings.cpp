@@ -1,5 +1,6 @@
 #include "comm-channel/api/settings.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "common/core/text.h"
@@ -120,6 +121,11 @@ Result<void> take(ChannelOptions& options, std::string_view word) {
 }
 
 }  // namespace
+
+bool is_option(std::string_view setting) {
+  const std::string_view name = setting.substr(0, setting.find('='));
+  return std::ranges::any_of(kSettings, [&](const Setting& one) { return one.name == name; });
+}
 
 Result<ChannelOptions> overruled(ChannelOptions options, std::span<const char* const> environment) {
   for (const char* const word : environment)

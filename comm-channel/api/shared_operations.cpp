@@ -18,22 +18,31 @@ Operation& made(const Status& status, Waited waited) {
   return *one;
 }
 
+// All are made at the first use, so that no later call needs memory for them.
+struct Shared {
+  Operation& sent = made({}, Waited::no);
+  Operation& sent_and_waited_for = made({}, Waited::yes);
+  Operation& failed = made(error_of_child(), Waited::no);
+  Operation& failed_and_waited_for = made(error_of_child(), Waited::yes);
+};
+
+Shared& shared() {
+  static Shared all;
+  return all;
+}
+
 }  // namespace
 
 Operation& sent_at_once() {
-  static Operation& sent = made({}, Waited::no);
-  return sent;
+  return shared().sent;
 }
 
 Operation& of_child() {
-  static Operation& failed = made(error_of_child(), Waited::no);
-  return failed;
+  return shared().failed;
 }
 
-Operation& after_wait(const Operation& shared) {
-  static Operation& sent = made({}, Waited::yes);
-  static Operation& failed = made(error_of_child(), Waited::yes);
-  return shared.status.ok() ? sent : failed;
+Operation& after_wait(const Operation& shared_one) {
+  return shared_one.status.ok() ? shared().sent_and_waited_for : shared().failed_and_waited_for;
 }
 
 }  // namespace scela::channel

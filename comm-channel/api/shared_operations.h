@@ -12,6 +12,6 @@ Operation& sent_at_once();
 Operation& of_child();
 // Returns what stands behind a request of one of these operations after its wait() has returned, so
 // that waits for any request pass it over.
-Operation& after_wait(const Operation& shared);
+Operation& after_wait(const Operation& shared_one);
 
 }  // namespace scela::channel

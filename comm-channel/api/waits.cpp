@@ -21,13 +21,14 @@ constexpr std::chrono::nanoseconds kBetweenLooks = std::chrono::milliseconds(1);
 // between two calls.
 constexpr std::chrono::nanoseconds kBetweenCalls = std::chrono::milliseconds(50);
 
-// Waits for messages. `at(i)` returns the i-th operation, or null. If no operation waits, it does
-// not matter which messenger polls.
+// Waits for messages. `at(i)` returns the i-th operation, or null. An operation that was waited for
+// does not choose the messenger that polls: its channel may be closed.
 template <class At>
 std::size_t wait_for_messages(std::size_t count, At at, const Timeout& timeout) {
   Progress* progress = nullptr;
   for (std::size_t i = 0; i < count && progress == nullptr; ++i)
-    if (const Operation* const operation = at(i); operation != nullptr && !operation->everybodys)
+    if (const Operation* const operation = at(i);
+        operation != nullptr && !operation->everybodys && !operation->was_waited_for)
       progress = operation->progress;
   std::size_t found = count;
   const auto look = [&] {
@@ -49,7 +50,7 @@ std::size_t wait_for_messages(std::size_t count, At at, const Timeout& timeout) 
     look();
     for (std::size_t i = 0; progress != nullptr && i < count && found == count; ++i)
       if (const Operation* const operation = at(i);
-          operation != nullptr && operation->phase == Phase::waiting)
+          operation != nullptr && operation->phase == Phase::waiting && !operation->was_waited_for)
         found = i;
   } else {
     progress->wait_until([&](Messenger&) { return look(); }, timeout);
@@ -64,7 +65,7 @@ class WaitLimit {
   // A timeout beyond the end of the clock counts as none.
   explicit WaitLimit(Timeout timeout) {
     if (timeout && *timeout < Clock::time_point::max() - Clock::now())
-      until_ = Clock::now() + *timeout;
+      until_ = Clock::now() + std::max(*timeout, std::chrono::nanoseconds(0));
   }
   Timeout left() const {
     if (!until_) return {};

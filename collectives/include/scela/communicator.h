@@ -133,9 +133,10 @@ class Buffer {
   ElementType type_ = ElementType::opaque;
 };
 
-// Given instead of an input if the input stands in the output (docs/design/collectives.md says at
-// which place). All ranks must give it. In reduce, gather and scatter only the root's choice
-// counts.
+// Given instead of an input if the input is in the output, where the result replaces it. Of gather
+// and allgather it is at the place of this rank's block, of alltoall it is the whole output. All
+// ranks must give it, but of reduce and gather only the root. The root of a scatter gives no output
+// instead: its own block stays in its input.
 struct InPlace {};
 inline constexpr InPlace kInPlace{};
 
@@ -202,7 +203,10 @@ struct Part {
   std::size_t offset = 0;
 };
 
-// An operation with this rank's buffers.
+// An operation with this rank's buffers. The counts of a buffer are those of all its blocks: of
+// gather and allgather the output has size() blocks of the input's size, of scatter the input has
+// size() blocks of the output's size, of alltoall both have size() blocks, and of
+// reduce_scatter_block the input has size() blocks of the output's size. All blocks are equal.
 class Collective {
  public:
   static Collective barrier();
@@ -241,10 +245,12 @@ class Collective {
   std::shared_ptr<Inside> inside_;
 };
 
-// Says what moves the messages of operations under way. With at_once it is the caller, in start().
-// With polled it is the caller, in each of its calls. With thread it is a thread beside the caller;
-// the channel needs Threads::multiple then. With engine it is the engine of an adapter, which needs
-// no process until the operations are over.
+// Says what moves the messages of operations under way. With at_once it is the caller, in start(),
+// which blocks until the operation is complete.
+// With polled it is the caller, in each of its calls of the
+// communicator, of those made from it, and of their requests. With thread it is a thread beside the
+// caller; the channel needs Threads::multiple then. With engine it is the engine of an adapter,
+// which needs no process until the operations are over.
 enum class ProgressMode : unsigned char { at_once, polled, thread, engine };
 
 struct CommunicatorOptions {
@@ -277,7 +283,7 @@ struct EngineCounters {
 struct [[nodiscard]] AgreeResult {
   // If it is ok, the rest is the same on all ranks that have a result.
   Status status;
-  bool flag = false;        // true if each of them has given true
+  bool flag = false;        // true if each rank that lives has given true
   std::vector<int> exited;  // ranks of the communicator that have ended
 };
 
@@ -316,15 +322,17 @@ class Communicator {
   // bad_reducer, bad_argument (an algorithm, kInPlace) and bad_communicator, of this rank's call;
   // mismatch, peer_ended and resources, with the rank that has caused it.
   Status run(const Collective& collective);
-  // Begins the operation and returns at once. If the call is wrong, the request's wait() returns
-  // the error.
+  // Begins the operation, and returns at once unless the mode is ProgressMode::at_once. If the call
+  // is wrong, the request's wait() returns the error.
   Request start(const Collective& collective);
-  // Makes a persistent request, which Request::start() starts any number of times. If the call is
-  // wrong, start() returns the error.
+  // Makes a persistent request, which Request::start() starts any number of times. It sends
+  // nothing; all ranks prepare and start the same. If the call is wrong, start() or wait() returns
+  // the error.
   Request prepare(const Collective& collective);
   Status barrier() { return run(Collective::barrier()); }
 
-  // All ranks call these. Ranks with one color get one communicator, in the order of key, then
+  // All ranks call these, which block until all have. The new communicator has the options of this
+  // one. Ranks with one color get one communicator, in the order of key, then
   // rank. A rank with kUndefinedColor gets an empty one.
   static constexpr int kUndefinedColor = -1;
   Communicator split(int color, int key);
@@ -344,9 +352,9 @@ class Communicator {
   Communicator shrink();
 
   // Operations under way go on, but this communicator starts nothing more, prepared operations
-  // included. All ranks free it, after the same operations. Operations that go on after that fail
-  // with the name of a rank that has freed it. A rank that drops its communicator without free()
-  // tells no other rank, and is waited for.
+  // included. The call does not block. All ranks free it, after the same operations. If a rank
+  // starts an operation that another rank has not started before its free(), the operation fails
+  // with that rank's name. The destructor tells no other rank: the others would wait for this one.
   void free();
 
   struct State;

@@ -22,7 +22,7 @@ namespace scela {
 class PointToPoint {
  public:
   // Numbers a message under way, until test() says that it is over or cancel() was called. Then the
-  // number may be given to another message.
+  // number may be given to another message. 0xffffffff is not a ticket.
   using Ticket = std::uint32_t;
 
   // The messages from one rank to another with the same route: the k-th send meets the k-th

@@ -11,8 +11,9 @@
 //   if (!status.ok()) report(status.message());
 //
 // Every process of the job opens its channel. The channel ends with the object: its destructor
-// blocks until what was sent has been delivered. With Threads::single one thread at a time uses a
-// channel and its requests; with Threads::multiple any thread may call it.
+// blocks until the peers have what was sent, or have closed their channels. With Threads::single
+// one thread at a time uses a channel and its requests; with Threads::multiple any thread may call
+// it.
 #pragma once
 
 #include <array>
@@ -35,7 +36,7 @@ inline constexpr int kAnyTag = -2;
 inline constexpr int kMaxTag = 0x7fff'ffff;
 
 // A space of messages: a receive gets messages of its own context only. All users may use context
-// 0.
+// 0. Contexts from 1 to 2^31 - 1 belong to the program; reserve_contexts() gives out those above.
 using Context = std::uint32_t;
 inline constexpr Context kWorld = 0;
 
@@ -177,14 +178,20 @@ class Channel {
   // is empty.
   std::vector<std::vector<int>> processors_of_node() const;
 
-  // These calls send and receive. `peer` and `source` are ranks of this channel, or kAnySource;
-  // tags are 0 to kMaxTag, or kAnyTag. The address may be null only if there are no bytes. A wrong
-  // argument is reported by the request or the status: bad_rank, bad_tag or bad_buffer. Messages of
-  // one sender, tag and context are received in the order in which they were sent.
+  // These calls send and receive. `peer` is a rank of this channel, also this rank. `source` is a
+  // rank or kAnySource. The tag of a send is 0 to kMaxTag; a receive or a probe may give kAnyTag.
+  // The address may be null only if there are no bytes. A wrong argument is reported by the request
+  // or the status: bad_rank, bad_tag or bad_buffer. Other errors are truncated, peer_ended,
+  // resources, device, cancelled and closed. A receive from kAnySource goes on if some ranks have
+  // ended, and fails with peer_ended once no other rank is left.
   //
-  // isend(), issend() and irecv() return at once. A buffer belongs to the channel until the request
-  // is complete. A send is complete when its buffer may be used again, a synchronous send (issend)
-  // when its receive has begun. A receive is `truncated` if the message is longer than `bytes`.
+  // If a receive matches two messages of one rank, it gets the one that was sent first. If a
+  // message matches two receives, the one that was begun first gets it.
+  //
+  // isend(), issend() and irecv() return at once. The buffer of a receive belongs to the channel
+  // until the request is complete; that of a send may be read meanwhile. A send is complete when
+  // its buffer may be changed. A synchronous send (issend) is complete only when its receive has
+  // begun as well. A receive is `truncated` if the message is longer than `bytes`.
   Request isend(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);
   Request issend(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);
   Request irecv(int source, int tag, std::span<std::byte> bytes, Context context = kWorld);

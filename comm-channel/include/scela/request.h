@@ -8,9 +8,10 @@
 // Channel (scela/channel.h) makes the requests of messages, Communicator (scela/communicator.h)
 // those of collective operations. A request owns its state. If it is destroyed before it is
 // complete, it is cancelled, or waited for if it cannot be cancelled. So no buffer is written after
-// the program has left it. If a collective operation is cancelled, other ranks may wait for this
-// one. Requests that are left when their channel ends are treated alike; they may be destroyed
-// after it. Two threads must not use one request at once.
+// the program has left it. The destructor of a collective operation cancels it on this rank; other
+// ranks may wait for this one then. Requests that are left when their channel ends are treated
+// alike; they may be destroyed after it. Two threads must not use one request at once, nor two
+// requests of collective operations of communicators that were made from one another.
 #pragma once
 
 #include <chrono>
@@ -54,15 +55,17 @@ class Request {
   // returns its status at once, also for the second time. For a persistent request that was not
   // started it returns Code::bad_request.
   Status wait(Timeout timeout = {});
-  // Returns the status of a complete request. Before that it is Code::ok.
+  // Returns the status of a request of which test() or wait() has said that it is complete. The
+  // reference is valid until the request is started, assigned or destroyed.
   const Status& status() const;
   // Cancels a receive that no message has matched: it is complete with Code::cancelled. Returns
   // false if it is too late, or if the request is a send or a collective operation. It returns
   // false too if only the sender knows: then the receive ends with Code::cancelled or with its
   // message.
   bool cancel();
-  // Starts a persistent request that is complete or was not started, with the same arguments as
-  // before. For any other request it returns Code::bad_request.
+  // Starts a persistent request, with the same arguments as before. The request was not started
+  // yet, or test() or wait() has said that it is complete. For any other request it returns
+  // Code::bad_request. It does not block, but for a communicator with ProgressMode::at_once.
   Status start();
   bool persistent() const;
   // Returns text for people, for example "allreduce by ring" or "receive from rank 3 with tag 5".

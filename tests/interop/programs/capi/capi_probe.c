@@ -31,7 +31,9 @@ enum { kTag = 7, kProbed = 8, kPersistent = 9 };
 static void settings(void) {
   const char* const misspelt[] = {"EAGER_SHN=4K", NULL};
   const char* const wrong[] = {"EAGER_SHM=much", NULL};
-  FAILS(SCELA_BAD_ARGUMENT, "no such setting", scela_channel_open(misspelt, &channel));
+  const char* const others[] = {"VERBS=scela", NULL};
+  FAILS(SCELA_BAD_ARGUMENT, "no setting 'VERBS=scela'", scela_channel_open(others, &channel));
+  FAILS(SCELA_BAD_ARGUMENT, "no setting 'EAGER_SHN=4K'", scela_channel_open(misspelt, &channel));
   MUST(channel == NULL);
   FAILS(SCELA_BAD_ARGUMENT, "'much'", scela_channel_open(wrong, &channel));
   FAILS(SCELA_BAD_ARGUMENT, "`channel` is NULL", scela_channel_open(NULL, NULL));
@@ -314,16 +316,36 @@ static void parts(int* all, int* from, scela_part* of) {
   MUST(got[0] == 10 * sum + size * rank);
 }
 
+/* What an operation does not use is ignored. What is wrong is refused on all ranks, also if the call
+ * of one rank only is wrong. */
 static void wrong_operations(void) {
   const scela_collective barrier = {.operation = SCELA_BARRIER};
+  int mine = rank, all = 0;
+  scela_collective call = {.operation = SCELA_BARRIER, .reduce_op = (scela_reduce_op)77};
+  call.input.type = (scela_type)77;
+  GOOD(scela_run(world, &call));
+  call.operation = SCELA_ALLREDUCE;
+  call.in_place = 1;
+  call.reduce_op = SCELA_SUM;
+  call.output = out(&mine, 1);
+  GOOD(scela_run(world, &call));
+  MUST(mine == size * (size - 1) / 2);
+
+  call.in_place = 0;
+  call.input = in(&mine, 1);
+  call.output = out(&all, 1);
+  if (rank == 0) call.reduce_op = (scela_reduce_op)77;
+  MUST(scela_run(world, &call) == (rank == 0 ? SCELA_BAD_REDUCER : SCELA_MISMATCH));
+  MUST(scela_message_rank() == 0);
+  renew();
+  call.reduce_op = SCELA_SUM;
+  if (rank == 0) call.input.type = (scela_type)77;
+  MUST(scela_run(world, &call) == (rank == 0 ? SCELA_BAD_TYPE : SCELA_MISMATCH));
+  renew();
+
   FAILS(SCELA_BAD_ARGUMENT, "operation",
         scela_run(world, &(scela_collective){.operation = (scela_operation)77}));
-  FAILS(SCELA_BAD_TYPE, "type",
-        scela_run(world, &(scela_collective){.operation = SCELA_BARRIER,
-                                             .input = {NULL, 0, (scela_type)77, 0}}));
-  FAILS(SCELA_BAD_REDUCER, "reduce_op",
-        scela_run(world, &(scela_collective){.operation = SCELA_BARRIER,
-                                             .reduce_op = (scela_reduce_op)77}));
+  FAILS(SCELA_BAD_ARGUMENT, "reserved", scela_run(world, &(scela_collective){.reserved = {&mine}}));
   FAILS(SCELA_BAD_ARGUMENT, "NULL", scela_run(world, NULL));
   FAILS(SCELA_BAD_COMMUNICATOR, "NULL", scela_run(NULL, &barrier));
   FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL", scela_start(world, &barrier, NULL));
@@ -414,7 +436,7 @@ static void communicators(void) {
   scela_communicator_free(made);
   MUST(scela_communicator_rank(NULL) == -1 && scela_communicator_size(NULL) == -1);
   FAILS(SCELA_BAD_COMMUNICATOR, "NULL", scela_dup(NULL, &made));
-  FAILS(SCELA_BAD_ARGUMENT, "`ranks` is NULL", scela_subgroup(world, NULL, 2, &made));
+  FAILS(SCELA_BAD_ARGUMENT, "there is no rank -1", scela_subgroup(world, NULL, 2, &made));
 }
 
 int main(void) {

@@ -44,6 +44,28 @@ struct Pair {
   }
 };
 
+// The wait polls the messenger of a request that can become complete.
+TEST_CASE(
+    "channel requests: one of a closed channel that was waited for does not choose what a wait "
+    "polls") {
+  const std::array<std::byte, 1> bytes{};
+  std::array<std::byte, 1> old_room{}, room{};
+  Pair old;
+  Request waited = old.channels[0]->irecv(1, 1, old_room);
+  REQUIRE(old.channels[1]->send(0, 1, bytes).ok());
+  REQUIRE(waited.wait().ok());
+  std::thread first([&] { old.channels[0].reset(); });
+  old.channels[1].reset();
+  first.join();
+
+  Pair fresh;
+  Request other = fresh.channels[0]->irecv(1, 1, room);
+  REQUIRE(fresh.channels[1]->send(0, 1, bytes).ok());
+  Request* const both[] = {&waited, &other};
+  CHECK(wait_any(both, std::chrono::seconds(10)) == 1);
+  CHECK(wait_all(both, std::chrono::seconds(10)));
+}
+
 // Both ends close while they have sends that nothing receives: a small synchronous one, an offered
 // one, and ones to the rank itself.
 TEST_CASE(
