@@ -120,6 +120,9 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
     }
     case ProgressMode::thread:
       break;
+    default:
+      return fail({ErrorKind::usage, "make a communicator", "",
+                   cat(static_cast<int>(maker.options.progress), " is no ProgressMode"), ""});
   }
   auto thread = make_thread(std::move(transport), maker.threads, maker.transport());
   if (!thread) return fail(thread.error());
@@ -174,6 +177,11 @@ std::size_t CommunicatorMaker::queue_pairs(const Communicator& communicator) {
 
 Communicator Communicator::world(Channel& channel, const CommunicatorOptions& options) {
   if (const Status wrong = wrong_variable(channel.rank()); !wrong.ok()) return Communicator(wrong);
+  if (options.progress == ProgressMode::thread && !channel::Inside::allows_threads(channel))
+    return Communicator(error_of(
+        Code::bad_argument, channel.rank(),
+        "make a communicator with ProgressMode::thread: one thread may call the channel; open it "
+        "with Threads::multiple"));
   // The communicator shares the channel's state, because the program may close its channel first.
   const std::shared_ptr<Channel> shared = channel::Inside::share(channel);
   const std::shared_ptr<Families> families = Families::of(channel);

@@ -125,7 +125,8 @@ struct Channel::State {
   static Operation& begin(Messenger& messenger, Operation& operation, Status wrong, Begin when) {
     operation.persistent = when == Begin::later;
     operation.invalid = !wrong.ok();
-    operation.was_waited_for = false;
+    // One that is not started is passed over by waits, as one that was waited for.
+    operation.was_waited_for = when == Begin::later && wrong.ok();
     if (wrong.ok()) operation.status = {};
     if (!wrong.ok()) {
       operation.status = std::move(wrong);
@@ -174,6 +175,9 @@ std::unique_ptr<Channel> channel::Inside::share(Channel& channel) {
 }
 std::shared_ptr<void>& channel::Inside::kept_for(Channel& channel) {
   return channel.state_->kept_for_user;
+}
+bool channel::Inside::allows_threads(const Channel& channel) {
+  return channel.state_->options.threads == Threads::multiple;
 }
 bool channel::Inside::is_closed(const Channel& channel) {
   return channel.state_->is_closed.load(std::memory_order_relaxed);
@@ -410,9 +414,13 @@ std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context conte
 Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
   if (state_->progress.is_copy()) return Request(&of_child());
   return state_->progress.with([&](Messenger& messenger) {
-    if (message.state_ == nullptr || message.state_->kept == nullptr) {
+    const bool is_there = message.state_ != nullptr && message.state_->kept != nullptr;
+    if (!is_there || !is_buffer(bytes)) {
       Status wrong = message.state_ == nullptr ? Status() : message.state_->status;
-      if (wrong.ok())
+      if (is_there)
+        wrong = told(Code::bad_buffer, cat("receive ", bytes.size(),
+                                           " bytes of a probed message: their address is null"));
+      else if (wrong.ok())
         wrong = told(Code::bad_request, "receive a probed message that was received already");
       Operation& operation = messenger.receive_operation(0, 0, bytes, kWorld);
       operation.progress = &state_->progress;

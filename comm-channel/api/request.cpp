@@ -132,7 +132,9 @@ bool Request::persistent() const {
 
 std::string Request::describe() const {
   if (body_ != nullptr) return body_->describe();
-  return operation_ == nullptr || operation_->everybodys ? "nothing" : what_of(*operation_);
+  if (operation_ == nullptr) return "nothing";
+  if (operation_->everybodys) return "a message that was complete at once";
+  return what_of(*operation_);
 }
 
 }  // namespace scela

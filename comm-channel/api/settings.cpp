@@ -131,6 +131,17 @@ Result<ChannelOptions> overruled(ChannelOptions options, std::span<const char* c
   for (const char* const word : environment)
     if (std::string_view(word).starts_with(kPrefix))
       if (Result<void> taken = take(options, word); !taken) return fail(std::move(taken.error()));
+  if (options.threads > Threads::multiple || options.rendezvous > Rendezvous::offloaded ||
+      (!options.transport.empty() && options.transport != "shm" && options.transport != "verbs") ||
+      options.offload.max_channels > kMaxChannels)
+    return fail(
+        {ErrorKind::usage, "open the channel", "",
+         cat("ChannelOptions has threads ", static_cast<int>(options.threads), ", rendezvous ",
+             static_cast<int>(options.rendezvous), ", transport '", options.transport,
+             "' and offload.max_channels ", options.offload.max_channels),
+         cat("threads and rendezvous are values of their types, the transport is 'shm', "
+             "'verbs' or empty, and max_channels is at most ",
+             kMaxChannels)});
   if (options.eager.verbs > kMaxEagerVerbs || options.fragmented_shm > kMaxFragmentedShm)
     return fail({ErrorKind::usage, "open the channel", "",
                  cat("ChannelOptions::eager.verbs is ", options.eager.verbs, " and fragmented_shm ",

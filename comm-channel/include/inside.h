@@ -18,6 +18,8 @@ struct Inside {
   // Returns an object that the channel keeps for its user until nothing of the channel is left. It
   // is null until it was set. No lock guards it.
   static std::shared_ptr<void>& kept_for(Channel& channel);
+  // Returns true if several threads may call the channel (Threads::multiple).
+  static bool allows_threads(const Channel& channel);
   // Returns true once the program has closed the channel, or has begun to. Any thread may ask.
   static bool is_closed(const Channel& channel);
   // Returns true if the request is complete, as Request::test() does, but moves no messages.

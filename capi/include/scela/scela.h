@@ -308,7 +308,8 @@ void scela_communicator_free(scela_communicator* communicator);
 /* scela_run() runs an operation and blocks until it is complete. scela_start() starts it, and
  * scela_prepare() makes a persistent request of it. A call reads `collective` before it returns. The
  * buffers belong to the operation until it is complete. A wrong call is reported by scela_run(),
- * scela_request_wait() or scela_request_start(). */
+ * scela_request_wait() or scela_request_start(). If `collective` is NULL, or its operation is none of
+ * scela_operation, nothing is started and the other ranks are not told. */
 scela_code scela_run(scela_communicator* communicator, const scela_collective* collective);
 scela_code scela_start(scela_communicator* communicator, const scela_collective* collective,
                        scela_request** request);

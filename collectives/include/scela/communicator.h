@@ -320,7 +320,9 @@ class Communicator {
 
   // Blocks until the operation is over. Errors: bad_root, bad_count, bad_type, bad_buffer,
   // bad_reducer, bad_argument (an algorithm, kInPlace) and bad_communicator, of this rank's call;
-  // mismatch, peer_ended and resources, with the rank that has caused it.
+  // mismatch, peer_ended and resources, with the rank that has caused it. If a call is wrong so
+  // that no rank can know what this rank would have sent (root, count, type, algorithm), all
+  // operations of the communicator fail, also those under way; shrink() makes another communicator.
   Status run(const Collective& collective);
   // Begins the operation, and returns at once unless the mode is ProgressMode::at_once. If the call
   // is wrong, the request's wait() returns the error.

@@ -52,7 +52,8 @@ enum class Code : unsigned char {
   timed_out,
   cancelled,
   // The channel was closed, or belongs to the parent of this process (fork). Of a send: the
-  // receiver closed its channel and did not receive the message.
+  // receiver closed its channel and did not receive the message; peer_ended may be reported
+  // instead.
   closed,
   // The error is none of the above; the message says what happened.
   other,

@@ -360,6 +360,18 @@ TEST_CASE("waits: messages and operations of two ranks are waited for together")
   }
 }
 
+TEST_CASE("waits: a progress thread and a mode that is none are refused by what they lack") {
+  const Channel::Opened opened = Channel::open();
+  REQUIRE(opened.status.ok());
+  CommunicatorOptions options;
+  options.progress = ProgressMode::thread;
+  const Communicator by_thread = Communicator::world(*opened.channel, options);
+  CHECK(by_thread.status().code() == Code::bad_argument);
+  CHECK_THAT(by_thread.status().message(), Catch::Contains("Threads::multiple"));
+  options.progress = static_cast<ProgressMode>(55);
+  CHECK(Communicator::world(*opened.channel, options).status().code() == Code::bad_argument);
+}
+
 TEST_CASE("waits: contexts are given out once") {
   const Channel::Opened opened = Channel::open();
   REQUIRE(opened.channel);

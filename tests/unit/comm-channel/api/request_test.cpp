@@ -44,6 +44,38 @@ struct Pair {
   }
 };
 
+TEST_CASE("channel requests: a probed message is not received into a null buffer") {
+  Pair pair;
+  const std::array<std::byte, 4> bytes{};
+  REQUIRE(pair.channels[1]->send(0, 1, bytes).ok());
+  std::optional<ProbedMessage> message;
+  while (!message)
+    message = pair.channels[0]->improbe(1, 1);
+  const std::span<std::byte> nowhere(static_cast<std::byte*>(nullptr), 4);
+  Request received = pair.channels[0]->imrecv(std::move(*message), nowhere);
+  CHECK(received.wait().code() == Code::bad_buffer);
+}
+
+TEST_CASE("channel requests: waits pass over a persistent request of a closed channel") {
+  const std::array<std::byte, 1> bytes{};
+  std::array<std::byte, 1> room{};
+  Request old;
+  {
+    Pair pair;
+    old = pair.channels[0]->recv_init(1, 1, room);
+  }
+  Pair fresh;
+  Request other = fresh.channels[0]->irecv(1, 1, room);
+  REQUIRE(fresh.channels[1]->send(0, 1, bytes).ok());
+  Request* const both[] = {&old, &other};
+  CHECK(wait_any(both, std::chrono::seconds(10)) == 1);
+  // A time below the clock's range does not block.
+  Request never = fresh.channels[0]->irecv(1, 2, room);
+  Request* const one[] = {&never};
+  CHECK(wait_any(one, std::chrono::nanoseconds::min()) == 1);
+  CHECK(!wait_all(one, std::chrono::nanoseconds::min()));
+}
+
 // The wait polls the messenger of a request that can become complete.
 TEST_CASE(
     "channel requests: one of a closed channel that was waited for does not choose what a wait "

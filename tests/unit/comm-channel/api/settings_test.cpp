@@ -63,4 +63,24 @@ TEST_CASE("channel settings: a name or a value that cannot be is an error that s
 }
 
 }  // namespace
+TEST_CASE("channel settings: an option of the program that cannot be is an error") {
+  const auto is_refused = [](const ChannelOptions& options) {
+    const auto chosen = overruled(options, {});
+    return !chosen && chosen.error().text().find("ChannelOptions has") != std::string::npos;
+  };
+  ChannelOptions options;
+  CHECK(!is_refused(options));
+  options.transport = "bogus";
+  CHECK(is_refused(options));
+  options = {};
+  options.threads = static_cast<Threads>(9);
+  CHECK(is_refused(options));
+  options = {};
+  options.rendezvous = static_cast<Rendezvous>(77);
+  CHECK(is_refused(options));
+  options = {};
+  options.offload.max_channels = 1025;
+  CHECK(is_refused(options));
+}
+
 }  // namespace scela::channel::settings_test
