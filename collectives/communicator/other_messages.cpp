@@ -7,19 +7,6 @@ namespace scela::collectives {
 
 namespace {
 
-FaultCode fault_code_of(Code code) {
-  switch (code) {
-    case Code::peer_ended:
-      return FaultCode::peer_ended;
-    case Code::resources:
-      return FaultCode::resources;
-    case Code::cancelled:
-      return FaultCode::cancelled;
-    default:
-      return FaultCode::other;
-  }
-}
-
 std::mutex in_use_mutex;
 
 std::set<const PointToPoint*>& in_use() {

@@ -23,26 +23,13 @@ namespace scela::collectives {
 
 namespace {
 
-FaultCode code_of(Code code) {
-  switch (code) {
-    case Code::peer_ended:
-      return FaultCode::peer_ended;
-    case Code::resources:
-      return FaultCode::resources;
-    case Code::cancelled:
-      return FaultCode::cancelled;
-    default:
-      return FaultCode::other;
-  }
-}
-
 Outcome outcome_of(const Status& status) {
   Outcome outcome;
   outcome.over = true;
   outcome.bytes = status.bytes();
   if (!status.ok() && status.code() != Code::truncated)
     outcome.fault = std::make_shared<const Fault>(
-        Fault{code_of(status.code()), status.rank(), status.message()});
+        Fault{fault_code_of(status.code()), status.rank(), status.message()});
   return outcome;
 }
 

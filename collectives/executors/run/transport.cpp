@@ -1,5 +1,6 @@
 #include "collectives/executors/run/transport.h"
 
+#include "comm-channel/include/scela/status.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {
@@ -18,6 +19,19 @@ std::string_view name_of(FaultCode code) {
       return "messages have failed";
   }
   return "it has failed";
+}
+
+FaultCode fault_code_of(Code code) {
+  switch (code) {
+    case Code::peer_ended:
+      return FaultCode::peer_ended;
+    case Code::resources:
+      return FaultCode::resources;
+    case Code::cancelled:
+      return FaultCode::cancelled;
+    default:
+      return FaultCode::other;
+  }
 }
 
 Fault fault_of(const AbortedContext& what, int rank) {

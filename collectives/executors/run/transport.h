@@ -21,6 +21,7 @@
 #include <vector>
 
 namespace scela {
+enum class Code : unsigned char;
 class Request;
 }  // namespace scela
 
@@ -62,6 +63,8 @@ enum class FaultCode : std::uint8_t {
   other,       // messages have failed otherwise
 };
 std::string_view name_of(FaultCode code);
+// Returns the code of a message that has failed with this code of the public interface.
+FaultCode fault_code_of(Code code);
 
 // Why a rank's call was refused, so that the rank takes part with notes only (run.h).
 enum class Refusal : std::uint8_t {
