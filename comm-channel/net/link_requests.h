@@ -16,7 +16,7 @@
 #include "comm-channel/engine/network.h"
 #include "comm-channel/engine/pool.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/network_buffers.h"
+#include "comm-channel/net/port/network_buffers.h"
 #include "comm-channel/net/port_set.h"
 #include "comm-channel/net/rank_table.h"
 #include "comm-channel/net/send_slots.h"

@@ -1,6 +1,6 @@
 // The path to other nodes by verbs. Messages need credits and buffers
 // (comm-channel/core/protocol/flow.h), and use the connections of the device's first port
-// (port_links.h). The bytes of large messages use several ports if the options ask for that.
+// (port/port_links.h). The bytes of large messages use several ports if the options ask for that.
 //
 // The parts have the state, and this class polls the completion queues for them:
 //

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "comm-channel/net/peer_checks.h"
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 #include "comm-channel/net/port_set.h"
 #include "comm-channel/net/rank_table.h"
 #include "comm-channel/net/receive_buffers.h"
@@ -30,7 +30,7 @@ class PortEvents final : public PortLinks::User {
         checks_(checks),
         device_(device) {}
 
-  // The contract of these functions is in port_links.h (PortLinks::User).
+  // The contract of these functions is in port/port_links.h (PortLinks::User).
   void addressed(std::size_t port, connect::PeerId peer) override {
     Remote* const remote = port == 0 ? ranks_.of_peer(port, peer) : nullptr;
     if (remote != nullptr) receives_.connect(*remote);

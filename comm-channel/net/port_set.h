@@ -1,4 +1,4 @@
-// The ports of the device that a process uses, each with its connections (port_links.h). The first
+// The ports of the device that a process uses, each with its connections (port/port_links.h). The first
 // one has all messages. NetworkLink (network_link.h) owns the set, and its parts use it.
 //
 // Only one thread at a time may call it.
@@ -14,7 +14,7 @@
 
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 
 namespace scela::channel {
 

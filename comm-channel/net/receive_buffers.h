@@ -12,7 +12,7 @@
 #include "comm-channel/core/protocol/flow.h"
 #include "comm-channel/engine/device_health.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/network_buffers.h"
+#include "comm-channel/net/port/network_buffers.h"
 #include "comm-channel/net/rank_table.h"
 #include "common/core/result.h"
 

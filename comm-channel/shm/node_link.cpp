@@ -155,14 +155,14 @@ void NodeLink::settle() {
   if (!fences_) exchange_.trust_all_barriers();
   find_out_whether_it_can_read();
   crowded_ = is_crowded();
-  Patience patience;
+  WaitLimits patience;
   patience.crowded = crowded_;
   waiting_ = Waiting(patience);
 }
 
 void NodeLink::share_processors() {
   crowded_ = true;
-  Patience patience;
+  WaitLimits patience;
   patience.crowded = true;
   patience.yields = kYieldsToOthers;
   waiting_ = Waiting(patience);

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "comm-channel/shm/exchange.h"
-#include "comm-channel/shm/patience.h"
 #include "comm-channel/shm/processes.h"
 #include "comm-channel/shm/segment.h"
+#include "comm-channel/shm/waiting.h"
 #include "common/core/result.h"
 #include "common/os/clock.h"
 #include "common/os/fd.h"
@@ -174,7 +174,7 @@ class NodeLink {
   Barrier barrier_;
   Exchange<SharedAtomic, System> exchange_;
   Processes processes_;
-  Waiting waiting_{Patience{}};
+  Waiting waiting_{WaitLimits{}};
   std::unique_ptr<std::uint64_t> probe_;
   bool can_read_ = false;
   Error why_not_;

@@ -1,6 +1,6 @@
 // The connection state machine of one process: it decides when queue pairs to which nodes are made
-// and closed (ScELA thesis, chapter 4). PortLinks (comm-channel/net/port_links.h) runs one machine
-// for each port.
+// and closed (ScELA thesis, chapter 4). PortLinks (comm-channel/net/port/port_links.h) runs one
+// machine for each port.
 //
 // XRC (Mode::shared, Mode::owned). A process has one send queue pair for each node that it sends
 // to: its *link*. The machine makes the link when the process first sends to that node. It asks the

@@ -1,6 +1,6 @@
 // Tells peers that this process has given them up although they live, because this process's own
 // device has failed. Otherwise these peers may wait for messages that never come, and nothing else
-// would tell them. PortLinks uses it (comm-channel/net/port_links.h).
+// would tell them. PortLinks uses it (comm-channel/net/port/port_links.h).
 //
 // A peer is told again until it answers, or until it has been told often enough: it may have ended,
 // or no datagram reaches it. If the peer then asks for a connection, it is told once more.

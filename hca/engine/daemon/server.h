@@ -22,7 +22,7 @@
 #include "hca/engine/daemon/status.h"
 #include "hca/engine/daemon/trace_file.h"
 #include "hca/engine/io/patience.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/fabric.h"
 
 namespace scela::hca {
@@ -60,7 +60,7 @@ class Server {
   };
 
   Server(const Rules& rules, EngineRuntimeDir* home, Fd listening, std::unique_ptr<Fabric> fabric,
-         Poller poller, SealedMemory page);
+         TaggedPoller poller, SealedMemory page);
 
   // Opens the trace, blocks the signals that end the engine, and watches the descriptors. Returns
   // an error if one of these fails.
@@ -79,7 +79,7 @@ class Server {
   // Returns true if one was neither a doorbell nor of another node.
   bool look(std::optional<std::uint64_t> most);
   // Handles one descriptor that is ready.
-  void take(const Poller::Ready& ready);
+  void take(const TaggedPoller::Ready& ready);
   // Watches the event sockets that are full, and drops processes that do not read their events.
   void attend_to_machine();
 
@@ -125,7 +125,7 @@ class Server {
   Rules rules_;
   EngineRuntimeDir* home_;
   Fd listening_;
-  Poller poller_;
+  TaggedPoller poller_;
   SealedMemory page_memory_;
   EngineMemory& memory_;
   EnginePage& page_;

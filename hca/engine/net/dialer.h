@@ -22,7 +22,7 @@ class Dialer {
 
   // Waits for the directory's messages, and tells it where this node listens. Returns false on
   // failure.
-  bool begin(const Poller& poller) const;
+  bool begin(const TaggedPoller& poller) const;
   bool can_ask() const { return directory_.is_there(); }
   // Returns the directory's next message (Directory::hear).
   Directory::Came hear(Directory::Answer& answer) const { return directory_.hear(answer); }

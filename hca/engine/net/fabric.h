@@ -17,7 +17,7 @@
 
 #include "hca/core/model/engine.h"
 #include "hca/engine/io/limited_report.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/dialer.h"
 #include "hca/engine/net/fabric_timers.h"
 #include "hca/engine/net/listener.h"
@@ -50,7 +50,7 @@ class Fabric {
   bool encrypt();
   // Begins to accept connections, and tells the directory. `poller` and `engine` must outlive this
   // object. Returns false on failure.
-  bool join(Poller& poller, Engine& engine);
+  bool join(TaggedPoller& poller, Engine& engine);
 
   // These are for the interpreter's machine. Its node numbers are one more than those of the
   // fabric. Their contract is in hca/core/model/host.h.
@@ -132,7 +132,7 @@ class Fabric {
   Strangers strangers_;
   FabricTimers timers_;
   Dialer dialer_;
-  const Poller* poller_ = nullptr;
+  const TaggedPoller* poller_ = nullptr;
   Engine* engine_ = nullptr;
   std::map<std::uint32_t, OtherNode> peers_;  // by node
   std::vector<std::uint32_t> dirty_;          // nodes

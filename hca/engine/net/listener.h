@@ -5,7 +5,7 @@
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/endpoint.h"
 
 namespace scela::hca {
@@ -17,10 +17,10 @@ class Listener {
 
   std::uint16_t port() const { return port_; }
   // Waits for connections from now on, also after pause(). Returns false on failure.
-  bool watch(const Poller& poller) const {
+  bool watch(const TaggedPoller& poller) const {
     return poller.add(socket_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0});
   }
-  void pause(const Poller& poller) const { poller.remove(socket_.get()); }
+  void pause(const TaggedPoller& poller) const { poller.remove(socket_.get()); }
   // Returns the next connection that waits. If it is invalid, errno says why; it is EAGAIN if no
   // connection waits.
   Fd accept() const;

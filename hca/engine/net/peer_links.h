@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/peer_link.h"
 
 namespace scela::hca {
@@ -15,7 +15,7 @@ namespace scela::hca {
 class PeerLinks {
  public:
   // Called once, before a connection is added. `poller` must outlive this object.
-  void watch_by(const Poller& poller) { poller_ = &poller; }
+  void watch_by(const TaggedPoller& poller) { poller_ = &poller; }
 
   // Returns the number of the new connection, larger than those before and never used again.
   // Returns 0 if the kernel refuses to watch it.
@@ -51,7 +51,7 @@ class PeerLinks {
  private:
   static Tag tag_of(std::uint32_t id) { return {Tag::Kind::fabric, id, 0}; }
 
-  const Poller* poller_ = nullptr;
+  const TaggedPoller* poller_ = nullptr;
   std::map<std::uint32_t, PeerLink> links_;
   std::uint32_t next_ = 1;
 };

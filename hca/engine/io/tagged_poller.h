@@ -34,9 +34,9 @@ struct Tag {
   std::uint32_t descriptor = 0;  // for events: the socket
 };
 
-class Poller {
+class TaggedPoller {
  public:
-  static Result<Poller> make();
+  static Result<TaggedPoller> make();
 
   // Waits for `events` (EPOLLIN and others of epoll) on the descriptor. If it waits there already,
   // the events and the tag are replaced. Returns false and sets errno if the kernel refuses.
@@ -53,7 +53,7 @@ class Poller {
   std::span<const Ready> wait(std::optional<std::uint64_t> most);
 
  private:
-  explicit Poller(Fd epoll) : epoll_(std::move(epoll)) {}
+  explicit TaggedPoller(Fd epoll) : epoll_(std::move(epoll)) {}
 
   static constexpr int kAtOnce = 64;
   Fd epoll_;

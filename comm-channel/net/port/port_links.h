@@ -18,7 +18,7 @@
 #include "comm-channel/core/connect/give_ups.h"
 #include "comm-channel/core/protocol/completion_looks.h"
 #include "comm-channel/engine/device_health.h"
-#include "comm-channel/net/network_buffers.h"
+#include "comm-channel/net/port/network_buffers.h"
 #include "comm-channel/verbs/factory.h"
 
 namespace scela::channel {

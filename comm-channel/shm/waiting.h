@@ -15,7 +15,7 @@
 
 namespace scela::channel::shm {
 
-struct Patience {
+struct WaitLimits {
   bool crowded = false;                   // ranks outnumber processors
   std::uint64_t spin_ns = 50'000;         // if they do not
   std::uint32_t yields = 40;              // if they do
@@ -31,7 +31,7 @@ class Waiting {
   // wait until another rank wakes this one.
   enum class Step : unsigned char { look, yield, sleep };
 
-  explicit Waiting(const Patience& patience) : patience_(patience), spin_ns_(patience.spin_ns) {}
+  explicit Waiting(const WaitLimits& patience) : patience_(patience), spin_ns_(patience.spin_ns) {}
 
   // A message of this many bytes is about to be copied; 0: there is none any more.
   void expect(std::uint64_t bytes) {
@@ -64,7 +64,7 @@ class Waiting {
  private:
   static constexpr std::uint32_t kLooksPerClock = 64;
 
-  Patience patience_;
+  WaitLimits patience_;
   std::uint64_t spin_ns_;
   std::uint32_t looks_ = 0;
   std::uint32_t yields_ = 0;

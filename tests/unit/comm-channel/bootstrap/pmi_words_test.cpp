@@ -1,10 +1,10 @@
-#include "comm-channel/bootstrap/chunks.h"
+#include "comm-channel/bootstrap/pmi_words.h"
 
 #include <catch2/catch.hpp>
 
 #include "common/core/random.h"
 
-namespace chunks_test {
+namespace pmi_words_test {
 
 using namespace scela;
 using namespace scela::channel;
@@ -80,4 +80,4 @@ TEST_CASE("pieces that are missing or wrong are errors") {
   }
 }
 
-}  // namespace chunks_test
+}  // namespace pmi_words_test

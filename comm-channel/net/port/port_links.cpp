@@ -1,5 +1,5 @@
 // The queue pairs of one port, and the datagrams that establish them.
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 
 #include <algorithm>
 #include <array>

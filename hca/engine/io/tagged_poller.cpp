@@ -1,4 +1,4 @@
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 
 #include <cerrno>
 #include <ctime>
@@ -25,13 +25,13 @@ Tag unpacked(std::uint64_t word) {
 
 }  // namespace
 
-Result<Poller> Poller::make() {
+Result<TaggedPoller> TaggedPoller::make() {
   Fd made(::epoll_create1(EPOLL_CLOEXEC));
   if (!made) return fail(os_error(ErrorKind::io, "make an epoll descriptor", errno));
-  return Poller(std::move(made));
+  return TaggedPoller(std::move(made));
 }
 
-bool Poller::add(int descriptor, std::uint32_t events, Tag tag) const {
+bool TaggedPoller::add(int descriptor, std::uint32_t events, Tag tag) const {
   epoll_event event{};
   event.events = events;
   event.data.u64 = packed(tag);
@@ -39,11 +39,11 @@ bool Poller::add(int descriptor, std::uint32_t events, Tag tag) const {
   return errno == EEXIST && ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event) == 0;
 }
 
-void Poller::remove(int descriptor) const {
+void TaggedPoller::remove(int descriptor) const {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
-std::span<const Poller::Ready> Poller::wait(std::optional<std::uint64_t> most) {
+std::span<const TaggedPoller::Ready> TaggedPoller::wait(std::optional<std::uint64_t> most) {
   int count = 0;
   if (most && *most == 0) {
     count = ::epoll_wait(epoll_.get(), events_, kAtOnce, 0);

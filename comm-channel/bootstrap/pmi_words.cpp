@@ -1,4 +1,4 @@
-#include "comm-channel/bootstrap/chunks.h"
+#include "comm-channel/bootstrap/pmi_words.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
-#include "comm-channel/shm/patience.h"
+#include "comm-channel/shm/waiting.h"
 
 #include <catch2/catch.hpp>
 
-namespace scela::channel::shm::patience_test {
+namespace scela::channel::shm::waiting_test {
 
 TEST_CASE(
     "shm patience: alone on a processor it looks for a while, then sleeps until something comes") {
-  Waiting waiting(Patience{false, 1000, 40, 200'000});
+  Waiting waiting(WaitLimits{false, 1000, 40, 200'000});
   std::uint64_t time = 5000;
   const auto now = [&] { return time; };
   for (int i = 0; i < 200; ++i)
@@ -26,7 +26,7 @@ TEST_CASE(
 }
 
 TEST_CASE("shm patience: where ranks share processors it yields, then sleeps") {
-  Waiting waiting(Patience{true, 1000, 3, 200'000});
+  Waiting waiting(WaitLimits{true, 1000, 3, 200'000});
   const auto now = [] { return std::uint64_t{0}; };
   for (int i = 0; i < 3; ++i) {
     CHECK(waiting.next(now) == Waiting::Step::yield);
@@ -41,7 +41,7 @@ TEST_CASE("shm patience: where ranks share processors it yields, then sleeps") {
 }
 
 TEST_CASE("shm patience: nobody falls asleep while a message is copied that takes longer") {
-  Patience patience{false, 1000};
+  WaitLimits patience{false, 1000};
   patience.copied_per_ns = 2;
   patience.longest_spin_ns = 50'000;
   Waiting waiting(patience);
@@ -65,4 +65,4 @@ TEST_CASE("shm patience: nobody falls asleep while a message is copied that take
   CHECK(spun() < 1500);
 }
 
-}  // namespace scela::channel::shm::patience_test
+}  // namespace scela::channel::shm::waiting_test
