@@ -34,7 +34,7 @@ struct LinkMove {
 
 // A work request.
 struct LinkWork {
-  PortLinks::Pair* pair = nullptr;
+  PortPair* pair = nullptr;
   std::size_t port = 0;
   connect::QpId qp = connect::kNone;
   int rank = -1;

@@ -38,7 +38,7 @@ class RankPaths {
   void set_id(std::size_t port, connect::PeerId id) { paths_[port].id = id; }
 
   std::uint32_t under_way(std::size_t port = 0) const { return paths_[port].under_way; }
-  void on_posted(std::size_t port, const PortLinks::Pair* pair, std::uint64_t bytes) {
+  void on_posted(std::size_t port, const PortPair* pair, std::uint64_t bytes) {
     ++paths_[port].under_way;
     stripes_.went(port, bytes);
     if (port == 0) active_pair_ = pair;
@@ -46,7 +46,7 @@ class RankPaths {
   void on_complete(std::size_t port) { --paths_[port].under_way; }
   // Returns true if messages are under way on another pair of the first port. They come back first,
   // and are sent before new ones.
-  bool must_wait_for_others(const PortLinks::Pair* pair) const {
+  bool must_wait_for_others(const PortPair* pair) const {
     return paths_.front().under_way != 0 && active_pair_ != pair;
   }
   // Cuts the bytes of a large message into shares of the usable ports.
@@ -75,7 +75,7 @@ class RankPaths {
   std::array<Path, kMaxPorts> paths_;
   std::size_t ports_ = 1;
   Stripes stripes_;
-  const PortLinks::Pair* active_pair_ = nullptr;  // with messages under way
+  const PortPair* active_pair_ = nullptr;  // with messages under way
 };
 
 // The attempts to connect to one rank by the first port.

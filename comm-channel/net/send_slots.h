@@ -18,7 +18,7 @@ namespace scela::channel {
 
 // A connection on which a request can be posted now.
 struct SendSlot {
-  PortLinks::Pair* pair = nullptr;  // null: on none
+  PortPair* pair = nullptr;  // null: on none
   connect::Route route;
 };
 
