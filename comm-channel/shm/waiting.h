@@ -15,6 +15,13 @@
 
 namespace scela::channel::shm {
 
+// How the ranks of a node have its processors.
+enum class Processors : unsigned char {
+  own,     // each rank can have a processor of its own
+  shared,  // there are more ranks than processors
+  lent,    // processes other than ranks need them too, and ranks that wait leave them to those
+};
+
 struct WaitLimits {
   bool crowded = false;                   // ranks outnumber processors
   std::uint64_t spin_ns = 50'000;         // if they do not
@@ -24,6 +31,16 @@ struct WaitLimits {
   std::uint64_t copied_per_ns = 2;
   std::uint64_t longest_spin_ns = 10'000'000;
 };
+
+// Returns the limits for ranks that have processors so. Fewer yields precede a sleep if processes
+// other than ranks need the processors.
+inline WaitLimits limits_for(Processors processors) {
+  constexpr std::uint32_t kYieldsToOthers = 8;
+  WaitLimits limits;
+  limits.crowded = processors != Processors::own;
+  if (processors == Processors::lent) limits.yields = kYieldsToOthers;
+  return limits;
+}
 
 class Waiting {
  public:
