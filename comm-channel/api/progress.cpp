@@ -102,7 +102,7 @@ bool Progress::poll() {
 // Returns false if the caller must look once more first.
 bool Progress::arm() {
   shm::NodeLink* const node = messenger_.node();
-  Network* const network = messenger_.network();
+  NetworkSleep* const network = messenger_.network();
   return (network == nullptr || network->arm()) && (node == nullptr || node->sleeping().arm());
 }
 
@@ -110,7 +110,7 @@ bool Progress::arm() {
 // elsewhere, it sleeps at both. Returns whether something may have come from elsewhere.
 bool Progress::doze(const Timeout& limit) {
   shm::NodeLink* const node = messenger_.node();
-  Network* const network = messenger_.network();
+  NetworkSleep* const network = messenger_.network();
   if (node == nullptr) {
     network->doze(shorter(limit, kBetweenRollCalls));
     return true;

@@ -54,7 +54,7 @@ class Offloader final : private OffloadLink::User {
  public:
   // All references must outlive this object, except for the options. `ranks` is the size of the
   // job.
-  Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
+  Offloader(Matcher& matcher, OffloadUser& user, NetworkDevice& device, OffloadLink& link,
             const ChannelOptions& options, int ranks);
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
@@ -146,7 +146,7 @@ class Offloader final : private OffloadLink::User {
 
   Matcher& matcher_;
   OffloadUser& user_;
-  Network& network_;
+  NetworkDevice& device_;
   OffloadLink& link_;
   const std::size_t eager_;
   const OffloadSender::Limits limits_;

@@ -21,10 +21,10 @@ namespace scela::channel {
 
 class OffloadPath {
  public:
-  // The references must outlive this object. There are channels if `network` is not null and has
+  // The references must outlive this object. There are channels if `device` is not null and has
   // the queue pairs for them; it must live until close(). `ranks` is the size of the job.
-  OffloadPath(Matcher& matcher, OffloadUser& user, Network* network, const ChannelOptions& options,
-              int ranks);
+  OffloadPath(Matcher& matcher, OffloadUser& user, NetworkDevice* device,
+              const ChannelOptions& options, int ranks);
 
   // Returns true if the message of a send to another node goes by a channel; nothing else is needed
   // then. Otherwise the caller calls outside() before it sends the message.

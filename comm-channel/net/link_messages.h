@@ -32,8 +32,8 @@ class LinkMessages {
         slots_(slots),
         requests_(requests) {}
 
-  // The contract is that of Network::send(). Returns false for a rank that is lost; the messenger
-  // is notified of that soon.
+  // The contract is that of NetworkTraffic::send(). Returns false for a rank that is lost; the
+  // messenger is notified of that soon.
   bool send(int rank, const Header& header, std::span<const std::byte> payload);
   // Sends the messages about credit that Flow asks for, as far as there is room.
   void send_notes();

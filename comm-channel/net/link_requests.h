@@ -78,7 +78,7 @@ class LinkRequests {
   // the other program need not look. It names the queue where the rank receives, so it is refused
   // if that rank has ended.
   void post_question(Remote& remote);
-  // Does Network::write() and read(), by all ports that take something now.
+  // Does NetworkTraffic::write() and read(), by all ports that take something now.
   bool move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
             ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key);
 

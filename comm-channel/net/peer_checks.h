@@ -43,9 +43,9 @@ class PeerChecks {
   void ask_with(std::function<bool(int rank)> has_left) { has_left_ = std::move(has_left); }
   // Looks at the unsettled ranks: repeats requests, and gives up ranks that do not answer.
   void settle();
-  // The contract is that of Network::look_around().
+  // The contract is that of NetworkPeers::look_around().
   void look_around();
-  // The contract is that of Network::is_connected().
+  // The contract is that of NetworkPeers::is_connected().
   bool is_connected(int rank) const;
 
   // A path to the rank has failed: all ranks of its node are doubted until one of them answers.

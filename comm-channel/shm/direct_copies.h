@@ -1,5 +1,6 @@
-// Copies of large messages straight from the memory of another rank of the node into this one's. The
-// system may forbid them; then such messages go in pieces through shared memory. NodeLink owns one.
+// Copies of large messages straight from the memory of another rank of the node into this one's.
+// The system may forbid them; then such messages go in pieces through shared memory. NodeLink owns
+// one.
 //
 // One thread at a time may call it. Ranks are those of the node, from 0.
 #pragma once

@@ -1,5 +1,5 @@
-// What a rank publishes of itself in the node's shared memory (Member in segment.h), and what it
-// reads there of the others. NodeLink owns one.
+// A rank publishes facts about itself in the node's shared memory (Member in segment.h), and reads
+// those of the others: that they have joined, and their processors. NodeLink owns one Membership.
 //
 // One thread at a time may call it. Ranks are those of the node, from 0.
 #pragma once

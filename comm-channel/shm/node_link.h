@@ -5,7 +5,7 @@
 //
 //   Membership     what ranks publish of themselves     Wakers         how ranks wake each other
 //   Processes      the processes of the ranks           NodeDeaths     which ranks have ended
-//   NodeExchange   messages                             NodeSleep      sleeping until something comes
+//   NodeExchange   messages                             NodeSleep      sleeping until one comes
 //   Waiting        what to do while nothing comes       DirectCopies   copies of large messages
 //
 // One thread at a time may call it, except for the functions of NodeSleep that say otherwise. Ranks

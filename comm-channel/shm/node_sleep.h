@@ -1,5 +1,5 @@
-// A rank's sleep until another rank of its node has something for it. NodeLink owns one. A sleep has
-// three parts: arm(), one of doze() and doze_beside(), and disarm().
+// A rank's sleep until another rank of its node has something for it. NodeLink owns one. A sleep
+// has three parts: arm(), one of doze() and doze_beside(), and disarm().
 //
 // One thread at a time may call it, except that doze(), doze_beside() and wake_self() may be called
 // by any thread at any time.
@@ -19,8 +19,8 @@ namespace scela::channel::shm {
 // `word`: other ranks sleep on a word of shared memory (futex), which is somewhat faster.
 enum class SleepsBy : unsigned char { word, pipe };
 
-// What has ended a sleep. `node`: a rank of the node, or only the limit of time. `other`: an event
-// that does not concern the node.
+// The cause that has ended a sleep. `node`: a rank of the node, or only the limit of time. `other`:
+// an event that does not concern the node.
 enum class WokenBy : unsigned char { node, other };
 
 class NodeSleep {

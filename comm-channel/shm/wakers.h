@@ -1,8 +1,8 @@
 // The means by which the ranks of a node wake each other: a word of shared memory on which a rank
 // sleeps (futex), or a pipe if the rank also waits for other descriptors. NodeLink owns one.
 //
-// One thread at a time may call it, except for sleep_on() and sleep_beside(). Ranks are those of the
-// node, from 0.
+// One thread at a time may call it, except for sleep_on() and sleep_beside(). Ranks are those of
+// the node, from 0.
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // The connections by one port of the device: what comm-channel/core/connect/connection.h decides is
-// carried out on queue pairs (port_pairs.h) and with datagrams (port_datagrams.h). A process that uses
-// several ports has one of these for each (docs/design/channel.md, Several ports). They do not know of
-// each other.
+// carried out on queue pairs (port_pairs.h) and with datagrams (port_datagrams.h). A process that
+// uses several ports has one of these for each (docs/design/channel.md, Several ports). They do not
+// know of each other.
 //
 // Only one thread at a time may call it.
 #pragma once

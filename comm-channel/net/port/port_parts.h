@@ -1,6 +1,6 @@
-// What the connections of one port need from others: the objects that all ports of the device share
-// (PortParts), and the object that is told what happens at a port (PortUser). NetworkLink
-// (comm-channel/net/network_link.h) makes both.
+// The connections of one port need two things from outside: the objects that all ports of the
+// device share (PortParts), and the object that is told what happens at a port (PortUser).
+// NetworkLink (comm-channel/net/network_link.h) makes both.
 #pragma once
 
 #include <cstddef>

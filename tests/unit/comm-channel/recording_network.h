@@ -1,11 +1,13 @@
-// A network for tests of single parts of the messenger: it records what is sent, and has room for
-// messages and moves if the test says so.
+// A network for tests of the messenger and of its single parts: it records what is sent, has room
+// for messages and moves if the test says so, and brings the messages that the test puts there.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm-channel/bootstrap/bootstrap.h"
@@ -36,7 +38,11 @@ class RecordingNetwork final : public Network {
                                          verbs::Registrations::For) override {
     return verbs::Registration();
   }
-  unsigned poll(NetworkUser&) override { return 0; }
+  unsigned poll(NetworkUser& user) override {
+    for (const auto& [header, body] : std::exchange(arriving, {}))
+      user.arrived(1, header, body);
+    return 0;
+  }
   bool takes_eager(int) const override { return true; }
   void keep_eager(bool) override {}
   void ended(int) override {}
@@ -49,22 +55,25 @@ class RecordingNetwork final : public Network {
   void disarm() override {}
   int events() const override { return -1; }
   Timeout until_timer() const override { return {}; }
-  bool is_connected(int rank) const override { return rank == connected; }
+  bool is_connected(int rank) const override { return has_connection(rank); }
   bool works() const override { return has_device; }
   bool is_software() const override { return true; }
   void account(Counters&) const override {}
   std::string describe() const override { return {}; }
 
-  bool has_room = true;
+  bool has_room = true;            // for messages
+  bool has_room_for_moves = true;  // for writes and reads
   bool has_device = true;
-  int connected = -1;  // the only rank with a connection
+  std::function<bool(int rank)> has_connection = [](int) { return true; };
+  // Messages that poll() brings from rank 1, each once.
+  std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
   std::vector<Sent> sent;
-  std::vector<Operation*> moved;
+  std::vector<Operation*> moved;  // operations of writes and reads
 
  private:
   bool move(Operation& operation) {
-    if (has_room) moved.push_back(&operation);
-    return has_room;
+    if (has_room_for_moves) moved.push_back(&operation);
+    return has_room_for_moves;
   }
 };
 
