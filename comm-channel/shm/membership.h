@@ -22,7 +22,7 @@ class Membership {
   ~Membership();
 
   // Publishes the process and the processors of this rank, and marks it as joined. `has_barrier`
-  // says whether this rank's Barrier works (doorbell.h).
+  // says whether this rank's Barrier works (rings/doorbell.h).
   void join(bool has_barrier);
 
   // Returns whether the rank has joined with a Barrier that works.

@@ -1,4 +1,4 @@
-// The system functions that the exchange of messages on a node needs (exchange.h has their
+// The system functions that the exchange of messages on a node needs (rings/exchange.h has their
 // contracts), and the Exchange with real atomics that uses them. NodeLink owns both.
 //
 // One thread at a time may call it.
@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "comm-channel/shm/doorbell.h"
-#include "comm-channel/shm/exchange.h"
 #include "comm-channel/shm/node_deaths.h"
+#include "comm-channel/shm/rings/doorbell.h"
+#include "comm-channel/shm/rings/exchange.h"
 #include "comm-channel/shm/segment.h"
 #include "comm-channel/shm/wakers.h"
 

@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm-channel/shm/line.h"
+#include "comm-channel/shm/rings/line.h"
 #include "common/core/result.h"
 #include "common/os/sealed_memory.h"
 
@@ -46,7 +46,7 @@ struct Member {
   std::int32_t pid;
   std::uint64_t started;                      // the process's start, as in /proc
   std::uint64_t probe;                        // address of the nonce and rank
-  std::uint32_t barrier;                      // membarrier works (doorbell.h)
+  std::uint32_t barrier;                      // membarrier works (rings/doorbell.h)
   std::array<std::uint64_t, kCpuWords> cpus;  // a bit for each; it may run there
   // The descriptor of a rank that sleeps by a pipe, in its process; -1: it sleeps on its word.
   std::int32_t pipe;

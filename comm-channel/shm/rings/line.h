@@ -1,8 +1,9 @@
 // The layout of the memory that a node's ranks share: a message's first line, and the structures
 // that each rank has there for the others.
 //
-// The templates take a stand-in for std::atomic: tests/unit/comm-channel/shm/interleavings_test.cpp
-// runs the steps over these in every order.
+// The templates take a stand-in for std::atomic:
+// tests/unit/comm-channel/shm/rings/interleavings_test.cpp runs the steps over these in every
+// order.
 #pragma once
 
 #include <array>

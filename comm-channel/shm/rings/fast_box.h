@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "comm-channel/shm/line.h"
+#include "comm-channel/shm/rings/line.h"
 
 namespace scela::channel::shm {
 

@@ -1,4 +1,4 @@
-#include "comm-channel/shm/doorbell.h"
+#include "comm-channel/shm/rings/doorbell.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

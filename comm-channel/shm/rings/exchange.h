@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/shm/doorbell.h"
-#include "comm-channel/shm/fast_box.h"
-#include "comm-channel/shm/inbox.h"
-#include "comm-channel/shm/line.h"
+#include "comm-channel/shm/rings/doorbell.h"
+#include "comm-channel/shm/rings/fast_box.h"
+#include "comm-channel/shm/rings/inbox.h"
+#include "comm-channel/shm/rings/line.h"
 
 namespace scela::channel::shm {
 

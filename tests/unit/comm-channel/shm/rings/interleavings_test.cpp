@@ -1,6 +1,7 @@
-// Explores the steps of a node's ranks on the memory that they share (comm-channel/shm/exchange.h),
-// in every order. Stores may become visible late, and ranks may be killed at any step. If a step is
-// wrong on purpose, the exploration finds the order in which it fails.
+// Explores the steps of a node's ranks on the memory that they share
+// (comm-channel/shm/rings/exchange.h), in every order. Stores may become visible late, and ranks
+// may be killed at any step. If a step is wrong on purpose, the exploration finds the order in
+// which it fails.
 //
 // SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
 // the few that its time allows.
@@ -12,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "comm-channel/shm/exchange.h"
+#include "comm-channel/shm/rings/exchange.h"
 #include "tests/support/interleavings.h"
 
 namespace scela::channel::shm::interleavings_test {

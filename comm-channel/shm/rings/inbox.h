@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm-channel/shm/line.h"
+#include "comm-channel/shm/rings/line.h"
 
 namespace scela::channel::shm {
 
