@@ -31,7 +31,6 @@ struct Cq : ibv_cq_ex {
   bool single_threaded = false;
   // Vain polls move bytes (hca/library/link/helper.h).
   bool helps = true;
-  bool polling = false;  // between start_poll and end_poll
   // The value of `taken` at start_poll. end_poll gives back what was taken since.
   std::uint64_t polled_from = 0;
   Completion current;  // the completion of next_poll
