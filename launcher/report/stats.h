@@ -34,8 +34,8 @@ struct JobNumbers {
   std::uint32_t degree = 0;
   std::uint32_t depth = 0;
 };
-// Returns the numbers that the plan tells. `unspawned` has the ranks that could not be spawned; they
-// are not counted.
+// Returns the numbers that the plan tells. `unspawned` has the ranks that could not be spawned;
+// they are not counted.
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 
 // Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
