@@ -51,7 +51,7 @@ class ByteWriter;
 
 namespace scela::channel::connect {
 
-// The counters of one process, for its statistics and for tests.
+// The counters of one machine, for statistics and for tests.
 struct Counts {
   std::uint32_t links = 0;                  // send queue pairs (RC: queue pairs)
   std::uint32_t held = 0;                   // receive queue pairs made or opened
@@ -78,6 +78,7 @@ class Machine {
   PeerId add(const PeerAddress& address);
   const PeerTable& peers() const { return local_.peers(); }
 
+  // Carries out the state changes of an event, and appends to actions(). `now` must not decrease.
   void handle(const Event& event, Time now);
   // The actions to carry out, in order. The caller empties the vector.
   std::vector<Action>& actions() { return local_.actions(); }

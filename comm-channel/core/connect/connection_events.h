@@ -49,14 +49,18 @@ struct Datagram {
 };
 struct Timer {};  // WakeMe's time has come; early: ignored
 // The next three events answer actions on queue pairs.
+//
+// The queue pair exists.
 struct QpMade {
   QpId qp = kNone;
   std::uint32_t number = 0;  // the device's number of the queue pair
   std::uint32_t psn = 0;     // first PSN; unused if it was opened
 };
+// The queue pair can send.
 struct QpConnected {
   QpId qp = kNone;
 };
+// The queue pair could not be made, opened or connected.
 struct QpFailed {
   QpId qp = kNone;
   bool gone = false;  // OpenReceiveQp: no such queue pair

@@ -16,9 +16,9 @@
 
 namespace scela::channel::connect {
 
-using PeerId = std::uint32_t;
-using NodeIndex = std::uint32_t;
-using QpId = std::uint32_t;  // names a QP to machine and shell
+using PeerId = std::uint32_t;     // number of a peer in the table, from 0
+using NodeIndex = std::uint32_t;  // number of a node in it, from 0
+using QpId = std::uint32_t;       // names a QP to machine and shell
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 // The route to a peer: the queue pair, and the number of the peer's shared receive queue (XRC;
@@ -63,6 +63,7 @@ class PeerTable {
   // The peer has started anew.
   void reset_presence(PeerId peer) { presences_[peer] = Presence::present; }
 
+  // Returns the route that was set last; it is empty (false) if there is none.
   Route route(PeerId peer) const { return routes_[peer]; }
   void set_route(PeerId peer, Route route) { routes_[peer] = route; }
 
