@@ -25,7 +25,9 @@ inline constexpr std::size_t kLeastPiece = 16;
 // Returns at least one piece, each of at most `most` characters. `most` is at least kLeastPiece.
 std::vector<std::string> cut(std::string_view bytes, std::size_t most);
 
-// Joins what was cut. `piece(i)` returns one piece; the first one says how many there are.
+// Returns the bytes that cut() was given. `piece(i)` returns the piece with index i, from 0, as a
+// Result; it is called for each piece once, in order. Returns its error, or one of kind protocol if
+// the pieces are not those of cut().
 template <class Get>
 Result<std::string> join(Get&& piece);
 

@@ -1,5 +1,5 @@
-// PortEvents hands the events of a process's ports to the parts that they concern. NetworkLink
-// (network_link.h) owns one, which is the user of all its ports.
+// Hands the events of a process's ports (PortUser) to the parts of NetworkLink that they concern.
+// NetworkLink (network_link.h) owns one, which is the user of all its ports.
 //
 // Only one thread at a time may call it. All messages go by the first port; another one only adds
 // bandwidth, so its failure is no error.

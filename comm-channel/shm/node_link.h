@@ -43,8 +43,10 @@ class NodeLink {
   static Result<std::unique_ptr<NodeLink>> join(std::shared_ptr<const Segment> segment,
                                                 std::uint32_t rank,
                                                 SleepsBy sleeps_by = SleepsBy::word);
+  // Finds out what the node permits: fences, copies, and whether ranks share processors.
   void settle();
-  // Processes other than the ranks need the processors, so ranks that wait leave these to them.
+  // Makes this rank yield and sleep early when it waits, because processes other than the ranks
+  // need the processors.
   void share_processors() { wait_as(Processors::lent); }
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
@@ -55,10 +57,11 @@ class NodeLink {
   std::vector<int> processors_of(std::uint32_t rank) const {
     return membership_.processors_of(rank);
   }
-  std::size_t most() const { return segment_->shape().payload; }  // bytes of a payload
+  // Returns the most bytes of the payload of one message.
+  std::size_t most() const { return segment_->shape().payload; }
 
-  // Returns false if there is no room now; the caller tries again after poll() or sleep(). The
-  // payload has at most most() bytes and may be reused at once.
+  // Sends a message. Returns false if there is no room now; the caller tries again after poll() or
+  // sleep(). The payload has at most most() bytes and may be reused at once.
   bool send_small(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
     assert(payload.size() <= most());
     return exchange_.send(peer, header, payload);
@@ -91,12 +94,14 @@ class NodeLink {
     for (std::uint32_t looks = 0; looks < kLooks && !exchange_.something(); ++looks) {
     }
   }
-  // Something went on other than by poll(): the time of waiting begins anew.
+  // Begins the time of waiting anew, because something went on other than by poll().
   void moved() { waiting_.over(); }
-  // A message of this many bytes is about to be copied by another rank; 0: there is none any more.
+  // Makes this rank wait awake for longer, since another rank is about to copy a message of so many
+  // bytes; 0: there is none any more.
   void expect_copy(std::uint64_t bytes) { waiting_.expect(bytes); }
   // Returns what wait() would do next, for a caller that waits elsewhere as well.
   Waiting::Step next_step() { return waiting_.next(monotonic_ns); }
+  // Carries out Step::yield: lets other processes run, and counts the time.
   void yield() { yielded(timed_yield()); }
   // These are the parts of yield(). timed_yield() needs no lock and returns nanoseconds. yielded()
   // counts them; otherwise the rank would never come to sleep.
@@ -115,6 +120,7 @@ class NodeLink {
 
   // Returns whether ranks may have to share processors.
   bool crowded() const { return processors_ != Processors::own; }
+  // Returns how many of this rank's fast boxes are given to senders now.
   std::uint32_t boxes_given() const { return exchange_.boxes_given(); }
   // Returns how many bytes of shared memory this rank has allocated.
   std::uint64_t shared_bytes() const { return system_.bytes(); }

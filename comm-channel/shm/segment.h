@@ -69,14 +69,15 @@ class Segment {
   Area<SharedAtomic> area(std::uint32_t rank) const;
   std::vector<Area<SharedAtomic>> areas() const;
   Member& member(std::uint32_t rank) const;
-  // The first is 1 once the rank has ended; the second counts the ranks that have.
+  // ended() is 1 once the rank is known to have ended; deaths() counts these ranks.
   SharedAtomic<std::uint8_t>& ended(std::uint32_t rank) const;
   SharedAtomic<std::uint32_t>& deaths() const;
-  SharedAtomic<std::uint32_t>& said() const;  // what one rank has said for all
+  // A bit set of texts that one rank has shown to the user for all ranks; bit 0: DirectCopies.
+  SharedAtomic<std::uint32_t>& said() const;
 
   // Allocates the rank's own memory, except for its boxes.
   Result<void> allocate(std::uint32_t rank) const;
-  // Does so for one box. Returns false if there is no memory for it.
+  // Allocates one of the rank's boxes. Returns false if there is no memory for it.
   bool allocate_box(std::uint32_t rank, std::uint32_t number) const;
   // Returns the bytes of a rank, with or without all of its boxes.
   static std::uint64_t bytes_of_rank(const Shape& shape, bool boxes);

@@ -22,12 +22,13 @@ enum class Processors : unsigned char {
   lent,    // processes other than ranks need them too, and ranks that wait leave them to those
 };
 
+// How long a rank that waits does each step.
 struct WaitLimits {
   bool crowded = false;                   // ranks outnumber processors
-  std::uint64_t spin_ns = 50'000;         // if they do not
-  std::uint32_t yields = 40;              // if they do
-  std::uint64_t long_yield_ns = 200'000;  // from this on, it is the last one
-  // The rate of a slow copy, and the longest time a rank waits awake for a copy, however long.
+  std::uint64_t spin_ns = 50'000;         // not crowded: looks before a sleep
+  std::uint32_t yields = 40;              // crowded: yields before a sleep
+  std::uint64_t long_yield_ns = 200'000;  // a yield this long is the last one
+  // The rate of a slow copy in bytes, and the longest time a rank waits awake for a copy.
   std::uint64_t copied_per_ns = 2;
   std::uint64_t longest_spin_ns = 10'000'000;
 };
@@ -50,13 +51,14 @@ class Waiting {
 
   explicit Waiting(const WaitLimits& patience) : patience_(patience), spin_ns_(patience.spin_ns) {}
 
-  // A message of this many bytes is about to be copied; 0: there is none any more.
+  // Lengthens the time of looking by that of a copy of so many bytes, which another rank is about
+  // to make; 0: there is none any more.
   void expect(std::uint64_t bytes) {
     const std::uint64_t copy_ns = bytes / patience_.copied_per_ns;
     spin_ns_ = patience_.spin_ns + std::min(copy_ns, patience_.longest_spin_ns);
   }
 
-  // Something has come.
+  // Begins the time of waiting anew, because something has come.
   void over() { looks_ = yields_ = 0; }
 
   // Returns the next step after a look that found nothing. `now()` returns nanoseconds, and is
@@ -73,7 +75,7 @@ class Waiting {
     since_ = time - spin_ns_;
     return Step::sleep;
   }
-  // A yield has taken so long. After a long one, the next step is a sleep.
+  // Counts a yield that has taken so long. After a long one, the next step is a sleep.
   void yielded(std::uint64_t took_ns) {
     yields_ = took_ns >= patience_.long_yield_ns ? patience_.yields : yields_ + 1;
   }

@@ -28,8 +28,9 @@ bool ring(Word& asleep, bool fence) {
   return seen != 0 && asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-// Called by a rank that wants to sleep at its word. Returns false if there is something already,
-// and the rank must not sleep. `everybody_sees()` is that of Barrier; `something()` looks.
+// Called by a rank that wants to sleep at its word: sets the word to 1. Returns false, and sets it
+// to 0 again, if there is something already; the rank must not sleep then. `everybody_sees()` is
+// that of Barrier. `something()` returns whether a message or room has come.
 template <class Word, class Everybody, class Something>
 bool may_sleep(Word& asleep, Everybody everybody_sees, Something something) {
   asleep.exchange(1, std::memory_order_seq_cst);

@@ -54,9 +54,10 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // Messages to the peer and from it need no fence of this rank.
+  // Notes that both this rank and the peer have a working Barrier: messages to the peer and from it
+  // need no fence of this rank.
   void trust_barrier(std::uint32_t peer) { to_[peer].fence = false; }
-  // All ranks have working barriers, so this rank need not fence when it has made room.
+  // Notes that all ranks have working barriers, so this rank need not fence when it has made room.
   void trust_all_barriers() { fence_room_ = false; }
 
   // Returns false if the peer has no room now. The payload has at most Shape::payload bytes.

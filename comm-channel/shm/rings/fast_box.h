@@ -39,15 +39,17 @@ inline std::uint64_t begin_of(std::uint64_t at, std::uint32_t length, std::uint3
   const std::uint64_t rest = ring - (at & (ring - 1));
   return length <= rest ? at : at + rest;
 }
+// Returns where the next payload may begin: whole cache lines behind `begin`.
 inline std::uint64_t end_of(std::uint64_t begin, std::uint32_t length) {
   return begin + (length + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+// The sender's end of a box. Only that rank calls it.
 template <template <class> class A>
 class BoxWriter {
  public:
   BoxWriter() = default;
-  // The sender has seen that the box was given to it.
+  // Begins to use a box that the sender has seen to be given to it.
   explicit BoxWriter(const Box<A>& box)
       : box_(box),
         at_(box.control->consumed_lines.load(std::memory_order_relaxed)),
@@ -55,8 +57,9 @@ class BoxWriter {
         lines_end_(at_ + box.line_count),
         bytes_end_(bytes_at_ + box.byte_count) {}
 
-  // `writing` is the sender's own word, in which it says where it writes (`place`, not 0). Returns
-  // false if the box is not this rank's any more. If it returns true, leave() must follow.
+  // Announces that this rank is about to write to the box, and returns whether the box is still its
+  // own. `writing` is the sender's own word (Mailbox), which gets the value `place`, not 0. `fence`
+  // is that of ring() (doorbell.h). If it returns true, leave() must follow.
   static bool enter(const Box<A>& box, A<std::uint32_t>& writing, std::uint32_t place,
                     std::uint32_t self, bool fence) {
     const auto& given = box.control->given;
@@ -79,7 +82,7 @@ class BoxWriter {
     return box_.control->given.load(std::memory_order_acquire) == self + 1;
   }
 
-  // Returns false if there is no room.
+  // Writes a message with this number. Returns false if there is no room.
   bool write(std::uint32_t number, const Header& header, std::span<const std::byte> payload) {
     if (at_ == lines_end_ && !look_for_room(payload.size())) return false;
     std::byte* elsewhere = nullptr;
@@ -114,6 +117,7 @@ class BoxWriter {
   std::uint64_t lines_end_ = 0, bytes_end_ = 0;
 };
 
+// The receiver's end of a box. Only that rank calls it.
 template <template <class> class A>
 class BoxReader {
  public:
@@ -129,7 +133,8 @@ class BoxReader {
     return box_.line(at_).word.load(std::memory_order_acquire) >> 32 != box_.stamp(at_);
   }
 
-  // Calls handle(header, payload) with the message that is there.
+  // Calls handle(header, payload) with the message that is there (has()), and removes it. `most` is
+  // the largest length of a payload that is believed, in bytes.
   template <class Handle>
   void take(std::uint32_t most, Handle handle) {
     const Line<A>& line = box_.line(at_);
@@ -164,8 +169,8 @@ class BoxReader {
     tell();
     box_.control->given.store(rank + 1, std::memory_order_release);
   }
-  // After this, all stores must be made visible. Then the sender may still be writing, or may have
-  // written.
+  // Ends the sender's right to write. After this, the caller must make all stores visible
+  // (Barrier). Then the sender may still be writing, or may have written.
   void take_back() { box_.control->given.exchange(0, std::memory_order_seq_cst); }
 
  private:

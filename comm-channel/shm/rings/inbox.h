@@ -32,6 +32,8 @@ inline constexpr std::uint32_t owner_of(std::uint64_t word) {
   return static_cast<std::uint32_t>(word & ((1u << kOwnerBits) - 1));
 }
 
+// The location of an inbox. Cells are numbered from 0 without end, and the ring has 2^shift of
+// them: a cell's turn says how often the ring was gone round before.
 template <template <class> class A>
 struct Inbox {
   A<std::uint64_t>* tail = nullptr;
@@ -74,7 +76,7 @@ void publish(const Inbox<A>& inbox, std::uint64_t at, std::uint32_t owner) {
                             std::memory_order_release);
 }
 
-// The reader has taken the cell's message, or passes the cell over.
+// Makes a cell free for the next turn. The reader has taken its message, or passes it over.
 template <template <class> class A>
 void free_cell(const Inbox<A>& inbox, std::uint64_t at) {
   inbox.cell(at).word.store(cell_word(inbox.turn(at) + 1, CellState::free, 0),

@@ -21,15 +21,18 @@ struct Header {
 
   friend bool operator==(const Header&, const Header&) = default;
 };
+// Returns the header's 24 bytes as a value of another type of that size.
 template <class Value>
 Value value_of(const Header& header) {
   return std::bit_cast<Value>(header);
 }
 
-// This number of bytes stands in the line itself: a message of eight bytes costs one cache line.
+// A payload of at most this many bytes is in the line itself: a message of eight bytes costs one
+// cache line.
 inline constexpr std::uint32_t kInline = 24;
 inline constexpr std::uint32_t kLineBytes = 64;
 
+// The first line of a message, in a box or in the inbox.
 template <template <class> class A>
 struct Line {
   // In a box: when the line was written, and the message's number. In the inbox: its turn, state
@@ -96,6 +99,8 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
     std::memcpy(to, from, size);
 }
 
+// Writes a message into a line, but for its word. The payload goes to `elsewhere` if it is longer
+// than kInline bytes.
 template <template <class> class A>
 void fill(Line<A>& line, std::byte* elsewhere, const Header& header,
           std::span<const std::byte> payload) {
@@ -105,8 +110,8 @@ void fill(Line<A>& line, std::byte* elsewhere, const Header& header,
              payload.size());
 }
 
-// Reads the length once: the value that was checked is the one used, whatever its writer does
-// meanwhile.
+// Returns the length of the payload in bytes, at most `most`. It is read once: the value that was
+// checked is the one used, whatever its writer does meanwhile.
 template <template <class> class A>
 std::uint32_t length_of(const Line<A>& line, std::uint32_t most) {
   const std::uint32_t length = *static_cast<const volatile std::uint32_t*>(&line.length);
