@@ -32,7 +32,8 @@ class Reassembler {
   void on_first_fragment(int rank, const Header& header, std::span<const std::byte> fragment);
   void on_fragment(int rank, std::span<const std::byte> fragment);
   // Moves the fragments that are there of an incomplete message into the receive that has got it.
-  // The fragments that are missing go to its buffer when they come.
+  // The fragments that are missing go to its buffer when they come. If the sender has ended, the
+  // receive fails.
   void attach(Operation& receive, UnexpectedMessage& message);
   // Drops such a message: its other fragments will be ignored.
   void ignore(const UnexpectedMessage& message);

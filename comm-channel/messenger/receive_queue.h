@@ -35,7 +35,7 @@ class ReceiveQueue {
 
   // Starts a receive in Phase::waiting. It may be complete at once.
   void begin(Operation& operation);
-  // Removes a receive that waits, and returns true; the caller completes it. Returns false if the
+  // Completes a receive that waits with Code::cancelled, and returns true. Returns false if the
   // receive was matched already, or if that is not known yet.
   bool cancel(Operation& receive);
 
