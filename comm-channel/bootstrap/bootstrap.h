@@ -62,8 +62,8 @@ class Bootstrap {
   // Returns what a rank has put before the last fence. It may block, and returns an error if there
   // is no such value.
   Result<std::string> get(int rank, std::string_view key);
-  // Puts, fences and gets. Returns what each rank has given, by rank. All ranks must call it
-  // equally often.
+  // Puts the bytes, fences, and gets those of all ranks. Returns them by rank. It blocks until all
+  // ranks have called it; all must call it equally often.
   Result<std::vector<std::string>> exchange(std::string_view bytes);
 
   // Returns whether the launcher says that the rank has failed. This reads memory under scela-run

@@ -72,8 +72,8 @@ class Offloader final : private OffloadLink::User {
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
   void fetch(Unexpected& parked, Operation* receive);
-  // Returns a message that is to be dropped. It returns null also if the message may be for a
-  // receive that is held back.
+  // Removes a message of the pattern from the matcher, to be dropped, and returns it. Returns null
+  // if there is none, or if it may be for a receive that is held back.
   Unexpected* take_to_drop(const Pattern& pattern);
   void discard(ContextSet::Run contexts);
   // This process closes: messages in channels come like other messages, and no channel is opened.

@@ -83,8 +83,8 @@ class Messenger final : private NetworkUser {
   // Drops a message that was taken and will not be received. Its sender is told that it has
   // arrived.
   void drop(Unexpected& unexpected) { receive_queue_.drop(unexpected, Outcome::none); }
-  // After discard(), messages of these contexts are dropped: those that have come, and those that
-  // poll() finds. After accept(), messages that come are kept again.
+  // discard() drops the messages of `count` contexts from `first` on: those that have come, and
+  // those that poll() finds later. After accept(), messages that come are kept again.
   void discard(Context first, Context count = 1) { receive_queue_.discard(first, count); }
   void accept(Context first, Context count) { receive_queue_.accept(first, count); }
   // Returns how many unwanted messages poll() has looked at for that.

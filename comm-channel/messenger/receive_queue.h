@@ -51,7 +51,7 @@ class ReceiveQueue {
   // Drops all messages, and reports to their senders that the channel closes.
   void refuse_all();
 
-  // After discard(), the messages of these contexts are dropped: those that have come, and by
+  // discard() drops the messages of `count` contexts from `first` on: those that have come, and by
   // drop_unwanted() those that come later. After accept(), messages that come are kept again.
   void discard(Context first, Context count);
   void accept(Context first, Context count);

@@ -202,7 +202,7 @@ class RankTable {
   RankTable(const RankTable&) = delete;
   RankTable& operator=(const RankTable&) = delete;
 
-  // Sets the function that gets a rank's peer address when it is first needed.
+  // Sets the function by which at() gets a rank's peer address when it is first needed.
   void look_up_with(CardOf card_of) { card_of_ = std::move(card_of); }
 
   // Returns the state of a rank. The first call asks for its peer address, and may lose the rank.

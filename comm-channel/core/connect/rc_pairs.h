@@ -95,7 +95,7 @@ class RcPairs : public LocalEndUser {
   bool make_room();
   // Creates the queue pair for a request of this process, or for that of the peer.
   void create(PeerId peer, bool mine);
-  // Connects the queue pair to the peer's end.
+  // Enqueues the action that connects the queue pair to the peer's end (Pair::far).
   void connect(PeerId peer);
 
   // The functions for each kind of datagram.

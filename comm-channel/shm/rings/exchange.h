@@ -212,7 +212,7 @@ class Exchange {
     return false;
   }
 
-  // Returns false if the peer's inbox is full.
+  // Sends a message through the peer's inbox. Returns false if that is full.
   bool send_by_inbox(std::uint32_t peer, Receiver& to, const Header& header,
                      std::span<const std::byte> payload) {
     const Inbox<A> inbox = inbox_of(peer);

@@ -33,8 +33,8 @@ struct Box {
   }
 };
 
-// Returns where the payload of a message begins if the ring stands at `at`. A payload is in one
-// piece.
+// Returns where the next payload of `length` bytes begins, if the ring of `ring` bytes was written
+// up to `at`. Both are counted from the first byte ever written; a payload does not wrap around.
 inline std::uint64_t begin_of(std::uint64_t at, std::uint32_t length, std::uint32_t ring) {
   const std::uint64_t rest = ring - (at & (ring - 1));
   return length <= rest ? at : at + rest;

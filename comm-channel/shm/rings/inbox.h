@@ -18,6 +18,7 @@ namespace scela::channel::shm {
 enum class CellState : std::uint64_t { free, reserved, published };
 
 // A cell's word: the turn, the state in two bits, and the rank that has reserved the cell.
+// The functions make such a word and return its parts.
 inline constexpr std::uint32_t kOwnerBits = 22;
 inline constexpr std::uint64_t cell_word(std::uint64_t turn, CellState state, std::uint32_t owner) {
   return turn << (kOwnerBits + 2) | static_cast<std::uint64_t>(state) << kOwnerBits | owner;
