@@ -54,7 +54,9 @@ class Messenger final : private NetworkUser {
   Messenger& operator=(const Messenger&) = delete;
   ~Messenger();
 
-  // Returns an operation that has not begun. The caller gives it back with release().
+  // These return a send to the rank `to`, or a receive, that has not begun. `source` and `tag` of a
+  // receive may be kAnySource and kAnyTag. The caller keeps the bytes until the operation is
+  // complete, and gives it back with release().
   Operation& send_operation(int to, int tag, std::span<const std::byte> bytes, Context context);
   Operation& receive_operation(int source, int tag, std::span<std::byte> bytes, Context context);
   // Starts the operation; it may be complete at once. A persistent one is started again and again.
@@ -146,6 +148,7 @@ class Messenger final : private NetworkUser {
 
   shm::NodeLink* node() { return transports_.node(); }
   Network* network() { return transports_.network(); }
+  // Returns the counters of this process, and those of messages with one rank.
   Counters counters() const;
   const PeerCounters& counters(int rank) const { return peers_.counters(rank); }
 

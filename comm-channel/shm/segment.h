@@ -65,9 +65,11 @@ class Segment {
   const Shape& shape() const { return shape_; }
   std::uint64_t bytes() const { return memory_.bytes(); }
 
-  // Ranks here are those of the node, from 0.
+  // Return where the structures of a rank are, or of each rank, by rank. Ranks here are those of
+  // the node, from 0.
   Area<SharedAtomic> area(std::uint32_t rank) const;
   std::vector<Area<SharedAtomic>> areas() const;
+  // Returns the data that the rank has published.
   Member& member(std::uint32_t rank) const;
   // ended() is 1 once the rank is known to have ended; deaths() counts these ranks.
   SharedAtomic<std::uint8_t>& ended(std::uint32_t rank) const;

@@ -43,12 +43,13 @@ class PeerTable {
   // Adds a peer, which is present, and returns its number. If the name is known already, the peer
   // address is replaced, and the number and the presence stay.
   PeerId add(const PeerAddress& address);
-  // Both return std::nullopt if no peer of that name, or of that node, is known.
+  // Returns std::nullopt if no peer of that name is known.
   std::optional<PeerId> find(const Name& name) const;
   std::size_t size() const { return addresses_.size(); }
   const PeerAddress& address(PeerId peer) const { return addresses_[peer]; }
 
   std::size_t nodes() const { return nodes_.size(); }
+  // Returns std::nullopt if no peer of that node is known.
   std::optional<NodeIndex> find_node(NodeKey node) const;
   NodeIndex node_of(PeerId peer) const { return node_of_[peer]; }
   // Returns the peers of a node, in the order of their numbers.

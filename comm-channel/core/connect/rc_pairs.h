@@ -66,6 +66,7 @@ class RcPairs : public LocalEndUser {
   void leave();
 
   PairState state_of(PeerId peer) const { return pairs_[peer].state; }
+  // Returns whether a pair is left that is not in PairState::none.
   bool has_any() const;
   // Returns how many pairs were closed to make room for others.
   std::uint64_t closed_idle() const { return closed_idle_; }

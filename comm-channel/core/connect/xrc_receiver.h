@@ -48,6 +48,7 @@ class XrcReceiver : public LocalEndUser {
   void resend(PeerId peer);
 
   XrcTargetState state_of(PeerId peer) const { return targets_[peer].state; }
+  // Returns whether a target is left that is not in XrcTargetState::none.
   bool holds_any() const;
   // Writes the state that decides what this part does next (Machine::snapshot()).
   void snapshot(ByteWriter& out) const;
