@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "hca/engine/memory/copy_guarded.h"
+#include "hca/engine/memory/guarded_copy.h"
 
 namespace scela::hca {
 

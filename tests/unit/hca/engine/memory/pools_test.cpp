@@ -14,7 +14,7 @@
 #include <string>
 
 #include "hca/engine/daemon/machine.h"
-#include "hca/engine/memory/copy_guarded.h"
+#include "hca/engine/memory/guarded_copy.h"
 
 namespace pools_test {
 

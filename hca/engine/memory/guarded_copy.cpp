@@ -1,4 +1,4 @@
-#include "hca/engine/memory/copy_guarded.h"
+#include "hca/engine/memory/guarded_copy.h"
 
 #include <ucontext.h>
 
