@@ -4,8 +4,9 @@
 
 namespace scela {
 
-// Blocks until the job has ended and returns the exit status (table in
-// launcher/core/report/report.h). It writes to descriptors 1 and 2.
+// Takes the arguments of main(); argv[0] is the program. Blocks until the job has ended, writes to
+// descriptors 1 and 2, and returns the exit status of scela-run (table in
+// launcher/core/report/report.h).
 int run_command(int argc, char** argv);
 
 }  // namespace scela

@@ -1,9 +1,9 @@
-// Runs one job as the root of the tree: starts the tree, launches the ranks, passes streams and
-// signals, and collects what the user is told at the end. command.cpp calls it.
+// Runs one job: starts the tree of agents, launches the ranks, passes streams and signals, and
+// collects what the user reads at the end. command.cpp calls it.
 //
-// It owns the shell of the root agent (decision D1: scela-run is the root of the tree) and runs in
-// one thread. run_session() blocks; it returns when no part of the job is left anywhere, and never
-// before.
+// scela-run itself is the root of the tree (decision D1), so this process also runs the root agent,
+// which has no ranks. The session runs in one thread. run_session() blocks; it returns when no part
+// of the job is left anywhere, and never before.
 #pragma once
 
 #include <chrono>
@@ -23,14 +23,17 @@ namespace scela {
 // After that its output is dropped.
 inline constexpr std::chrono::milliseconds kReaderSlack{1000};
 
+// The result of a job that began.
 struct SessionResult {
+  // How the ranks ended; it determines the exit status.
   JobOutcome outcome;
   std::string statistics;  // to print with --stats, else empty
 };
 
-// `began_ns` is the monotonic clock in nanoseconds at the start of scela-run. `log` takes the
-// output of -v and other lines for the user. Returns an error if the job cannot begin (no agent
-// executable, no descriptors, an unwritable file).
+// Runs the job of `plan` and blocks until its end. `reach` says how its hosts are reached. `agent`
+// is the path of scela-nla on this machine. `log` takes the output of -v and other lines for the
+// user. `began_ns` is the monotonic clock in nanoseconds at the start of scela-run. Returns an
+// error if the job cannot begin (no agent executable, no descriptors, an unwritable file).
 Result<SessionResult> run_session(const Options& options, Plan plan, HostAccess reach,
                                   const std::string& agent, StderrWriter& log,
                                   std::int64_t began_ns);

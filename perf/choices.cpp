@@ -38,7 +38,7 @@ Result<std::string> explained(const Options& options) {
   std::string text =
       cat("# ", options.ranks, " ranks on ", options.nodes, options.nodes == 1 ? " node" : " nodes",
           ". Bytes are those of a message, or of one rank's block. What overrides "
-          "all: the call's own\n# word (Collective::by); then SCELA_COLL_OPERATION, "
+          "all: the call's own\n# word (Collective::algorithm); then SCELA_COLL_OPERATION, "
           "the file SCELA_COLL_TABLE, CommunicatorOptions::table.\n",
           column("operation", 16), column("bytes", 18), column("algorithm", 34), column("from", 20),
           "overridden by\n");

@@ -1,5 +1,5 @@
-// The table of the algorithms by which collective operations are carried out, for people to read.
-// scela-perf calls it to explain the choice.
+// Explains by which algorithms collective operations are carried out, as a table for people to
+// read. scela-perf --explain calls it.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,10 @@ inline std::string column(std::string text, std::size_t width) {
   return text;
 }
 
-// Returns a line for each operation and range of sizes (or each of options.sizes). It names the
-// algorithm, the source of that choice, and the setting that would override it. The choice is the
-// one that a communicator of this process would make.
+// Returns the table: a line for each operation of options.ops (or for all), and each range of sizes
+// (or each of options.sizes). A line has the algorithm, the source of that choice, and the setting
+// that would override it. The choice is the one that a communicator of this process would make for
+// options.ranks on options.nodes. Returns an error if a setting of this process is malformed.
 Result<std::string> explained(const Options& options);
 
 }  // namespace scela::perf

@@ -1,7 +1,8 @@
-// Collective operations: how long they take, what it costs to begin and to end them, and how much
-// of them a computation hides.
+// The loops of the benchmark coll, collective operations: how long they take, what it costs to
+// begin and to end them, and how much of them a computation hides.
 //
-// In addition to the functions of loops.h a contestant provides:
+// A contestant is a message passing library, and its ranks run these loops; `Peer` is its class. In
+// addition to the functions of loops.h it provides:
 //   void collective(const Asked&);        blocking
 //   void begin_collective(const Asked&);
 //   void finish_collectives();            ends all that were begun
@@ -26,6 +27,7 @@
 
 namespace scela::perf {
 
+// True for a contestant that has collective operations.
 template <class Peer>
 concept HasCollectives = requires(Peer& peer, const Asked& asked) {
   peer.collective(asked);
@@ -35,12 +37,16 @@ concept HasCollectives = requires(Peer& peer, const Asked& asked) {
   peer.means(asked);
 };
 
+// Measures the operations of a plan on one rank. All ranks make the same calls.
 template <HasCollectives Peer>
 class CollectiveLoops {
  public:
+  // Both must outlive the object.
   CollectiveLoops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // Returns false if there is no such operation.
+  // Measures all operations and sizes of the plan, and blocks meanwhile. Rank 0 prints a line of
+  // JSON for each; `provider` names the transport in it. Returns false if the plan names an unknown
+  // operation.
   bool run(const char* provider) {
     for (const std::string& name : plan_.ops) {
       if (!collective_named(name, op_)) return false;
@@ -61,11 +67,12 @@ class CollectiveLoops {
   }
 
  private:
-  // Operations one after the other; if several are under way at once, they are begun and ended
-  // together.
+  // One operation, or several at once, as an `Act` of perf/overlapping.h. If several are under way
+  // at once, they are begun and ended together.
   class All {
    public:
     explicit All(CollectiveLoops& loops) : loops_(&loops) {}
+    // Every rank takes part.
     static bool takes_part() { return true; }
     void blocking() {
       if (loops_->instances() > 1) {
@@ -90,7 +97,7 @@ class CollectiveLoops {
 
   // Returns how many operations are under way at once.
   std::size_t instances() const { return static_cast<std::size_t>(plan_.concurrent); }
-  // Makes the buffers for operations of so many bytes.
+  // Makes the buffers for operations of so many bytes per rank.
   void reserve(std::size_t bytes) {
     bytes_ = bytes;
     const std::size_t room =
@@ -98,13 +105,15 @@ class CollectiveLoops {
     in_.assign(instances(), std::vector<char>(room, 1));
     out_.assign(instances(), std::vector<char>(room, 1));
   }
-  // Returns the arguments of one of the operations under way at once. The root depends on turn_.
+  // Returns the arguments of operation number `instance` of those under way at once. The root
+  // depends on turn_.
   Asked asked(std::size_t instance) {
     const int root = has_root(op_) ? static_cast<int>(turn_ % peer_.size()) : 0;
     return {op_, bytes_, root, in_[instance].data(), out_[instance].data()};
   }
 
-  // Returns on rank 0 the seconds that the slowest rank needs for `times` operations.
+  // Returns on rank 0 the seconds that the slowest rank needs for `times` operations. All ranks
+  // call it.
   double timed(long times) {
     All act(*this);
     meet(peer_);
@@ -114,7 +123,8 @@ class CollectiveLoops {
     const std::vector<double> all = gathered(peer_, now() - begin);
     return *std::max_element(all.begin(), all.end());
   }
-  // Returns how many operations fit in a round, which is the same on every rank.
+  // Returns how many operations fit in a round (Plan::round_seconds), which is the same on every
+  // rank. It also makes the connections.
   long calibrate() {
     long times = 2;
     timed(times);
@@ -158,8 +168,9 @@ class CollectiveLoops {
             helped(beside, few, own.amount, progress_calls(bytes_, every)));
     }
   }
-  // Returns on rank 0 the microseconds of the slowest rank, with as much work beside the operation,
-  // in parts.
+  // Measures the operation beside work that is done in parts, between which the operation is
+  // advanced `calls` times. `us` is the work of this rank. Returns on rank 0 the microseconds of
+  // the slowest rank.
   double helped(Overlapping<Peer, All>& beside, long times, double us, std::size_t calls) {
     const double own = beside.several(times, Between::parts, us, calls).all;
     const std::vector<double> all = gathered(peer_, own);
@@ -179,8 +190,8 @@ class CollectiveLoops {
   const Plan& plan_;
   CollectiveOp op_ = CollectiveOp::barrier;
   std::size_t bytes_ = 0;
-  long turn_ = 0;
-  std::vector<std::vector<char>> in_, out_;
+  long turn_ = 0;                            // calls so far; chooses the root
+  std::vector<std::vector<char>> in_, out_;  // buffers, by instance
 };
 
 }  // namespace scela::perf

@@ -1,9 +1,11 @@
-// Messages beside a computation: how much of them it hides (overlap), and how far one rank's delay
-// delays another (noise; Table 3.1 of the offload thesis).
+// The loops of two benchmarks in which messages move beside a computation. overlap: how much of a
+// message the computation hides. noise: how far one rank's delay delays another (Table 3.1 of the
+// offload thesis).
 //
 // Rank 0 sends to its partner, which receives. Each computes between the call that begins the
 // message and the one that ends it. Each rank uses one thread. The file uses only the standard
-// library and Linux, because the mpicxx of each peer compiles it.
+// library and Linux, because the mpicxx of each peer compiles it. `Peer` is the class of a
+// contestant (perf/loops.h).
 #pragma once
 
 #include <array>
@@ -15,20 +17,25 @@
 namespace scela::perf {
 
 // A message of rank 0 to its partner, as an `Act` of perf/overlapping.h. Other ranks take no part.
+// The buffer must outlive it.
 template <class Peer>
 class OneWay {
  public:
   OneWay(Peer& peer, std::vector<char>& buffer, std::size_t bytes)
       : peer_(&peer), buffer_(buffer.data()), bytes_(bytes) {}
+  // Returns true on the rank that sends.
   bool sends() const { return peer_->rank() == 0; }
+  // Returns the rank that receives: the first of the second half.
   int partner() const { return peer_->size() / 2; }
   bool takes_part() const { return sends() || peer_->rank() == partner(); }
+  // Sends or receives the message and blocks.
   void blocking() {
     if (sends())
       peer_->send(partner(), buffer_, bytes_);
     else
       peer_->recv(0, buffer_, bytes_);
   }
+  // Begins the message; end() waits for it.
   void begin() {
     if (sends())
       peer_->begin_send(partner(), buffer_, bytes_);
@@ -43,12 +50,16 @@ class OneWay {
   std::size_t bytes_;
 };
 
+// Measures the benchmarks overlap and noise on one rank. All ranks make the same calls.
 template <class Peer>
 class Computing {
  public:
+  // Both must outlive the object.
   Computing(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // Measures all sizes; the plan's benchmark must be overlap or noise. Always returns true.
+  // Measures all sizes and blocks meanwhile; the plan's benchmark must be overlap or noise. Rank 0
+  // prints two lines of JSON for each size; `provider` names the transport in them. Always returns
+  // true.
   bool run(const char* provider) {
     provider_ = provider;
     for (const std::size_t bytes : plan_.sizes) {
@@ -63,6 +74,7 @@ class Computing {
   }
 
  private:
+  // Returns the message of the size that is being measured.
   OneWay<Peer> message() { return {peer_, buffer_, bytes_}; }
 
   // Prints two lines for a size: the sender's figures and the receiver's.
@@ -85,6 +97,7 @@ class Computing {
     for (Line& line : lines)
       finish(line);
   }
+  // Adds the times of a round to a line.
   static void take(const OverlapRound& round, Line& line) {
     line.us.push_back(round.overlapped.all);
     note(round, line);

@@ -1,4 +1,6 @@
-// The connections that ranks need, derived from the task lists of collective operations alone.
+// Counts the connections that ranks need, from the task lists of collective operations alone: no
+// operation is executed. A task list is one rank's part of an operation as data
+// (collectives/core/task_list.h). scela-perf --census and the benchmark coll use it.
 #pragma once
 
 #include <string>
@@ -10,12 +12,14 @@
 
 namespace scela::perf {
 
-// Returns a line (with options.json an object) for each operation and each algorithm that can
-// execute it, or for options.algorithm. It has the number of partners and of queue pairs. No
-// operation is executed.
+// Returns a table for people, or lines of JSON with options.json. It has a line for each operation
+// of options.ops (or for all). For each it has all algorithms that can execute it, or
+// options.algorithm. A line has the number of ranks that a rank exchanges messages with, and the
+// number of queue pairs. Returns an error (usage) if the algorithm cannot be used.
 Result<std::string> counted(const Options& options);
 
-// Adds these numbers to the measured rows of ScELA's own operations.
+// Adds these numbers to the values of the measured rows of ScELA's own operations. Returns an error
+// if the algorithm, or a setting of this process, cannot be used.
 Result<void> count_lists(const Options& options, std::vector<Row>& rows);
 
 }  // namespace scela::perf

@@ -1,13 +1,13 @@
-// scela-perf as a rank of a job that the user has started: scela-run -n 2 scela-perf latency.
-// main() calls it.
+// scela-perf as a rank of a job that the user has started, for example by scela-run -n 2 scela-perf
+// latency. main() calls it, from one thread.
 #pragma once
 
 #include "perf/core/options.h"
 
 namespace scela::perf {
 
-// Returns whether a launcher has started this process as a rank (SCELA_RANK, PMI_RANK or
-// PMIX_RANK).
+// Returns true if a launcher has started this process as a rank: SCELA_RANK, PMI_RANK or PMIX_RANK
+// is set.
 bool is_in_job();
 
 // All ranks of the job call it with the same options. It blocks until all have measured; rank 0

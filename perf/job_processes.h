@@ -1,8 +1,9 @@
-// The processes of a job, as the system reports them. They are all that its driver has started: its
-// ranks and their helpers (agents, engines, daemons of other launchers).
+// The processes of a job, as the system (/proc) reports them. They are all that its driver has
+// started: its ranks and their helpers (agents, engines, daemons of other launchers). The driver is
+// the process that started the job.
 //
 // The functions hold no state, so any thread may call them. The file uses only the standard library
-// and Linux, because the peers are compiled with it too.
+// and Linux, because the peers are compiled with it too. Processes are named by their process ids.
 #pragma once
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 
 namespace scela::perf {
 
-// Returns what the file contains, or an empty string if it cannot be read.
+// Returns the text of the file, or an empty string if it cannot be read.
 inline std::string file_text(const std::string& path) {
   std::string text;
   std::FILE* const file = std::fopen(path.c_str(), "re");
@@ -31,7 +32,7 @@ inline std::string file_text(const std::string& path) {
   return text;
 }
 
-// Returns the names in the folder that are numbers above 0.
+// Returns the names in the folder that are numbers above 0, in any order.
 inline std::vector<long> numbered_entries(const char* folder) {
   std::vector<long> numbers;
   DIR* const directory = ::opendir(folder);
@@ -43,11 +44,12 @@ inline std::vector<long> numbered_entries(const char* folder) {
   return numbers;
 }
 
+// Returns the ids of the threads of a process; none if it has ended.
 inline std::vector<long> threads_of(long process) {
   return numbered_entries(("/proc/" + std::to_string(process) + "/task").c_str());
 }
 
-// Returns the parent's number, or 0 if the process is gone.
+// Returns the process id of the parent, or 0 if the process has ended.
 inline long parent_of(long process) {
   const std::string text = file_text("/proc/" + std::to_string(process) + "/stat");
   const std::size_t name = text.rfind(')');  // the name may contain anything
@@ -56,7 +58,7 @@ inline long parent_of(long process) {
              : std::strtol(text.c_str() + name + 4, nullptr, 10);
 }
 
-// Returns all processes that `driver` has started, and their descendants.
+// Returns all processes that `driver` has started, and their descendants, without `driver` itself.
 inline std::set<long> descendants(long driver) {
   std::map<long, long> parents;
   for (const long process : numbered_entries("/proc"))
@@ -71,18 +73,20 @@ inline std::set<long> descendants(long driver) {
   return found;
 }
 
-// Returns the number of the line of `text` that begins with `what`, or 0 if there is no such line.
+// Returns the number in the line of `text` that begins with `what` ("Pss:"), or 0 if there is no
+// such line. The first line of the text is not searched.
 inline double kib_of(const std::string& text, const char* what) {
   const std::size_t at = text.find(std::string("\n") + what);
   return at == std::string::npos ? 0 : std::atof(text.c_str() + at + 1 + std::strlen(what));
 }
 
-// Memory in KiB. All values are 0 if the process is gone or belongs to another user.
+// Memory of a process, or of several, in KiB. All values are 0 if the process has ended or belongs
+// to another user.
 struct Memory {
-  double proportional = 0;  // shared memory counts in parts
-  double own = 0;           // written, and of this process alone
-  double resident = 0;
-  // The resident memory in shared segments, without files.
+  double proportional = 0;  // shared pages are divided by their users
+  double own = 0;           // written pages of this process alone
+  double resident = 0;      // all pages in memory
+  // The resident pages of shared memory segments, without those of files.
   double shared = 0;
   Memory& operator+=(const Memory& other) {
     proportional += other.proportional;
@@ -92,6 +96,7 @@ struct Memory {
     return *this;
   }
 };
+// Returns the memory of a process.
 inline Memory memory_of(long process) {
   const std::string folder = "/proc/" + std::to_string(process);
   const std::string text = file_text(folder + "/smaps_rollup");
@@ -99,7 +104,7 @@ inline Memory memory_of(long process) {
           kib_of(file_text(folder + "/status"), "RssShmem:")};
 }
 
-// Returns the microseconds that the process's threads have run.
+// Returns the microseconds that the living threads of the process have run.
 inline double processor_time_of(long process) {
   const std::string tasks = "/proc/" + std::to_string(process) + "/task/";
   double nanoseconds = 0;
@@ -108,7 +113,7 @@ inline double processor_time_of(long process) {
   return nanoseconds / 1000;
 }
 
-// Returns the microseconds that this process's threads have run, as getrusage counts them.
+// Returns the microseconds that the threads of this process have run, as getrusage counts them.
 inline double own_processor_time() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -1,11 +1,12 @@
 // The timed loops, written once for every contestant: the bundled channel and each MPI are compiled
-// against this file.
+// against this file. A contestant is a message passing library; its ranks run the loops.
 //
-// A contestant provides a class with
-//   int rank(), size(), nodes();
+// A contestant provides a class (`Peer`) with
+//   int rank(), size(), nodes(), local_rank();  local_rank() is the number among the node's ranks
 //   void send(int peer, const void* bytes, std::size_t n);  void recv(int peer, void* bytes, n);
-//   begin_send(...), begin_recv(...) with the same arguments;
-//   void finish(), which ends all that were begun;
+//     which block; `peer` is a rank;
+//   begin_send(...), begin_recv(...) with the same arguments, which return at once;
+//   void finish(), which blocks until all that were begun are complete;
 //   send_aside(...), recv_aside(...) for messages that are not measured, with another tag: a tag
 //   with messages of all lengths is another case than one with messages of one length;
 //   void tell(Cost&), which fills in what it knows of its connections.
@@ -24,13 +25,16 @@
 
 namespace scela::perf {
 
+// Runs the benchmark of a plan on one rank. All ranks make the same calls.
 template <class Peer>
 class Loops {
  public:
+  // Both must outlive the object.
   Loops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // Rank 0 prints a line of JSON for each size, with the microseconds of an operation in each
-  // round. Returns false if there is no such benchmark.
+  // Measures all sizes of the plan, and blocks meanwhile. Rank 0 prints a line of JSON for each
+  // size, with the microseconds of an operation in each round. `provider` names the transport in it
+  // ("shm"). Returns false if there is no such benchmark.
   bool run(const char* provider) {
     if (plan_.bench == "memory") return Census<Peer>(peer_, plan_).run(provider);
     if (plan_.bench == "overlap" || plan_.bench == "noise")
@@ -63,14 +67,14 @@ class Loops {
   }
 
   // Each rank of the first half is paired with one of the second half, so that pairs are as far
-  // apart as ranks can be.
+  // apart as ranks can be. If the number of ranks is odd, the last one is idle.
   int half() const { return peer_.size() / 2; }
   bool first() const { return peer_.rank() < half(); }
   bool idle() const { return peer_.rank() >= 2 * half(); }
   int partner() const { return first() ? peer_.rank() + half() : peer_.rank() - half(); }
 
-  // These do `times` operations. An operation is one way of a round trip, a message of a stream, or
-  // an exchange.
+  // These do `times` operations of `n` bytes. An operation is one way of a round trip, a message of
+  // a stream, or an exchange (a message each way).
   void ping_pong(std::size_t n, long times) {
     for (long i = 0; i < times; i += 2)
       if (first()) {
@@ -149,6 +153,7 @@ class Loops {
       times = next;
     }
   }
+  // These return the buffers: what is received, and what is sent.
   char* in() { return in_.data(); }
   char* out() { return out_.data(); }
 

@@ -1,5 +1,6 @@
-// The cost of a job after its ranks have exchanged messages with their partners. It is memory,
-// queue pairs and connections, against ranks and nodes (Tables 4.1 and 4.2 of the ScELA thesis).
+// The benchmark memory: the cost of a job after its ranks have exchanged messages with their
+// partners. It is memory, queue pairs and connections, against ranks and nodes (Tables 4.1 and 4.2
+// of the ScELA thesis).
 //
 // Each rank calls Census::run() from one thread. It uses only the standard library and Linux,
 // because the mpicxx of each peer compiles it.
@@ -17,17 +18,20 @@
 
 namespace scela::perf {
 
-// The cost of one rank. A value that a contestant cannot tell is -1.
+// The cost of one rank, as numbers. A value that a contestant cannot tell is -1.
 struct Cost {
   // The number of the process (getpid).
   double process = 0;
+  // The number of ranks that this rank exchanges messages with.
   double partners = -1;
+  // The connections and the queue pairs of this process, for messages.
   double connections = -1, send_queue_pairs = -1, receive_queue_pairs = -1;
   // The queue pairs of a communicator, if an adapter's engine executes its operations.
   double engine_queue_pairs = -1;
 };
 
-// Adds the mean over all ranks, and the largest value of any rank.
+// Adds two figures to the line: the mean of a member of Cost over all ranks as `name`, and its
+// largest value as "max_" and `name`. Adds none if no rank knows the value.
 inline void count_cost(const std::vector<Cost>& all, const char* name, double Cost::*member,
                        Line& line) {
   double sum = 0, most = -1;
@@ -40,7 +44,8 @@ inline void count_cost(const std::vector<Cost>& all, const char* name, double Co
   line.values.push_back({std::string("max_") + name, {most}});
 }
 
-// Adds the costs of all ranks, and of the other processes that the driver has started.
+// Adds the costs of all ranks to the line. Adds also the memory, in KiB, of the ranks and of the
+// other processes that `driver` has started. The ranks must still live.
 inline void count_costs(const std::vector<Cost>& all, long driver, Line& line) {
   count_cost(all, "partners", &Cost::partners, line);
   count_cost(all, "connections", &Cost::connections, line);
@@ -66,12 +71,16 @@ inline void count_costs(const std::vector<Cost>& all, long driver, Line& line) {
   line.values.push_back({"kib_others", {of_others}});
 }
 
+// Measures the cost of a job on one rank. All ranks make the same calls.
 template <class Peer>
 class Census {
  public:
+  // Both must outlive the object.
   Census(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // Measures one size. Returns false if the pattern does not fit the number of ranks.
+  // Exchanges messages of the first size with the partners of Plan::pattern, and counts. Rank 0
+  // prints a line of JSON; `provider` names the transport in it. Returns false if the pattern does
+  // not fit the number of ranks.
   bool run(const char* provider) {
     if (!fits(plan_.pattern, peer_.size())) return false;
     const std::set<int> with = partners(plan_.pattern, peer_.rank(), peer_.size());
@@ -97,6 +106,7 @@ class Census {
   }
 
  private:
+  // Sends a message of so many bytes to each of these ranks, and receives one from each.
   void exchange(const std::set<int>& with, std::size_t bytes) {
     const std::vector<char> out(bytes, 'o');
     std::vector<char> in(bytes * with.size() + 1);

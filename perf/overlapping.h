@@ -1,4 +1,5 @@
-// An operation that is begun, work beside it, and its end: the time of each.
+// Measures an operation that is begun, work beside it, and its end: the time of each. The operation
+// (`Act`) is a message or a collective operation.
 //
 // If all ranks share one processor (--apart), that is the time of all of them together. Times count
 // from when the first rank began until the last has ended, and each rank has its part of the work.
@@ -20,7 +21,8 @@
 
 namespace scela::perf {
 
-// Work that a compiler cannot remove, and that needs no memory.
+// Does `units` steps of work that a compiler cannot remove, and that needs no memory. The result
+// has no meaning.
 inline double work_of(long units) {
   volatile double value = 1;
   for (long i = 0; i < units; ++i)
@@ -28,9 +30,11 @@ inline double work_of(long units) {
   return value;
 }
 
+// Work that takes a given time.
 class Work {
  public:
-  // The fastest of many short runs counts: in the others, another process had the processor.
+  // Measures how much work a microsecond takes. The fastest of many short runs counts: in the
+  // others, another process had the processor.
   Work() {
     constexpr long kUnits = 20000;
     for (int times = 0; times < 50; ++times) {
@@ -40,9 +44,9 @@ class Work {
       units_per_us_ = std::max(units_per_us_, static_cast<double>(kUnits) / us);
     }
   }
-  // Does as much work as takes so long if nothing else runs.
+  // Does a fixed amount of work: as much as takes `us` microseconds if nothing else runs.
   void amount(double us) const { work_of(units(us)); }
-  // Does the same amount of work in one part more than `between` is called.
+  // Does the same amount of work in `calls` + 1 parts, and calls `between` between them.
   template <class Call>
   void parts(double us, std::size_t calls, Call between) const {
     const long all = units(us), count = static_cast<long>(calls) + 1;
@@ -54,13 +58,14 @@ class Work {
       if (part < count) between();
     }
   }
-  // Works until so much time has passed.
+  // Works until `us` microseconds have passed, however much work that is.
   void time(double us) const {
     for (const double until = now() + us / 1e6; now() < until;)
       work_of(static_cast<long>(units_per_us_));
   }
 
  private:
+  // Returns the steps of work_of() that take so long.
   long units(double us) const { return static_cast<long>(us * units_per_us_); }
   double units_per_us_ = 1;
 };
@@ -69,8 +74,9 @@ class Work {
 // `time` name functions of Work. With `parts`, help() of the operation is called in between.
 enum class Between { nothing, amount, parts, time };
 
-// The times of a rank's part, in microseconds: of all of it, of the work in between, of the call
-// that begins, and of the call that ends. `processor` is the processor time of this process.
+// The times of a rank's part, in microseconds. `all` is the time of all of it. `begun` is that of
+// the call that begins, `between` that of the work, and `ended` that of the call that ends.
+// `processor` is the processor time of this process.
 struct Took {
   double all = 0, between = 0, begun = 0, ended = 0, processor = 0;
 };
@@ -84,14 +90,18 @@ struct OverlapRound {
   Took pure, overlapped, timed;
 };
 
+// Measures one operation on one rank. All ranks make the same calls.
+//
 // `Act` has void blocking(), void begin(), void end() and bool takes_part(), which returns whether
 // this rank takes part. For Between::parts it has void help(), which advances what was begun.
 template <class Peer, class Act>
 class Overlapping {
  public:
+  // `peer` and `plan` must outlive the object.
   Overlapping(Peer& peer, const Plan& plan, Act act) : peer_(peer), plan_(plan), act_(act) {}
 
-  // Returns how often the operation fits in a round, which is the same on every rank.
+  // Returns how often the operation fits in a part of a round (1 to 1000), which is the same on
+  // every rank.
   long calibrate() {
     blocking();
     double us = std::max(several(4, Between::nothing, 0).all, 0.1);
@@ -131,7 +141,7 @@ class Overlapping {
     return round;
   }
 
-  // Returns the mean of `times` runs. `helps` counts only for Between::parts.
+  // Returns the mean of `times` runs of once().
   Took several(long times, Between between, double us, std::size_t helps = 0) {
     Took sum;
     for (long i = 0; i < times; ++i) {
@@ -142,7 +152,8 @@ class Overlapping {
     return sum;
   }
 
-  // Runs the operation once. `us` is the work in between, in microseconds.
+  // Runs the operation once, with work of `us` microseconds in between. `helps` is the number of
+  // calls of help(), for Between::parts only. Ranks that take no part only wait.
   Took once(Between between, double us, std::size_t helps = 0) {
     Took took;
     meet(peer_);
@@ -174,13 +185,14 @@ class Overlapping {
  private:
   // Returns how many ranks share this rank's processor, itself included.
   int sharers() const { return plan_.apart ? peer_.size() : 1; }
+  // Lets the ranks run that share this rank's processor.
   void let_others() const {
     for (int other = 1; other < sharers(); ++other)
       sched_yield();
   }
-  // Returns microseconds. For ranks that share a processor, and so a clock, they count from the
-  // first rank's begin to the last rank's end. The order of the ranks varies. Otherwise they are
-  // this rank's.
+  // Returns the microseconds of an operation that began and ended at these times. They are this
+  // rank's own if each rank has a processor. For ranks that share a processor, and so a clock, they
+  // count from the first rank's begin to the last rank's end. The order of the ranks varies.
   double taken(double begin, double end) {
     if (!plan_.apart) return (end - begin) * 1e6;
     let_others();  // they end before any rank polls
@@ -204,7 +216,8 @@ class Overlapping {
     const double end = now();
     return taken(begin, end);
   }
-  // Returns the processor time of the helpers of the ranks: engines and agents.
+  // Returns on rank 0 the microseconds of processor time of the helpers of the ranks: engines and
+  // agents. Returns 0 on other ranks.
   double others_time() {
     const std::vector<long> ranks = gathered(peer_, static_cast<long>(::getpid()));
     double us = 0;
@@ -224,14 +237,14 @@ class Overlapping {
   Work work_;
 };
 
-// Adds one more value to the figure of this name.
+// Adds one more value to the figure `name` of the line; a new figure gets its first value.
 inline void add(Line& line, const char* name, double value) {
   for (auto& [known, numbers] : line.values)
     if (known == name) return numbers.push_back(value);
   line.values.push_back({name, {value}});
 }
 
-// Adds the figures from which perf/core/report.h computes overlap.
+// Adds a round's times to the line, as the figures from which perf/core/report.h computes overlap.
 inline void note(const OverlapRound& round, Line& line) {
   add(line, "blocking_us", round.blocking);
   add(line, "pure_us", round.pure.all);

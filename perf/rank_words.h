@@ -1,7 +1,7 @@
-// The arguments that the driver passes to each process of a contest. They are the benchmark, sizes,
-// rounds, seconds of a round, window, placement of ranks, pattern, delay and the driver's process.
-// For collective operations they are the operations, algorithm, executor, how many run at once, and
-// how often they are advanced.
+// The arguments that the driver (scela-perf) passes to each process of a contest. They are the
+// benchmark, sizes, rounds, seconds of a round, window, placement of ranks, pattern, delay and the
+// driver's process. For collective operations they are the operations, algorithm, executor, how
+// many run at once, and how often they are advanced.
 //
 // Each rank calls these functions from one thread. The file uses only the standard library and
 // Linux, because the peers are compiled with it too.
@@ -25,8 +25,8 @@ namespace scela::perf {
 // messages are on the second.
 enum class Where { free, own, apart };
 
-// Reads numbers separated by commas; "-" is an empty list. Returns false if the text is something
-// else.
+// Reads numbers separated by commas, and appends them; "-" is an empty list. Returns false if the
+// text is something else.
 inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
   if (std::string(text) == "-") return true;
   for (const char* at = text; *at != '\0';) {
@@ -38,9 +38,10 @@ inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
   return true;
 }
 
-// Reads "--rank BENCH SIZE,SIZE... ROUNDS SECONDS WINDOW WHERE PATTERN DELAY DRIVER OP,OP...
-// ALGORITHM EXECUTOR CONCURRENT BYTES,BYTES...". `how` is the first word; "-" is an empty value.
-// Returns false if the words have another form.
+// Reads argv of a rank: "--rank BENCH SIZE,SIZE... ROUNDS SECONDS WINDOW WHERE PATTERN DELAY DRIVER
+// OP,OP... ALGORITHM EXECUTOR CONCURRENT BYTES,BYTES..." into `plan` and `where`. `how` is the
+// first word; "-" is an empty value. Returns false if the words have another form, or if a number
+// is not allowed.
 inline bool read_words(int count, char** words, Plan& plan, Where& where,
                        const char* how = "--rank") {
   if (count != 16 || std::string(words[1]) != how) return false;
@@ -67,7 +68,7 @@ inline bool read_words(int count, char** words, Plan& plan, Where& where,
   return plan.rounds > 0 && plan.window > 0 && !plan.sizes.empty() && plan.concurrent > 0;
 }
 
-// Returns the processors that this thread may run on.
+// Returns the numbers of the processors that this thread may run on, ascending.
 inline std::vector<int> allowed_processors() {
   std::vector<int> found;
   cpu_set_t allowed;
@@ -77,7 +78,8 @@ inline std::vector<int> allowed_processors() {
   return found;
 }
 
-// `thread` 0 is the caller. If the thread has ended, the call has no effect.
+// Binds a thread to processor `cpu`; `thread` is its id, and 0 is the caller. If the thread has
+// ended, the call has no effect.
 inline void put_on(int cpu, long thread) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -85,8 +87,9 @@ inline void put_on(int cpu, long thread) {
   sched_setaffinity(static_cast<pid_t>(thread), sizeof one, &one);
 }
 
-// Puts threads on their processors. All ranks call it once their threads and their helpers have
-// started. Returns false if there are not enough processors.
+// Binds the threads of this rank to their processors, and for Where::apart those of the helpers
+// too. All ranks call it once their threads and their helpers have started. Returns false if there
+// are not enough processors.
 template <class Peer>
 bool take_places(Peer& peer, const Plan& plan, Where where) {
   if (where == Where::free) return true;

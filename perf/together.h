@@ -1,5 +1,5 @@
-// The helpers of every loop (loops.h): a clock, and operations by which the ranks of a contestant
-// act together.
+// The helpers of every loop (loops.h): the plan of a run, a clock, and operations by which the
+// ranks of a contestant act together. `Peer` is the class of a contestant (loops.h).
 //
 // Each rank uses it from one thread. The file uses only the standard library, because the mpicxx of
 // each peer compiles it.
@@ -17,18 +17,20 @@
 
 namespace scela::perf {
 
+// The parameters of a run, which all ranks get from the command line (rank_words.h).
 struct Plan {
-  std::string bench = "latency";
-  std::vector<std::size_t> sizes;
-  int rounds = 21;              // of each size; each gives one figure
-  double round_seconds = 0.01;  // approximately
+  std::string bench = "latency";   // one of kBenches in perf/core/options.h
+  std::vector<std::size_t> sizes;  // bytes of a message
+  int rounds = 21;                 // of each size; each gives one figure
+  double round_seconds = 0.01;     // the approximate length of a round
   // The messages under way in bandwidth and rate benchmarks.
   int window = 64;
   std::string pattern = "all";  // memory: the pattern of partners
-  double delay_seconds = 0.1;   // for the noise benchmark
-  long driver = 0;              // the process that started the job
+  double delay_seconds = 0.1;   // noise: the delay of one rank
+  long driver = 0;              // id of the process that started the job
   bool apart = false;           // all ranks share a processor
-  // The following are for the collective benchmark (coll).
+  // The following are for the collective benchmark (coll). The operations are named as in
+  // perf/core/collectives.h.
   std::vector<std::string> ops;
   std::string algorithm;            // empty: the contestant's choice
   std::string executor = "polled";  // one of perf/core/collectives.h
@@ -42,9 +44,9 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Rank 0 gets the values of all ranks, in order. They travel by a tree; every pattern has its edges
-// (perf/core/patterns.h). So no rank needs other partners for it. All ranks must call it; it
-// blocks. The result of other ranks has no meaning.
+// Returns on rank 0 the values of all ranks, by rank. They travel by a tree; every pattern has its
+// edges (perf/core/patterns.h). So no rank needs other partners for it. All ranks must call it; it
+// blocks. The result of other ranks has no meaning. Values are copied as bytes.
 template <class Peer, class Value>
 std::vector<Value> gathered(Peer& peer, const Value& own) {
   std::vector<Value> all{own};
@@ -62,7 +64,7 @@ std::vector<Value> gathered(Peer& peer, const Value& own) {
   return all;
 }
 
-// Gives rank 0's value to all ranks, by the same tree.
+// Replaces `value` on all ranks by rank 0's, by the same tree. All ranks must call it; it blocks.
 template <class Peer, class Value>
 void agree(Peer& peer, Value& value) {
   const int rank = peer.rank(), size = peer.size();
@@ -74,7 +76,7 @@ void agree(Peer& peer, Value& value) {
     if (rank + bit < size) peer.send_aside(rank + bit, &value, sizeof value);
 }
 
-// No rank returns before all ranks have called it.
+// Blocks until all ranks have called it: a barrier.
 template <class Peer>
 void meet(Peer& peer) {
   char byte = 0;
@@ -82,17 +84,19 @@ void meet(Peer& peer) {
   agree(peer, byte);
 }
 
-// A line of output (perf/core/report.h reads it).
+// The results of one size, which rank 0 prints as a line (perf/core/report.h reads it).
 struct Line {
   // The operation, if a benchmark has several.
   std::string op;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  // of a message
   // The microseconds of one operation, one value for each round.
   std::vector<double> us;
+  // Other figures by name. A name that ends in _us is microseconds.
   std::vector<std::pair<std::string, std::vector<double>>> values;
-  Means means;
+  Means means;  // coll: the executor and the algorithm
 };
 
+// Returns the numbers as an array of JSON, with six significant digits.
 inline std::string json_of(const std::vector<double>& numbers) {
   std::string text = "[";
   char digits[40];
@@ -103,7 +107,8 @@ inline std::string json_of(const std::vector<double>& numbers) {
   return text + "]";
 }
 
-// Prints the line as JSON. Rank 0 calls it. `provider` names the library that the peer uses.
+// Prints the line as JSON on standard output. Only rank 0 calls it. `provider` names what moves the
+// messages ("shm", "mpich-tcp").
 template <class Peer>
 void print(const Peer& peer, const Plan& plan, const char* provider, const Line& line) {
   std::string values;

@@ -1,4 +1,4 @@
-// Counts with their noun, as sentences need them.
+// Counts with their noun, as sentences need them. The texts for users in launcher/ and nla/ use it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scela {
 
-// Returns "1 rank" or "2 ranks", for nouns that form their plural with an s.
+// Returns "1 rank" or "2 ranks" for the noun "rank". The plural is formed with an s.
 inline std::string counted(std::uint64_t count, std::string_view noun) {
   return cat(count, ' ', noun, count == 1 ? "" : "s");
 }

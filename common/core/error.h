@@ -1,7 +1,9 @@
-// An error as the user reads it: what was tried, where, what happened, and what to do about it.
+// An error as the user reads it: what was tried, where, what happened, and what to do about it. All
+// rooms use it.
 //
 // An error is a value. Its kind says what is now broken: the request alone, the link, the node or
-// the whole job. So it decides which part must react, and with which exit status the command ends.
+// the whole job. So it decides which part must react, and with which exit status the command ends
+// (exit_status() of launcher/core/report/report.h).
 #pragma once
 
 #include <string>
@@ -9,6 +11,7 @@
 
 namespace scela {
 
+// The kinds of errors.
 enum class ErrorKind {
   // The command line, a host list or a file that the user named is wrong; the command tried
   // nothing.
@@ -21,8 +24,10 @@ enum class ErrorKind {
   internal,     // ScELA itself is at fault
 };
 
+// Returns the name of the kind as it is written above, such as "usage".
 std::string_view name_of(ErrorKind kind);
 
+// An error: what was tried, where, what happened, and what to do.
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   // The thing that was tried: "open host file 'hosts.txt'".
@@ -32,13 +37,15 @@ struct Error {
   std::string why;
   std::string hint;  // what to do; may be empty
 
-  // One line: "node17: start agent: connection refused (hint: ...)".
+  // Returns the error as one line: "node17: start agent: connection refused (see ...)". Empty
+  // fields are left out.
   std::string text() const;
 };
 
+// Returns true if all fields are equal.
 bool operator==(const Error& a, const Error& b);
 
-// Returns "strerror(number) (NAME)", without locale or static buffers.
+// Returns an errno as text, "No such file or directory (ENOENT)", without locale or static buffers.
 std::string errno_text(int number);
 
 }  // namespace scela

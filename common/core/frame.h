@@ -1,4 +1,5 @@
-// Frames: how a link's byte stream is cut into messages.
+// Frames: how a link's byte stream is cut into messages. A link is the connection of an agent to
+// its parent; nla/ and pmix/ use frames.
 //
 //   frame   := version:u8 kind:u8 reserved:u16 length:u32 payload
 //   version := 1; another version is an error that names both
@@ -18,8 +19,8 @@
 
 namespace scela {
 
-inline constexpr std::uint8_t kFrameVersion = 1;
-inline constexpr std::size_t kFrameHeader = 8;
+inline constexpr std::uint8_t kFrameVersion = 1;  // the first byte of every frame
+inline constexpr std::size_t kFrameHeader = 8;    // bytes
 // Bulk data travels in pieces of at most this many bytes. So one slow transfer never holds a link
 // for long, and a forwarding agent holds little. A smaller value takes more frames for each
 // megabyte; a larger one delays each hop more.
@@ -27,21 +28,23 @@ inline constexpr std::size_t kMaxPiece = std::size_t{64} * 1024;
 // Bytes: a piece and the fields around it. A peer that announces more is broken or hostile.
 inline constexpr std::size_t kMaxPayload = std::size_t{128} * 1024;
 
+// One message. `kind` is a number that the two ends of the link give a meaning (nla/core/wire).
 struct Frame {
   std::uint8_t kind = 0;
   std::string payload;
 };
 
-// Returns the eight header bytes in front of a payload of `length` bytes. Requires length <=
-// kMaxPayload.
+// Returns the eight header bytes that a sender puts in front of a payload of `length` bytes.
+// Requires length <= kMaxPayload.
 std::string frame_header(std::uint8_t kind, std::size_t length);
 
+// Cuts the bytes of one stream into frames.
 class FrameDecoder {
  public:
   // Takes the bytes that arrived. The caller then calls next() until it returns no frame.
   void feed(std::string_view bytes) { buffer_.append(bytes); }
-  // Returns the next whole frame, or std::nullopt if it needs more bytes. An error is final: the
-  // stream has lost its frame boundaries and the link must end.
+  // Returns the next whole frame, or std::nullopt if more bytes are needed. An error (kind
+  // protocol) is final: the stream has lost its frame boundaries and the link must end.
   Result<std::optional<Frame>> next();
   // Returns true between frames: the stream may end here without loss.
   bool at_boundary() const { return buffer_.size() == consumed_; }

@@ -49,17 +49,21 @@ using IndexKey = std::uint64_t;
 // All names of one pattern: rows of `indices` keys each, in ascending order, without repetition. A
 // pattern without indices stands for the one name that it spells, and has no keys.
 struct Group {
+  // The name with an index mark (nodeset_index.h) in place of each number.
   std::string pattern;
-  std::size_t indices = 0;
+  std::size_t indices = 0;  // numbers in each name of the pattern
   std::vector<IndexKey> keys;
 
+  // Returns the number of names.
   std::size_t rows() const { return indices == 0 ? 1 : keys.size() / indices; }
+  // Returns the keys of one name, `indices` numbers; requires number < rows().
   const IndexKey* row(std::size_t number) const { return keys.data() + number * indices; }
   friend bool operator==(const Group&, const Group&) = default;
 };
 
 }  // namespace nodeset
 
+// A set of node names.
 class NodeSet {
  public:
   // The largest number of nodes in a text, in each of its operands, or in a list of names. A typing
@@ -70,17 +74,22 @@ class NodeSet {
   class Iterator;
 
   NodeSet() = default;
-  // Returns the set of a text; blank text is the empty set. An error names the character at fault,
-  // counted from 1.
+  // Returns the set of a text; blank text is the empty set. Returns an error (kind usage) if the
+  // text is malformed or has more than `max_nodes` names. It names the character at fault, counted
+  // from 1.
   static Result<NodeSet> parse(std::string_view text, std::size_t max_nodes = kMaxNodes);
-  // Returns the set of these names, taken literally. Brackets, operators and blanks in them are
-  // errors.
+  // Returns the set of these names, taken literally; a name may be there twice. Brackets, operators
+  // and blanks in them are errors.
   static Result<NodeSet> from_names(std::span<const std::string> names);
 
   bool empty() const { return groups_.empty(); }
+  // Returns the number of names.
   std::size_t size() const;
+  // Returns true if this very name is in the set.
   bool contains(std::string_view name) const;
 
+  // These return a new set: the names of both, of this set without the other's, of both at once,
+  // and of one of the two only.
   NodeSet united(const NodeSet& other) const;
   NodeSet minus(const NodeSet& other) const;
   NodeSet intersection(const NodeSet& other) const;
@@ -88,6 +97,7 @@ class NodeSet {
 
   // Returns the names in the order described above.
   std::vector<std::string> expand() const;
+  // Iterates over the names in the same order.
   Iterator begin() const;
   Iterator end() const;
 
@@ -95,6 +105,7 @@ class NodeSet {
   // prints them. Names with several numbers fold to few products of ranges. The least number of
   // products is not guaranteed (that is NP-hard), but a set that is one product always folds to it.
   std::string fold() const;
+  // Returns fold().
   std::string text() const { return fold(); }
 
   friend bool operator==(const NodeSet&, const NodeSet&) = default;
@@ -127,6 +138,7 @@ class NodeSet::Iterator {
   using pointer = const std::string*;
   using reference = std::string;
 
+  // Returns the name by value.
   std::string operator*() const;
   Iterator& operator++();
   Iterator operator++(int);

@@ -14,22 +14,25 @@
 
 namespace scela::nodeset {
 
-// Returns why a byte cannot stand in a node name, or null if it can. `first` is true for the name's
-// first byte.
+// Returns a text that says why a byte cannot be in a node name, or null if it can. `first` is true
+// for the name's first byte.
 const char* refusal_of(char c, bool first);
 // Returns true for letters, digits, dots, dashes and underscores: nearly all bytes of names.
 inline bool surely_allowed(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '-' && c <= ':') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+// Collects the names of one set.
 class Builder {
  public:
   // Adds a name in which refusal_of() finds no fault.
   void add_name(std::string_view name);
-  // Adds every name that takes one key from each list. The pattern has as many index marks as there
-  // are lists. No list is empty.
+  // Adds every name that takes one key from each list. The pattern has as many index marks
+  // (kIndexMark) as there are lists, and the i-th mark stands for a key of the i-th list. No list
+  // is empty.
   void add_product(std::string_view pattern, const std::vector<std::vector<IndexKey>>& lists);
 
+  // Returns true if no name was added.
   bool empty() const { return groups_.empty(); }
   // Returns the number of rows held: at least the number of different names.
   std::size_t raw_count() const { return raw_count_; }
@@ -47,6 +50,7 @@ class Builder {
 
   // Groups never move while slots_ refers to them by number.
   std::deque<Group> groups_;
+  // An entry of the hash table that finds the group of a pattern.
   struct Slot {
     std::uint32_t hash;
     std::uint32_t group;  // number + 1; 0: free

@@ -15,11 +15,13 @@
 
 namespace scela::nodeset {
 
+// The most digits of an index. Longer runs of digits stay in the pattern.
 inline constexpr std::size_t kMaxIndexDigits = 18;
 // The byte that stands for an index in a pattern. Names cannot contain it, because control
 // characters are refused.
 inline constexpr char kIndexMark = '\x01';
 
+// A number within a name.
 struct Index {
   std::uint64_t value;
   // The number of digits, leading zeros included; 1..kMaxIndexDigits.
@@ -29,24 +31,27 @@ struct Index {
   bool padded() const;
 };
 
+// Returns true for the digits 0 to 9.
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
-std::uint64_t power_of_ten(std::size_t exponent);  // exponent <= kMaxIndexDigits
+// Returns 10 to the power of `exponent`. Requires exponent <= kMaxIndexDigits.
+std::uint64_t power_of_ten(std::size_t exponent);
 // Returns the number of decimal digits of the value; 1 for 0.
 std::size_t digits_in(std::uint64_t value);
 
-// Returns the value of 1..kMaxIndexDigits digits.
+// Returns the value of a text of 1..kMaxIndexDigits digits, which the caller has checked.
 std::uint64_t value_of(std::string_view digits);
-// These two translate between both forms of an index, and append_digits() writes the number with
-// its leading zeros.
+// These two translate between both forms of an index.
 IndexKey key_of(Index index);
 Index index_of(IndexKey key);
+// Appends the number of a key with its leading zeros.
 void append_digits(std::string& out, IndexKey key);
 
-// Appends the pattern of `text` to `pattern` and its indices to `keys`.
+// Splits a name into its pattern, with kIndexMark for each number, and its numbers. Appends these
+// to `pattern` and `keys`.
 void split_name(std::string_view text, std::string& pattern, std::vector<IndexKey>& keys);
-// Appends the name that a pattern and a row of its group spell.
+// Appends the name that a pattern and a row of its group make. `row` has a key for each index mark.
 void append_name(std::string& out, std::string_view pattern, const IndexKey* row);
 
 // Appends ranges such as "1-3,7" for ascending keys without repetition.

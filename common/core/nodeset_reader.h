@@ -20,6 +20,7 @@ namespace scela::nodeset {
 // only.
 enum class Operator { unite, subtract, intersect, differ };
 
+// The numbers first, first + step, ... up to `last`.
 struct Range {
   std::uint64_t first;
   std::uint64_t last;   // >= first
@@ -33,33 +34,39 @@ struct Piece {
   std::vector<Range> ranges;
 };
 
+// An operand, and the operator in front of it.
 struct Term {
   Operator op = Operator::unite;  // joins all before; the first: unite
-  std::size_t position = 0;       // where the operand begins in the text
+  std::size_t position = 0;       // offset of the operand in the text
   std::vector<Piece> pieces;
 
   // Returns true if the term is one name without a bracket.
   bool plain() const { return pieces.size() == 1 && pieces[0].ranges.empty(); }
-  // Returns the numbers of each bracket, in written order.
+  // Returns for each bracket its numbers, as keys (nodeset_index.h), in written order.
   std::vector<std::vector<IndexKey>> lists() const;
   // Calls `sink(name)` for every name in written order. The rightmost bracket turns fastest.
   template <class Sink>
   void for_each_name(Sink&& sink) const;
 };
 
+// The position in a text that is being read.
 class Reader {
  public:
+  // `max_nodes` is the largest number of names that one operand may make.
   Reader(std::string_view text, std::size_t max_nodes) : text_(text), max_nodes_(max_nodes) {}
 
-  // Fills `term` with the next term. Returns false at the end of the text.
+  // Fills `term` with the next term. Returns false at the end of the text, and an error (kind
+  // usage) if the text is malformed or a limit is exceeded.
   Result<bool> next(Term& term);
-  // Makes an error about the character at `position`.
+  // Returns an error about the character at offset `position`, which the error's text counts from
+  // 1.
   Error error_at(std::size_t position, std::string_view why, std::string hint = "") const;
 
  private:
   bool at_end() const { return position_ == text_.size(); }
   // Returns the next character, or 0 at the end.
   char peek() const { return at_end() ? '\0' : text_[position_]; }
+  // Moves position_ behind blanks.
   void skip_blanks();
   // These read from position_ on and move it behind what they have read. `bracket` is the position
   // of the open '[', for errors.

@@ -1,4 +1,5 @@
-// Several lambdas as one visitor, for std::visit.
+// Several lambdas as one visitor, for std::visit: Overloaded{[](const A&) {...}, [](const B&)
+// {...}}. The lambda that fits the alternative is called.
 #pragma once
 
 namespace scela {

@@ -1,14 +1,17 @@
-// The place on its node where each rank runs: from a topology and a policy to a set of processors
-// for each rank. The launcher and the agents use it.
+// Binding of ranks: from a topology and a policy to a set of processors for each rank of a node.
+// The launcher uses it to show and to count; the agents use it to bind.
 //
-// These rules stand in docs/design/placement.md and scela-run(1) too:
-//  - A rank needs a number of cores that no other rank has. If it is bound to threads, it needs
-//    threads instead.
-//  - Ranks take them from the objects that map_by names, one object after the other in turn. From
-//    each object a rank takes the first ones that are free. By slot and node, ranks take them in
-//    the machine's order.
-//  - A rank is bound to what bind_to names: the cores that it took, or all of the L3 cache, NUMA
-//    domain or socket that they lie in. It is bound only to processors that may be used.
+// An object is a core, L3 cache, NUMA domain or socket (common/core/topology.h). A unit is a core,
+// or a hardware thread if ranks are bound to threads. A place is the units of one rank.
+//
+// These rules are in docs/design/placement.md and scela-run(1) too:
+// - A rank needs a number of cores that no other rank has. If it is bound to threads, it needs
+//   threads instead.
+// - Ranks take them from the objects that map_by names, one object after the other in turn. From
+//   each object a rank takes the first ones that are free. By slot and node, ranks take them in the
+//   machine's order.
+// - A rank is bound to what bind_to names: the cores that it took, or all of the L3 cache, NUMA
+//   domain or socket that they are in. It is bound only to processors that may be used.
 //  - order says which of a node's ranks, by number, takes which of these places.
 //  - More ranks than fit are refused, or, with overload, start again from the beginning.
 //
@@ -27,24 +30,28 @@
 
 namespace scela {
 
-// MapBy names the objects from which ranks take cores in turn; slot and node mean the whole node.
-// BindTo names what a rank is bound to; with none it may run anywhere.
+// Says from which objects ranks take cores in turn; slot and node mean the whole node.
 enum class MapBy : std::uint8_t { slot, node, core, l3, numa, socket };
+// Says what a rank is bound to: all processors of an object, a core, or a hardware thread. With
+// none it may run on any processor.
 enum class BindTo : std::uint8_t { none, hwthread, core, l3, numa, socket };
-// How a node's ranks are numbered over its places. made: as the places were made. fill: one object
-// of map_by after the other. The rest: in turn over the objects of a kind.
+// Says how a node's ranks are numbered over its places. made: in the order in which ranks took
+// them. fill: one object of map_by after the other. The rest: in turn over the objects of that
+// kind.
 enum class PlaceOrder : std::uint8_t { made, fill, core, l3, numa, socket };
 
+// These return the word of the option, such as "socket".
 std::string_view name_of(MapBy map_by);
 std::string_view name_of(BindTo bind_to);
 
-inline constexpr std::uint32_t kMaxCpusPerRank = 65536;
+inline constexpr std::uint32_t kMaxCpusPerRank = 65536;  // the limit of --cpus-per-rank
 
+// How the ranks of a job are bound, as the options say (scela-run(1)).
 struct PlacementPolicy {
   MapBy map_by = MapBy::slot;
   BindTo bind_to = BindTo::none;
   PlaceOrder order = PlaceOrder::made;
-  std::uint32_t cpus_per_rank = 1;  // at least 1
+  std::uint32_t cpus_per_rank = 1;  // units for each rank; at least 1
   bool overload = false;            // ranks may share what they are bound to
   bool report = false;              // report the processors of each rank
   // Returns true if the node's objects count as its slots when the user states no slots.
@@ -52,47 +59,51 @@ struct PlacementPolicy {
   friend bool operator==(const PlacementPolicy&, const PlacementPolicy&) = default;
 };
 
-// The cores that the user has chosen for a rank.
+// The cores that the user has chosen for a rank (in a rankfile).
 struct CoreChoice {
-  // The socket to which the cores belong; kNoObject: the numbers are the node's.
+  // The socket to which the cores belong, and within which they are numbered. kNoObject: the cores
+  // are numbered within the node.
   std::uint32_t socket = kNoObject;
-  RankSet cores;  // numbers there; empty: all of the socket
+  RankSet cores;  // their numbers; empty: all of the socket
   friend bool operator==(const CoreChoice&, const CoreChoice&) = default;
 };
-// Returns all threads of those cores that may be used. Error: one of the cores does not exist, or
-// may not be used.
+// Returns all threads of those cores that may be used. Error (launch): one of the cores does not
+// exist, or may not be used.
 Result<CpuSet> cpus_of(const Topology& topology, const CoreChoice& choice);
 
-// Returns how many ranks a node holds if each has cores of its own. Error: the node has no such
-// objects.
+// Returns how many ranks a node holds if each has cores of its own. Error (launch): the node has no
+// objects of the kinds that the policy names.
 Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
 
-// Returns how many cores the largest object of map_by has, or threads if ranks are bound to those.
-// No rank can have more. Error: the node has no such objects.
+// Returns how many units the largest object of map_by has. No rank can have more. Error (launch):
+// the node has no objects of the kinds that the policy names.
 Result<std::uint32_t> max_for_a_rank(const Topology& topology, const PlacementPolicy& placement);
 
-// Hands out the places of one node, and remembers which of them are taken.
+// Assigns processors to the ranks of one node, and remembers which units are taken.
 class Placer {
  public:
-  // Error: the node has no such objects to map by or bind to.
+  // Makes a placer of which no unit is taken. Error (launch): the node has no objects of the kinds
+  // that the policy names.
   static Result<Placer> create(Topology topology, const PlacementPolicy& placement);
 
-  // Returns the processors of each of the next `count` ranks, in the order of their numbers. Error:
-  // the ranks do not fit. If `overload` is true, the ranks may share, whatever the policy says.
+  // Takes places for the next `count` ranks of the node. Returns the processors to which each of
+  // them is bound, in the order of their numbers. If `overload` is true, the ranks may share,
+  // whatever the policy says. Error (launch): the ranks do not fit.
   Result<std::vector<CpuSet>> next(std::uint64_t count, bool overload = false);
 
-  // Marks these processors as taken. No other rank gets a unit that has any of them, unless ranks
-  // may share.
+  // Marks these processors as taken, for ranks of which the user chose the cores. No other rank
+  // gets a unit that has any of them, unless ranks may share.
   void reserve(const CpuSet& cpus);
 
   const Topology& topology() const { return topology_; }
 
  private:
-  struct Unit {         // a core or a hardware thread
-    std::size_t first;  // its processors, within topology_'s
+  // A core or a hardware thread: `count` processors from position `first` of topology_'s on.
+  struct Unit {
+    std::size_t first;
     std::size_t count;
-    bool taken = false;
-    bool reserved = false;
+    bool taken = false;     // by a rank
+    bool reserved = false;  // by reserve()
   };
   using Units = std::vector<std::size_t>;  // positions in units_
 
@@ -128,9 +139,10 @@ class Placer {
   std::uint64_t given_ = 0;    // ranks that have places
 };
 
-// Returns "rank 3 is bound to socket 0[core 1[hwt 0-1]], cpus 2-3, mask 0xc".
+// Returns a line for --report-bindings: "rank 3 is bound to socket 0[core 1[hwt 0-1]], cpus 2-3,
+// mask 0xc".
 std::string binding_text(std::uint32_t rank, const Topology& topology, const CpuSet& cpus);
-// Returns such a text for a rank that is not bound.
+// Returns such a line for a rank that is not bound.
 std::string unbound_text(std::uint32_t rank, const Topology& topology);
 
 }  // namespace scela

@@ -1,6 +1,6 @@
 // Messages of a rank to the PMIx server of its node (scela-pmix) for which PMIx has no call. They
 // are directives of PMIx_Job_control, without targets, with the value true. The call returns once
-// the agent knows.
+// the agent of the node has handled the message. comm-channel/ sends them, and pmix/ receives them.
 #pragma once
 
 namespace scela {

@@ -1,6 +1,6 @@
-// A small seeded generator: xoshiro256** by Blackman and Vigna, seeded by splitmix64. It has its
-// own distributions, so that a seed gives the same run on every machine and library. One thread at
-// a time uses a generator.
+// A small seeded generator of pseudo-random numbers: xoshiro256** by Blackman and Vigna, seeded by
+// splitmix64. It has its own distributions, so that a seed gives the same run on every machine and
+// library. It is not for keys. One thread at a time uses a generator.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@ namespace scela {
 
 class Random {
  public:
+  // A seed always gives this sequence; any seed is allowed.
   explicit Random(std::uint64_t seed) {
     for (auto& word : state_) {
       seed += 0x9e3779b97f4a7c15u;
@@ -20,6 +21,7 @@ class Random {
     }
   }
 
+  // Returns the next 64 bits of the sequence.
   std::uint64_t next() {
     const std::uint64_t result = rotate(state_[1] * 5, 7) * 9;
     const std::uint64_t shifted = state_[1] << 17;
@@ -35,7 +37,7 @@ class Random {
   // Returns a uniform number in [0, bound), or 0 if bound is 0. The bias (below bound / 2^64) does
   // not matter here.
   std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
-  // Returns a uniform number in [low, high].
+  // Returns a uniform number in [low, high]. Requires low <= high.
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return low + below(high - low + 1);
   }

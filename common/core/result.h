@@ -11,9 +11,12 @@
 
 namespace scela {
 
+// A function that returns Result<T> returns a T or an Error. `if (!result)` finds the error, which
+// is in result.error(); *result is the value. Result<void> has no value.
 template <class T>
 using Result = tl::expected<T, Error>;
 
+// Makes the result of a function that failed: return fail(error).
 inline tl::unexpected<Error> fail(Error error) {
   return tl::unexpected<Error>(std::move(error));
 }

@@ -1,4 +1,5 @@
 // Memory that is set aside, so that a process without free memory can still report that to others.
+// collectives/ uses it to tell other ranks that a rank cannot go on.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +7,11 @@
 
 namespace scela {
 
-// Two threads must not use one object at once.
+// Takes kBytes of memory when it is made. Two threads must not use one object at once.
 class SpareMemory {
  public:
-  // Gives the memory to the program's allocator. A second call does nothing.
+  // Gives the memory back to the allocator, so that the next allocations succeed. A second call
+  // does nothing.
   void release() { bytes_.reset(); }
 
  private:

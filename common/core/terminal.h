@@ -1,7 +1,8 @@
-// A terminal as values: its size in characters, and what its keys mean.
+// A terminal as values: its size in characters, and what its keys mean. A rank with a terminal of
+// its own (--pty) gets those of the user's terminal.
 //
 // This part knows no descriptor. common/os/terminal.h reads such values from one descriptor and
-// gives them to another.
+// sets them at another.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +11,16 @@
 
 namespace scela {
 
+// The size of a terminal in characters.
 struct WindowSize {
-  std::uint16_t rows = 24;
-  std::uint16_t columns = 80;
-  std::uint16_t x_pixels = 0;  // 0: unknown
-  std::uint16_t y_pixels = 0;
+  std::uint16_t rows = 24;     // lines of text
+  std::uint16_t columns = 80;  // characters in a line
+  std::uint16_t x_pixels = 0;  // width in pixels; 0: unknown
+  std::uint16_t y_pixels = 0;  // height in pixels; 0: unknown
   friend bool operator==(const WindowSize&, const WindowSize&) = default;
 };
 
+// The modes of a terminal that a rank's terminal takes over from the user's.
 struct TerminalModes {
   bool echo = true;   // what is typed is shown
   bool utf8 = false;  // the erase key takes a whole character
@@ -27,6 +30,7 @@ struct TerminalModes {
   friend bool operator==(const TerminalModes&, const TerminalModes&) = default;
 };
 
+// The number of control characters in TerminalModes::keys.
 inline constexpr std::size_t kTerminalKeyCount = 10;
 
 }  // namespace scela

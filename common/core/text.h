@@ -10,6 +10,7 @@
 namespace scela {
 
 namespace detail {
+// These append one part of cat() to `out`.
 inline void append(std::string& out, std::string_view text) {
   out += text;
 }
@@ -35,6 +36,8 @@ requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char>) void appen
 }
 }  // namespace detail
 
+// Returns the texts of all parts, one after the other: cat("rank ", 3, ": ", text). Parts are
+// strings, characters, numbers, and bools as "true" and "false".
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;

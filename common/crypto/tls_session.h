@@ -3,7 +3,10 @@
 // agents (nla/link/tls.h) and the connections of adapter engines (hca/engine/net/peer_link.h) are
 // built on it.
 //
-// Both ends must know the key before either says more than a handshake. The keys of the session
+// "Text" is what the two programs send each other. "Sealed" bytes are what travels on the
+// connection: TLS records.
+//
+// Both ends must know the key before either sends more than a handshake. The keys of the session
 // come from a fresh Diffie-Hellman exchange (psk_dhe_ke). So an attacker that learns the pre-shared
 // key later cannot read what was recorded before. The cipher is AES-128-GCM. There are no
 // certificates, tickets, early data, session caches or older versions. The library reads no
@@ -25,8 +28,10 @@
 
 namespace scela {
 
+// A pre-shared key with its name.
 struct SharedKey {
   SharedKey() = default;
+  // Takes the identity and the secret.
   SharedKey(std::string name, std::string bytes)
       : identity(std::move(name)), secret(std::move(bytes)) {}
   SharedKey(const SharedKey&) = default;
@@ -42,8 +47,11 @@ struct SharedKey {
   std::string secret;  // 32 bytes; wiped with the object
 };
 
+// One end of a connection.
 class TlsSession {
  public:
+  // The state of a session. It only moves forward in this order, and a session in any state may
+  // fail.
   enum class State : std::uint8_t {
     // The other end has not proved yet that it knows the key.
     handshake,
@@ -64,36 +72,45 @@ class TlsSession {
   // of them (RFC 8446, section 5.5).
   static constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
 
-  // Makes the end that speaks first. Its first bytes are in output().
+  // Makes the end that sends first. Its first bytes are in output(). `records_per_key` is
+  // kRecordsPerKey except in tests.
   static TlsSession client(SharedKey key, std::uint64_t records_per_key = kRecordsPerKey);
-  // Makes the end that waits for the first bytes. `lookup` is called during the handshake.
+  // Makes the end that waits for the first bytes. `lookup` is called during the handshake, from
+  // within receive().
   static TlsSession server(Lookup lookup, std::uint64_t records_per_key = kRecordsPerKey);
   ~TlsSession();
   TlsSession(TlsSession&&) noexcept;
   TlsSession& operator=(TlsSession&&) noexcept;
 
+  // Returns the state, which receive(), read() and write() may change.
   State state() const;
   const std::string& why() const;  // the reason of a failed session
 
-  // Takes bytes that have come from the other end, and continues the handshake. A session fails if
-  // its handshake brings more than 192 KiB.
+  // Takes sealed bytes that have arrived from the other end, and continues the handshake. The
+  // caller then sends output(), and checks state(). A session fails if its handshake brings more
+  // than 192 KiB.
   void receive(std::span<const std::byte> sealed);
-  // Moves text of the other end into `room`, as far as it has come, and returns how many bytes. If
-  // there are fewer than room.size(), there is no more text for now. `sealed` are bytes that have
-  // come since. They are copied only if `room` is too small for their text. A session fails if the
-  // other end sends a ticket, asks for another key, or changes its own key twice without text in
-  // between: this class does none of that, and it would cost time without end.
+  // Moves text of the other end into `room`, as far as it has arrived, and returns how many bytes.
+  // If there are fewer than room.size(), there is no more text for now. `sealed` are bytes that
+  // have arrived since receive(). They are copied only if `room` is too small for their text.
+  //
+  // A session fails if the other end sends a ticket, asks for another key, or changes its own key
+  // twice without text in between: this class does none of that, and it would cost time without
+  // end.
   std::size_t read(std::span<std::byte> room, std::span<const std::byte> sealed = {});
-  // Writes the pieces, one after the other; their records are in output() then. Requires an open
-  // session, or one that the other end has closed. Returns false if the library refuses: the
+  // Seals the pieces of text, one after the other; the records are added to output(). Requires an
+  // open session, or one that the other end has closed. Returns false if the library refuses: the
   // session has failed.
   bool write(std::span<const std::span<const std::byte>> pieces);
-  // Tells the other end that this end sends nothing more.
+  // Adds a message to output() which says that this end sends nothing more. It does nothing unless
+  // the session is open or closed by the other end.
   void close();
 
-  // Returns the bytes that the caller must send to the other end.
+  // Returns the sealed bytes that the caller must send to the other end. They are valid until the
+  // next call of another function.
   std::span<const std::byte> output() const;
-  void sent(std::size_t count);  // from the front of output()
+  // Removes `count` bytes from the front of output(), after the caller has sent them.
+  void sent(std::size_t count);
 
   // Returns the bytes behind the last record that was read, for two ends that go on without TLS.
   // Requires that read() has returned all text before them.

@@ -17,17 +17,19 @@
 
 namespace scela {
 
+// One timer, with at most one handler that waits.
 class Alarm {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // `io` is the event loop and must outlive this object.
   explicit Alarm(boost::asio::io_context& io) : timer_(io) {}
   ~Alarm() { cancel(); }
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  // Ends the wait before, and calls `handler` once after `delay`, from the loop. The handler may
-  // set or destroy this alarm.
+  // Ends the wait before, and calls `handler` (a function without arguments) once after `delay`,
+  // from the loop. The handler may set or destroy this alarm.
   template <typename Handler>
   void set(Clock::duration delay, Handler handler) {
     timer_.expires_after(delay);
@@ -42,7 +44,7 @@ class Alarm {
     ++*turn_;
     timer_.cancel();
   }
-  // Returns when the last wait that was set is or was over.
+  // Returns when the last wait that was set ends, or has ended.
   Clock::time_point expiry() const { return timer_.expiry(); }
 
  private:

@@ -7,6 +7,7 @@
 
 namespace scela {
 
+// Returns the clock's time in nanoseconds.
 inline std::uint64_t monotonic_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -8,14 +8,18 @@ struct sockaddr;
 
 namespace scela {
 
+// The states of a connection.
 enum class ConnectionState : unsigned char {
   unknown,  // the kernel does not report it
   absent,   // there is no such connection now
   open,     // both ends may still speak
-  closing,  // one end has closed it
+  // It is in another state of TCP: most often, one end has closed it.
+  closing,
 };
 
-// Returns the state of the connection between two ends, both IPv4 or both IPv6, with their ports.
+// Returns the state of the TCP connection between two ends, both IPv4 or both IPv6, with their
+// ports. `own` is the end that is on this machine, and the kernel's table is asked for it. Returns
+// unknown for other addresses.
 ConnectionState connection_state(const sockaddr& own, const sockaddr& peer);
 
 }  // namespace scela

@@ -1,5 +1,6 @@
 // Detects that a child process (fork) uses an object of its parent. The child has a copy of the
-// memory, but neither the threads nor the connections that serve it.
+// memory, but neither the threads nor the connections that serve it. collectives/ and comm-channel/
+// use it for objects that programs hold.
 #pragma once
 
 #include <pthread.h>
@@ -13,6 +14,7 @@ namespace scela {
 class ForkGuard {
  public:
   ForkGuard() : forks_(forks()) {}
+  // Returns true if this process was forked after the object was made.
   bool is_copy() const { return forks_ != until_here_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,5 +1,5 @@
-// Waits for the change of a word that processes share. std::atomic::wait works within one process
-// only.
+// Waits for the change of a word that processes share (futex(2)). std::atomic::wait works within
+// one process only. Any thread may call the functions.
 #pragma once
 
 #include <linux/futex.h>
@@ -14,7 +14,8 @@
 
 namespace scela {
 
-// Returns the moment of the monotonic clock that is `ms` milliseconds from now.
+// Returns the time of the monotonic clock that is `ms` milliseconds (at least 0) from now, for
+// futex_wait().
 inline timespec moment_in_ms(int ms) {
   timespec until{};
   ::clock_gettime(CLOCK_MONOTONIC, &until);
@@ -27,21 +28,22 @@ inline timespec moment_in_ms(int ms) {
   return until;
 }
 
-// Returns an atomic word as futex_wait() and futex_wake() take it.
+// Returns the address of an atomic word, as futex_wait() and futex_wake() take it.
 inline const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
 }
 
-// Blocks until the word is not `seen`, a wake comes, a signal comes, or the moment `until` is
-// reached; null: no such moment. Returns false if the moment was reached. It takes a moment and not
-// a duration, so that a wait that a signal interrupted does not begin anew.
+// Blocks while the word has the value `seen`. It also returns after a wake, a signal, or at `until`
+// (monotonic clock); a null `until` means no limit. Returns false if `until` was reached, and true
+// otherwise: the caller then checks the word again. It takes a time and not a duration, so that a
+// wait that a signal interrupted does not begin anew.
 inline bool futex_wait(const std::uint32_t* word, std::uint32_t seen, const timespec* until) {
   return ::syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, until, nullptr,
                    FUTEX_BITSET_MATCH_ANY) == 0 ||
          errno != ETIMEDOUT;
 }
 
-// Wakes all threads that wait for the word.
+// Wakes all threads, of all processes, that wait for the word.
 inline void futex_wake(const std::uint32_t* word) {
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

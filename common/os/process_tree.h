@@ -1,4 +1,6 @@
-// The processes below this one: finding them, signalling them, and knowing when none is left.
+// The processes below this one: finding them, signalling them, and knowing when none is left. A
+// process is below another one if it is its child, or a child's child, and so on. Agents and
+// guardians (nla/) use it to leave no process of a job on a node.
 //
 // A process that is a child subreaper inherits every orphan below it. So once it has no children,
 // it has no descendants. Agents of other nodes that happen to live below this process are not
@@ -24,6 +26,7 @@ namespace scela {
 // 3.4).
 bool become_subreaper();
 
+// The processes below this process.
 class Descendants {
  public:
   using IsAgent = std::function<bool(pid_t)>;
@@ -31,13 +34,13 @@ class Descendants {
   // process is an agent.
   explicit Descendants(IsAgent is_agent = {}) : is_agent_(std::move(is_agent)) {}
 
-  // Sends `signo` to every living descendant, and SIGCONT after it, so that a stopped one acts on
-  // it. Returns the number of processes that got the signal. Processes of another user, which may
-  // not be signalled, do not count.
+  // Sends `signo` to every living descendant that is neither kept nor an agent. Sends SIGCONT after
+  // it, so that a stopped one acts on it. Returns the number of processes that got the signal.
+  // Processes of another user, which may not be signalled, do not count.
   std::size_t signal_all(int signo, const std::vector<pid_t>& kept = {}) const;
 
-  // Returns true if a child is left that is not an agent; a dead child that is not reaped counts.
-  // Processes that may not be signalled do not count.
+  // Returns true if a child is left that is neither kept nor an agent; a dead child that is not
+  // reaped counts. Processes that may not be signalled do not count.
   bool any(const std::vector<pid_t>& kept = {}) const;
 
   // Returns the children that are agents and not kept. Their guardian is dead, so that they became
@@ -56,32 +59,35 @@ class Descendants {
   IsAgent is_agent_;
 };
 
-// Returns true if /proc is mounted with hidepid. A process that is not dumpable cannot be inspected
-// there then, not even by its own user.
+// Returns true if /proc is mounted with hidepid. In that case, processes that are not dumpable
+// cannot be inspected there, not even by their own user.
 bool proc_hides_processes();
-// From now on this process leaves no core file, and no other process of the user can read its
-// memory. That memory holds the keys of a job. execve undoes it. The call does nothing if /proc
-// hides such processes, because agents could not tell each other from what ranks leave behind.
+// Protects the memory of this process, which has the keys of a job: from now on it leaves no core
+// file, and no other process of the user can read its memory. execve undoes it. The call does
+// nothing if /proc hides such processes, because agents could not tell each other from what ranks
+// leave behind.
 void keep_secrets();
 // From now on a core file of this process has no memory in it, so that keys do not get there.
-// Unlike after keep_secrets(), other processes of the user may look into it, and find its sockets.
+// Unlike after keep_secrets(), other processes of the user may read its memory, and find its
+// sockets.
 void leave_memory_out_of_core_files();
 
-// Returns the children of a process, including those that its threads started. The list is empty if
-// there is no such process.
+// Returns the children of a process, including those that its threads started; for this process
+// itself, those of its main thread only. The list is empty if there is no such process.
 std::vector<pid_t> children_of(pid_t pid);
 
+// The state of a process, as /proc/PID/stat has it.
 struct ProcessFacts {
-  char state = '?';  // as ps: R, S, D, T, Z, ...
-  pid_t parent = 0;
-  pid_t group = 0;
-  pid_t session = 0;
+  char state = '?';   // as ps shows it: R, S, D, T, Z, ...
+  pid_t parent = 0;   // process id
+  pid_t group = 0;    // process group
+  pid_t session = 0;  // id of the process that began it
   // The start of the process, in clock ticks since the machine's start.
   std::uint64_t started = 0;
 };
 // Fills `facts`. Returns false if there is no such process.
 bool facts_of(pid_t pid, ProcessFacts& facts);
-// Returns true once the process is on its way out: it closes its descriptors before it can be
+// Returns true once the process has begun to exit: it closes its descriptors before it can be
 // reaped. Returns true also if there is no such process.
 bool is_exiting(pid_t pid);
 

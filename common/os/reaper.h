@@ -1,7 +1,9 @@
-// The one place where a process learns that its children ended: a descriptor that becomes readable.
+// Tells a process that its children ended: a descriptor that becomes readable. Agents use it in
+// their event loop.
 //
 // A reaper blocks SIGCHLD for the calling thread; children of start_child() begin with an empty
-// mask. A process has at most one: it reaps every child, so no other code may wait for a child.
+// mask. A process has at most one: it reaps every child, so no other code may wait for a child. One
+// thread uses it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,16 +14,21 @@
 
 namespace scela {
 
+// The descriptor that announces ended children.
 class Reaper {
  public:
+  // Blocks SIGCHLD and makes the descriptor. Error (internal): no descriptor is left.
   static Result<Reaper> create();
 
+  // Returns the descriptor, which is readable if a child has ended or was stopped. The reaper owns
+  // it.
   int descriptor() const { return signals_.get(); }
-  // Empties the descriptor. The caller calls it before reap().
+  // Empties the descriptor, so that it is no more readable. The caller calls it before reap().
   void clear();
 
-  // Calls ended(pid, status) for every child that has ended, with the status of waitpid(2). Calls
-  // stopped(pid) for every child that a signal has stopped since the last call. It does not block.
+  // Reaps all children that have ended, without blocking. Calls ended(pid, status) for each of
+  // them, with the status of waitpid(2). Calls stopped(pid) for every child that a signal has
+  // stopped since the last call.
   template <class Ended, class Stopped>
   void reap(Ended&& ended, Stopped&& stopped) {
     int status = 0;

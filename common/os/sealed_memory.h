@@ -1,5 +1,6 @@
 // Memory that processes share, of a size that none of them can change, so that an access never
-// faults.
+// faults. One process makes it and passes its descriptor on; others map it. Ranks, agents and
+// engines share such memory. One thread at a time uses an object; the bytes may be used by any.
 //
 // The memory is a memfd. If only its maker is to write, no other process can map it for writing or
 // write to it once the maker has mapped it. The seals hold for every descriptor, also for one that
@@ -13,17 +14,20 @@
 
 namespace scela {
 
+// A mapping of sealed memory, which the destructor unmaps.
 class SealedMemory {
  public:
   // Says which processes may write. maker: only the process that made the memory. all: every
   // process that maps it.
   enum class Writers : bool { maker, all };
 
-  // Makes memory that is zeroed. Its pages cost memory once they are touched.
+  // Makes memory that is zeroed, and maps it. `name` is for /proc only. Its pages cost memory once
+  // they are touched. Error (io): a system call failed.
   static Result<SealedMemory> make(const char* name, std::uint64_t bytes,
                                    Writers writers = Writers::maker);
-  // Maps memory that another process made. Error: it is not sealed, so that others could make this
-  // process fault.
+  // Maps memory that another process made; `fd` is the descriptor of fd(). Error (protocol): its
+  // size is not sealed, so that others could make this process fault. Error (io): it cannot be
+  // mapped.
   static Result<SealedMemory> attach(Fd fd, Writers writers = Writers::maker);
 
   SealedMemory(SealedMemory&& other) noexcept;
@@ -32,10 +36,13 @@ class SealedMemory {
   SealedMemory& operator=(const SealedMemory&) = delete;
   ~SealedMemory();
 
-  // After attach() the memory is for reading only, unless all processes write.
+  // Returns the address of the memory in this process. After attach() the memory is for reading
+  // only, unless all processes write.
   void* base() const { return base_; }
+  // Returns the size of the memory.
   std::uint64_t bytes() const { return bytes_; }
-  // The descriptor to hand on. It is for reading only, unless all processes write.
+  // Returns the descriptor to pass to other processes. It is for reading only, unless all processes
+  // write.
   const Fd& fd() const { return fd_; }
   // Closes the descriptor; the memory stays mapped.
   void close_fd() { fd_.reset(); }

@@ -14,10 +14,11 @@
 
 namespace scela {
 
-// Reads a topology. `allowed` are the processors that may be used, as allowed_cpus() returns them.
-// Files are looked for below `root`; "" is the system, another value serves tests.
+// Reads the topology of this machine. `allowed` are the processors that may be used, as
+// allowed_cpus() returns them. Files are looked for below `root`; "" is the system, another value
+// serves tests. It never fails: files that are missing count as above.
 Topology read_topology(const std::vector<int>& allowed, const std::string& root = {});
-// Reads the topology of this machine for this process.
+// Reads the topology of this machine, with the processors that this process may use.
 Topology read_topology();
 
 }  // namespace scela

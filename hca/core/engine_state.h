@@ -27,36 +27,52 @@
 
 namespace scela::hca {
 
-// Does what Engine does; its functions have the comments.
+// Does what Engine does (hca/core/model/engine.h), which only passes calls on.
 class Engine::State {
  public:
   State(Host& host, const Settings& settings);
 
+  // Adds a process that opens the device, with its page of doorbells.
   void attach(ProcessId process, ProcessPage& page);
+  // Removes a process that has closed the device or died, and destroys its objects.
   void detach(ProcessId process);
+  // Carries out a request of a process (hca/core/wire/messages.h) and returns its answer.
+  // Completions that a strict engine holds back are reported first.
   Answer ask(ProcessId process, const Ask& ask);
+  // Executes posted requests, a bounded number of them. Returns true if there is more to do at
+  // once.
   bool run(Moment now);
+  // Returns true if a doorbell of any process is set.
   bool wanted() const;
+  // Returns the time at which run() must be called even if no doorbell rings, or std::nullopt.
   std::optional<Moment> deadline() const;
+  // Returns true if an injected fault has ended the engine (Faults::dies_after).
   bool has_died() const { return faults_.has_died(); }
+  // Counts all objects, and returns the figures of all processes.
   Accounts accounts() const { return accounts_of(objects_); }
+  // Sets the observer of the engine's work; null removes it.
   void watch(TraceSink* sink) { trace_.watch(sink); }
+  // Executes or keeps a frame of another node's engine. Returns false if it is no valid frame.
   bool receive(std::uint32_t node, std::span<const std::byte> frame, Moment now);
+  // Schedules the queue pairs that wait until the node can be sent to.
   void writable(std::uint32_t node) { frames_.writable(node); }
+  // Notes that the connection to the node has ended: what was not answered is sent again.
   void lost(std::uint32_t node, Moment now);
 
  private:
-  // Returns whether the engine executes nothing now.
+  // Returns true if the engine executes nothing now, because of an injected fault or its death
+  // (Faults).
   bool rests() const { return faults_.rests(scheduler_.now()); }
-  // Schedules the queue pairs at the doorbells that were rung.
+  // Schedules the queue pairs at the doorbells that were rung, and clears the doorbells.
   void poll_doorbells();
-  // Gives queue pairs their turns, for a bounded time.
+  // Runs scheduled queue pairs, a bounded number of turns and bytes.
   void run_queue_pairs();
-  // Sends or delivers the late datagrams that are due.
+  // Sends or delivers the late datagrams that are due (LateFrames).
   void deliver_late();
-  // Receives a frame; the node 0 stands for a late datagram of this node.
+  // Executes a frame from `node`; 0 stands for a late datagram of this node. Returns false if the
+  // bytes are no valid frame.
   bool receive_frame(std::uint32_t node, std::span<const std::byte> frame);
-  // Passes a frame to each member of its group on this node.
+  // Passes a frame from `node` to each member of its group on this node.
   void receive_for_group(std::uint32_t node, FrameHeader header, std::span<const std::byte> frame);
 
   Host& host_;

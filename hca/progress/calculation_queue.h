@@ -13,24 +13,27 @@
 
 namespace scela::hca::progress {
 
+// The calculations that wait, oldest first. All functions need the TaskLock.
 class CalculationQueue {
  public:
-  // A calculation that has ended, for TaskQueues::calculated().
+  // The result of a calculation: the arguments of TaskQueues::calculated().
   struct Ended {
     PairId pair = 0;
     std::uint64_t serial = 0;
     Status status = Status::success;
   };
 
-  // Appends the calculation of an entry, with its serial in TaskQueues. Copies the payload.
+  // Appends the calculation of the entry with this serial (TaskQueues) of a queue pair. Copies the
+  // payload.
   void push(PairId pair, std::uint64_t serial, const CalcPayload& what);
   // Returns true if no calculation waits to be begun.
   bool empty() const { return waiting_.empty(); }
-  // Carries out the oldest calculation, and releases the lock meanwhile. There must be one.
+  // Carries out the oldest calculation and returns its result; there must be one. `lock` holds the
+  // TaskLock, which is released meanwhile.
   Ended run_oldest(std::unique_lock<std::mutex>& lock);
-  // Drops the calculations of a queue pair. If one of them is under way, waits for it, and releases
-  // the lock meanwhile. After this no result is written for the queue pair. The caller holds
-  // `mutex`.
+  // Drops the calculations of a queue pair. If one of them is under way, blocks until it is over,
+  // and releases the lock meanwhile. After this no result is written for the queue pair. The caller
+  // holds `mutex`, which is that of the TaskLock.
   void drop(PairId pair, std::mutex& mutex);
 
  private:
@@ -43,7 +46,8 @@ class CalculationQueue {
   };
 
   std::deque<Calculation> waiting_;
-  std::optional<PairId> under_way_;  // its calculation goes on without the lock
+  // The queue pair of the calculation that goes on without the lock.
+  std::optional<PairId> under_way_;
   std::condition_variable ended_;
 };
 

@@ -1,7 +1,7 @@
 // The CompletionPoller polls the completion queues of a device for a DeviceTasks. It decides which
 // queue pair each completion belongs to and whether the program sees it, and reports it to
 // TaskQueues. The program's threads and the progress thread use it; all of its functions need the
-// TaskLock.
+// TaskLock. None blocks.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,36 +18,44 @@
 
 namespace scela::hca::progress {
 
+// The watched completion queues, and what becomes of a completion. A queue is watched if a queue
+// pair waits for its completions.
 class CompletionPoller {
  public:
+  // `device` are the device's own functions, and `mark` makes the wr_id of requests that
+  // DeviceTasks posts. All references must live as long as this object.
   CompletionPoller(const Operations& device, RequestMark mark, TaskObjects& objects,
                    TaskQueues& queues)
       : device_(device), mark_(mark), objects_(objects), queues_(queues) {}
 
-  // Polls the device once for this queue, and handles what comes. Returns true if a completion
-  // came.
+  // Polls the device once for this queue, and handles the completions that come. Returns true if
+  // one came.
   bool look(TaskCq& cq);
-  // Polls queues that tasks wait for and that the program may not poll.
+  // Polls a few of the watched queues in turn, since the program may not poll them.
   void look_around();
-  // Appends a completion for the program. Returns false if the queue overran, and drops it then.
+  // Appends a completion to those that the program gets from this queue. Returns false and drops it
+  // if the queue overran.
   bool put(TaskCq& cq, const ibv_wc& wc);
-  // Returns the completion of the device that the poller reports to TaskQueues, or null.
+  // Returns the device's completion that is being reported to TaskQueues now, or null if none is.
   const ibv_wc* current() const { return current_; }
-  // Drops the completions of a queue pair that is reset or destroyed.
+  // Drops the completions of a queue pair that is reset or destroyed, from the device and from
+  // those for the program.
   void forget(TaskQp& qp);
 
-  // The watched queues are those that tasks wait for.
+  // Adds the queue to the watched ones, or removes it. remove() is called when a queue is
+  // destroyed.
   void watch(TaskCq& cq, bool wanted);
-  // Says that a queue is destroyed.
   void remove(TaskCq& cq) { std::erase(watched_, &cq); }
   std::span<TaskCq* const> watched() const { return watched_; }
-  // Returns how many of them the device does not report on.
+  // Returns how many watched queues will send no event for their next completion: they must be
+  // polled.
   std::size_t unarmed() const;
-  // Polls those. Returns true if a completion came.
+  // Polls those once. Returns true if a completion came.
   bool look_at_unarmed();
 
  private:
-  // Handles one completion of the device: it goes to the program, to a task, or nowhere.
+  // Handles one completion of the device: it goes to the program, to an entry of TaskQueues, or is
+  // dropped.
   void handle(TaskCq& cq, const ibv_wc& wc);
 
   const Operations& device_;
@@ -55,7 +63,7 @@ class CompletionPoller {
   TaskObjects& objects_;
   TaskQueues& queues_;
   std::vector<TaskCq*> watched_;
-  std::size_t next_look_ = 0;  // in watched_
+  std::size_t next_look_ = 0;  // index in watched_
   const ibv_wc* current_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
-// The DeviceRequests of a DeviceTasks turn what a program posts into entries of TaskQueues, and
-// entries that are due into requests to the device or calculations. They are the host of
-// TaskQueues. All functions need the TaskLock.
+// The DeviceRequests of a DeviceTasks turn the posts of a program into entries of TaskQueues. They
+// turn entries that are due into requests to the device or calculations. An entry is a request or a
+// task that waits (hca/progress/core/task_queues.h). They are the host of TaskQueues. All functions
+// need the TaskLock.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -19,10 +20,11 @@
 
 namespace scela::hca::progress {
 
+// The host of one TaskQueues.
 class DeviceRequests final : public Host {
  public:
-  // The device, by its context, the functions of libibverbs and its own operations. The mark is
-  // that of `poller`.
+  // The device: its context, the functions of libibverbs, its own functions for posts and polls,
+  // and the mark of the poller. All references must live as long as this object.
   struct Device {
     const ibv_context& context;
     const VerbsCalls& calls;
@@ -39,25 +41,32 @@ class DeviceRequests final : public Host {
   };
   DeviceRequests(const Device& device, const Work& work) : device_(device), work_(work) {}
 
-  // These post one request or task, at once or later, and return 0 or an errno (ENOMEM: no room).
+  // These post one request or task, to the device at once or to TaskQueues for later. They return
+  // 0, EINVAL if it is wrong, or ENOMEM if there is no room; a device may give other errnos.
   int accept_send(TaskQp& qp, const ibv_send_wr& request);
   int accept_receive(TaskQp& qp, const ibv_recv_wr& request);
   int accept_task(TaskQp& qp, const scela_task& task);
 
-  // The contract of the overrides is in hca/progress/core/task_queues.h.
+  // These implement Host (hca/progress/core/task_queues.h). They post a request that was due to the
+  // device. They return `yes`, `full` if it must be tried again after a completion, or `refused`.
   Posted post_send(PairId pair, const Entry& entry) override;
   Posted post_receive(PairId pair, const Entry& entry) override;
+  // Executes a short calculation, and leaves a long one to the thread (std::nullopt).
   std::optional<Status> calculate(PairId pair, const Entry& entry) override;
+  // Hands a completion to the program. Returns false if the completion queue overran.
   bool complete(CountId count, PairId pair, const Entry& entry, bool receives) override;
+  // Sets the device's queue pair to the error state.
   void broken(PairId pair) override;
+  // Makes the poller look at the completion queue, or no longer.
   void watch(CountId count, bool wanted) override;
 
  private:
-  // Returns whether the send queue has room. Polls the device first if it has none.
+  // Returns true if the send queue has room. Polls the device first if it has none.
   bool make_room(TaskQp& qp);
   // Translates the task to `entry`. Returns 0, or EINVAL if the task is wrong.
   int fill(const TaskQp& qp, const scela_task& task, Entry& entry);
-  // Posts a request to the device. Returns 0 or an errno; after ENOMEM it can be tried again later.
+  // Posts a request to the device, under a wr_id made from `serial`. `signalled` says whether the
+  // program gets its completion. Returns 0 or an errno; after ENOMEM it can be tried again later.
   int post_to_device(TaskQp& qp, ibv_send_wr request, std::uint64_t serial, bool signalled);
 
   const Device device_;

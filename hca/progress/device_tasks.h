@@ -3,8 +3,8 @@
 // through this class's own queues, where they are counted. The functions of verbs_tasks.cpp use it.
 //
 // A post executes what it can, and a poll handles what it finds. One thread does the rest, from the
-// first queue pair until the last is destroyed. It sleeps unless a task waits for completions that
-// only polling finds.
+// first queue pair until the last is destroyed. It sleeps unless a queue pair waits for completions
+// that only polling finds.
 //
 // Any thread may call. One lock protects all objects (task_lock.h). Each part owns its state: the
 // objects (task_objects.h), the requests (device_requests.h), the polls (completion_poller.h), long
@@ -30,51 +30,64 @@
 
 namespace scela::hca::progress {
 
+// The tasks of one open device.
 class DeviceTasks {
  public:
-  // `context` has its own operations. They are replaced only when the first object is made.
+  // `context` still has the device's own operations (ibv_context_ops). They are replaced only when
+  // the first object is made. `context` must live as long as this object.
   DeviceTasks(ibv_context& context, const VerbsCalls& calls);
   DeviceTasks(const DeviceTasks&) = delete;
   DeviceTasks& operator=(const DeviceTasks&) = delete;
 
-  // The device's own operations, for objects that this class did not make.
+  // Returns the device's own operations, for objects that this class did not make.
   const Operations& own() const { return own_; }
 
-  // Like the functions of hca/include/scela/verbs_ext.h, but each returns 0 or an errno. If this
-  // class did not make the object, the device's own function is called; post_task() returns EINVAL.
+  // These do what the functions of hca/include/scela/verbs_ext.h do. Each returns 0 or an errno,
+  // and puts a new object into `made`. If this class did not make the object, destroy and modify
+  // call the device's own function.
+  //
+  // Makes a completion queue with room for `cqe` completions.
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
+  // Destroys a completion queue; it may wait for the thread.
   int destroy_cq(ibv_cq* device);
+  // Makes a queue pair, and puts the granted capacities into `cap`.
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);
+  // Makes a management queue, which takes at most `max_tasks` tasks and nothing else.
   int create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_qp*& made);
+  // Changes a queue pair as ibv_modify_qp does; `mask` says which attributes.
   int modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask);
+  // Destroys a queue pair; it waits for a calculation that is under way.
   int destroy_qp(ibv_qp* device);
+  // Posts a list of tasks. After an error, `bad` is the first that was not posted. Returns EINVAL
+  // if this class did not make the queue pair.
   int post_task(ibv_qp* device, scela_task* task, scela_task** bad);
-  // Stops the thread if no queue pair is left. If no completion queue is left either, destroys the
-  // channel and returns true. No call that makes objects may run at the same time.
+  // Ends the thread if no queue pair is left, and waits for it. If no completion queue is left
+  // either, destroys the completion channel and returns true. Otherwise returns false. No call that
+  // makes objects may run at the same time.
   bool close_if_empty();
 
-  // The functions that replace the device's operations.
+  // The functions that replace the device's operations. They do and return what the verbs of these
+  // names do.
   int poll_cq(ibv_cq* device, int count, ibv_wc* completions);
   int req_notify_cq(ibv_cq* device, int solicited_only);
   int post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad);
   int post_recv(ibv_qp* device, ibv_recv_wr* request, ibv_recv_wr** bad);
 
  private:
-  // Enters a new queue pair in the tables. The counts and `max_receives` of `shape` are
-  // filled in here.
+  // Enters a new queue pair in the tables. It fills in the counts and `max_receives` of `shape`.
   void add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::Shape shape);
 
-  // These run under the lock.
-  //
-  // Drops the calculations and completions of a queue pair that is reset or destroyed.
+  // Drops the calculations and completions of a queue pair that is reset or destroyed. This
+  // function and the next need the lock.
   void forget(TaskQp& qp);
-  // Executes what can go on after a post or a completion.
+  // Executes what can go on after a post or a completion, a bounded number of entries, and leaves
+  // the rest to the thread.
   void go_on();
 
   ibv_context& context_;
   const VerbsCalls calls_;
   const Operations own_;
-  // It is on the wr_id of sends that this class has posted.
+  // Marks the wr_id of sends that this class has posted.
   const RequestMark mark_;
 
   TaskLock lock_;

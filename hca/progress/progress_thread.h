@@ -1,8 +1,10 @@
 // The ProgressThread continues the tasks of a DeviceTasks while no thread of the program polls. It
-// sleeps unless a task waits for completions that only polling finds.
+// sleeps unless a queue pair waits for completions that only polling finds.
 //
 // It has the completion channel that its sleep listens to. Functions that make or end it need calls
-// one at a time, without the TaskLock; the thread itself takes that lock.
+// one at a time, without the TaskLock; the thread itself takes that lock. A completion queue is
+// watched if a queue pair waits for its completions. It is armed if the device will send an event
+// for the next one.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -20,6 +22,7 @@
 
 namespace scela::hca::progress {
 
+// The thread, and what it sleeps on.
 class ProgressThread {
  public:
   // The parts that the thread works on. The TaskLock protects all of them.
@@ -39,30 +42,30 @@ class ProgressThread {
 
   // Makes the descriptors that the thread sleeps on, if there are none. Returns 0 or an errno.
   int open(ibv_context& context);
-  // Destroys them. The thread must not run, and no queue may use channel().
+  // Destroys them. The thread must not run, and no completion queue may use channel().
   void close();
-  // Returns the channel for completion queues, or null before open().
+  // Returns the completion channel that completion queues must be made with, or null before open().
   ibv_comp_channel* channel() const { return channel_; }
-  // Starts the thread unless it runs. Returns 0 or an errno.
+  // Starts the thread unless it runs. open() comes before. Returns 0 or an errno.
   int start();
-  // Ends the thread and waits for it.
+  // Ends the thread and waits for it. Does nothing if none runs.
   void stop();
 
  private:
-  // The thread's main function. The functions below run under the lock.
+  // The thread's main function. The functions below need the lock.
   void serve();
-  // Executes tasks, one long calculation, or polls. Returns true if there may be more to do.
+  // Executes tasks, or one long calculation, and polls. Returns true if there may be more to do.
   bool work(std::unique_lock<std::mutex>& lock);
-  // These two return true if a completion was found. spin() polls the watched queues that report no
-  // events several times. arm() asks the device for events first.
+  // These two return true if a completion was found. spin() polls the watched queues that are not
+  // armed, several times. arm() arms the watched queues, and polls each once after that.
   bool spin();
   bool arm();
-  // The device reports no events any more: from now on the thread polls.
+  // Called when the device sends no events any more: from now on the thread polls.
   void go_deaf();
-  // Sleeps without the lock until an event comes or the signal ends the sleep. If the device
-  // reports no events and queues must be polled, the sleep is short.
+  // Sleeps without the lock until an event comes or the signal ends the sleep. If the device sends
+  // no events and queues are watched, for at most 10 ms.
   void sleep(std::unique_lock<std::mutex>& lock);
-  // Takes all events of the channel: their queues are not armed any more.
+  // Receives all events of the channel: their queues are not armed any more.
   void take_events();
 
   const VerbsCalls& calls_;
@@ -70,9 +73,9 @@ class ProgressThread {
   const Work work_;
   ibv_comp_channel* channel_ = nullptr;
   std::thread thread_;
-  bool stop_ = false;
-  bool is_deaf_ = false;  // no events come: it must be polled
-  int spins_ = 1;
+  bool stop_ = false;     // the thread must end
+  bool is_deaf_ = false;  // the device sends no events
+  int spins_ = 1;         // polls of the next spin()
 };
 
 }  // namespace scela::hca::progress

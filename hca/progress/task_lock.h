@@ -10,9 +10,10 @@
 
 namespace scela::hca::progress {
 
+// A mutex, and the number of the program's threads that want it.
 class TaskLock {
  public:
-  // Holds the lock.
+  // Holds the lock during its life; for the program's threads.
   class Turn {
    public:
     explicit Turn(TaskLock& lock) : lock_(lock) {
@@ -32,8 +33,10 @@ class TaskLock {
   TaskLock(const TaskLock&) = delete;
   TaskLock& operator=(const TaskLock&) = delete;
 
+  // Returns the mutex, for the progress thread.
   std::mutex& mutex() { return mutex_; }
-  // Releases the lock for a short time, longer if callers want it.
+  // Called by the progress thread, which holds the lock by `held`. Releases the lock for a short
+  // time, longer if threads of the program want it, and takes it again.
   void let_callers(std::unique_lock<std::mutex>& held) {
     held.unlock();
     for (int i = 0; i < kYields && coming_.load(std::memory_order_relaxed) > 0; ++i)

@@ -11,6 +11,7 @@
 
 namespace scela::hca::progress {
 
+// Functions of libibverbs, under their names without "ibv_".
 struct VerbsCalls {
   decltype(&ibv_create_comp_channel) create_comp_channel = nullptr;
   decltype(&ibv_destroy_comp_channel) destroy_comp_channel = nullptr;
@@ -23,7 +24,7 @@ struct VerbsCalls {
   decltype(&ibv_destroy_qp) destroy_qp = nullptr;
 };
 
-// The operations of a context that DeviceTasks replaces.
+// The operations of a context (ibv_context_ops) that DeviceTasks replaces.
 struct Operations {
   decltype(ibv_context_ops::poll_cq) poll_cq = nullptr;
   decltype(ibv_context_ops::req_notify_cq) req_notify_cq = nullptr;
@@ -42,11 +43,11 @@ struct TaskCalls {
   decltype(&scela_create_mq) create_mq = nullptr;
 };
 
-// Returns false if a function was not found.
+// Fills in `calls` for this context. Returns false if a function was not found.
 bool find_verbs(const ibv_context& context, VerbsCalls& calls);
-// Returns null if the context's device executes no tasks, or if SCELA_TASKS=thread says not to use
-// it. `context` must still have the operations that it was opened with.
-// The result stays valid until the process ends.
+// Returns the task functions of the library that serves the context, valid until the process ends.
+// Returns null if its device executes no tasks, or if SCELA_TASKS=thread says not to use it.
+// `context` must still have the operations that it was opened with.
 const TaskCalls* tasks_of(const ibv_context& context);
 
 }  // namespace scela::hca::progress

@@ -1,5 +1,9 @@
-// Finds out how the job's hosts are reached. The agents get contacts in the host list; scela-run
-// keeps keys and proxies to itself. launcher/command.cpp calls it and the session uses the result.
+// Finds out how the job's hosts are reached: over ssh, by another program, or on this machine. For
+// each host there is a contact, a line of text that tells the agent of its parent how to start its
+// agent (nla/core/wire/contact.h). The agents get contacts in the host list; scela-run keeps keys
+// and proxies to itself.
+//
+// launcher/command.cpp calls it, in the main thread, and the session uses the result.
 #pragma once
 
 #include <functional>
@@ -13,20 +17,25 @@
 
 namespace scela {
 
+// Says how the hosts of a plan are reached.
 struct HostAccess {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
-  // The hosts that can never be reached, if the plan can do without some hosts. The contacts are
-  // then incomplete, and the caller must make a plan without these hosts.
+  // The hosts that can never be reached, if the plan can do without some hosts. The contacts then
+  // lack these hosts. The caller must make a plan without them and call find_reach() again.
   std::vector<MissingHost> missing;
+  // The hooks by which the root agent gets the ssh keys and proxy of a host, and has new host keys
+  // recorded. They are empty if no host is reached by scela-run's own ssh.
   nla::SpawnContext spawn;
-  // Finds out the same for hosts of Plan::later, in the order of `hosts`. It blocks. It may run in
-  // a thread of its own, at the same time as the hooks of `spawn`.
+  // Finds out the same for hosts of Plan::later (hosts that join the tree during the job). Returns
+  // one answer per name, in the order of `hosts`. It blocks. It may run in a thread of its own, at
+  // the same time as the hooks of `spawn`.
   std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)> find_later;
-  std::vector<std::string> notes;  // for --verbose
+  std::vector<std::string> notes;  // lines to show with --verbose
 };
 
-// Blocks as find_ssh_hosts does. Returns an error if a host that the plan needs can never be
-// reached. The error says what to do about it and names the other unreachable hosts.
+// Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and
+// for the name service. Returns an error if a host that the plan needs can never be reached. The
+// error says what to do about it and names the other unreachable hosts.
 Result<HostAccess> find_reach(const Options& options, const Plan& plan);
 
 }  // namespace scela

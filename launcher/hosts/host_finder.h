@@ -1,9 +1,10 @@
 // Looks up hosts in separate threads, so that a slow name service (it may take seconds) never
-// blocks the event loop. Spawning (launcher/spawn/spawning.h) uses it.
+// blocks the event loop. Spawning (launcher/spawn/spawning.h) uses it for hosts on which ranks are
+// spawned.
 //
-// Each question gets a thread of its own. If the session ends first, the thread is left behind; it
-// holds no reference to the session. All calls are made, and `found` is called, in the loop's
-// thread.
+// Each call of find() gets a thread of its own. If the session ends first, the thread is left
+// behind; it holds no reference to the session. All calls are made, and `found` is called, in the
+// loop's thread.
 #pragma once
 
 #include <functional>
@@ -17,27 +18,35 @@
 
 namespace scela {
 
+// Looks up hosts for one session.
 class HostFinder {
  public:
+  // Blocks, and returns for each of the hosts how it is reached, or why it cannot be
+  // (HostAccess::find_later).
   using Find = std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)>;
+  // Gets the results of one or several calls of find().
   using Found = std::function<void(const std::vector<FoundHost>& hosts)>;
 
-  // `io` must outlive this object. `find` runs in other threads, so it must not use data of the
-  // session.
+  // `io` is the event loop and must outlive this object. `find` runs in other threads, so it must
+  // not use data of the session.
   HostFinder(boost::asio::io_context& io, Find find, Found found);
   ~HostFinder();
   HostFinder(const HostFinder&) = delete;
   HostFinder& operator=(const HostFinder&) = delete;
 
-  // Starts to look up these hosts. `found` gets each host once, with a reason if it cannot be
-  // looked up. If no thread can be started, `found` is called from within this call.
+  // Starts to look up these hosts and returns at once. `found` gets each host once, with a reason
+  // if it cannot be looked up. If no thread can be started, `found` is called from within this
+  // call.
   void find(const std::vector<std::string>& hosts);
-  void close();  // no answer is delivered afterwards
+  // No answer is delivered after this call.
+  void close();
 
  private:
-  // Has what the threads share with the loop: the answers, and a descriptor that announces them.
+  // The data that the threads share with the loop: the answers, and a descriptor that becomes
+  // readable if there are new ones.
   struct Answers;
-  // Waits for the next answers.
+  // Asks the loop for a call once the descriptor is readable. That call takes the answers and
+  // listens again.
   void listen();
 
   boost::asio::io_context& io_;

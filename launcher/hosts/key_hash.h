@@ -12,7 +12,8 @@
 
 namespace scela {
 
-// Returns HMAC-SHA1 (RFC 2104), with which known_hosts files hide host names.
+// Returns HMAC-SHA1 (RFC 2104) of `text`, with which known_hosts files hide host names. `key` is
+// the salt.
 Sha1Digest hmac_sha1(std::string_view key, std::string_view text);
 
 // Returns the SHA-256 of a host key as 64 lower-case hexadecimal digits. `blob` must be valid

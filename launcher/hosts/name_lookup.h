@@ -15,29 +15,35 @@
 
 namespace scela {
 
+// A question to the name service.
 struct NameQuery {
-  std::string name;        // or a numeric address
-  int family = AF_UNSPEC;  // AF_INET or AF_INET6
+  std::string name;        // a host name or a numeric address
+  int family = AF_UNSPEC;  // or AF_INET, AF_INET6
   friend auto operator<=>(const NameQuery&, const NameQuery&) = default;
 };
 
+// The answer to one NameQuery: an address, or the reason why there is none.
 struct NameAnswer {
-  // A numeric address, with the scope if it is link-local. It is empty if there is none.
+  // A numeric address (IPv4 or IPv6), with the scope if it is link-local. It is empty if there is
+  // none.
   std::string address;
-  std::string why;  // the error, if there is no address
-  std::string hint;
+  std::string why;   // the error, if there is no address
+  std::string hint;  // what to do about the error; may be empty
 };
 
+// The limits of one call of look_up_names().
 struct NameLookupLimits {
   std::size_t threads = 32;                  // more make usual servers drop queries
   std::chrono::milliseconds timeout{15000};  // for all names together
 };
 
-// Returns getaddrinfo's first address, which ssh tries first too. It blocks.
+// Returns the first address that getaddrinfo reports, which ssh tries first too. It blocks.
 NameAnswer look_up_name(const NameQuery& query);
 
-// Returns one answer per query, in the order of the queries. `look_up` is called from several
-// threads and must not refer to the caller's local data. Numeric addresses need no name service.
+// Returns one answer per query, in the order of the queries. Blocks until all queries are answered
+// or limits.timeout is over; queries without an answer then get an error. Numeric addresses need no
+// name service. The other queries are passed to `look_up`, from several threads. It must not refer
+// to the caller's local data.
 std::vector<NameAnswer> look_up_names(
     const std::vector<NameQuery>& queries, const NameLookupLimits& limits = {},
     const std::function<NameAnswer(const NameQuery&)>& look_up = look_up_name);

@@ -18,23 +18,24 @@ namespace scela {
 // Maximum size in bytes. It suffices for the keys of 100,000 hosts.
 inline constexpr std::size_t kLargestSshFile = std::size_t{16} << 20;
 
-// Returns std::nullopt if there is no such file. Returns an error (kind usage) if the file cannot
-// be read or is too large.
+// Returns the text of a file, or std::nullopt if there is no such file. Returns an error (kind
+// usage) if the file cannot be read or is too large.
 Result<std::optional<std::string>> read_ssh_file(const std::string& path);
 
 // Returns the configurations that apply, in order of precedence. If `named` is set (as ssh -F),
-// only that file is read, and "none" means no file. Otherwise these are config in `home`/.ssh and
-// ssh_config in `system` (/etc/ssh).
+// only that file is read, and "none" means no file. Otherwise these are `home`/.ssh/config and
+// `system`/ssh_config, as far as they exist. `home` is the user's home directory, and `system` is
+// usually /etc/ssh.
 //
 // Returns an error (kind usage) if a file is malformed or not readable, or if the named file is
 // missing. As ssh does, it also refuses a user's file that others own or may write to.
 Result<std::vector<SshConfig>> read_ssh_config(const std::optional<std::string>& named,
                                                const std::string& home, const std::string& system);
 
-// Appends an accepted key of a host with one write, so that several commands at once do not mix
-// their lines. It creates the file (mode 0600) and its directory (0700) if they are missing.
-// Returns an error of kind io, or of kind protocol if the name or the key does not fit into one
-// line of the file.
+// Appends a line with the accepted key of host `name` at `port` to the known_hosts file `path`. It
+// uses one write, so that several commands at once do not mix their lines. It creates the file
+// (mode 0600) and its directory (0700) if they are missing. Returns an error of kind io, or of kind
+// protocol if the name or the key does not fit into one line of the file.
 Result<void> append_known_host(const std::string& path, const std::string& name, std::uint16_t port,
                                const KnownKey& key);
 

@@ -12,18 +12,25 @@
 
 namespace scela {
 
+// The user of the job and this machine.
 struct SshUser {
-  std::string name;  // of the effective user; empty: unknown
-  std::uint32_t id = 0;
-  // HOME if it is an absolute path (ssh itself does not use it), else the home in the user's entry.
+  std::string name;      // of the effective user; empty: unknown
+  std::uint32_t id = 0;  // effective user id
+  // HOME if it is an absolute path (ssh itself does not use it), else the home directory in the
+  // user's entry.
   std::string home;
+  // SHELL if it is an absolute path, else the shell in the user's entry. It runs the commands of
+  // "Match exec".
   std::string shell = "/bin/sh";
   std::string host_name;               // name of this machine
-  std::vector<std::string> addresses;  // its interfaces' addresses, no scopes
+  std::vector<std::string> addresses;  // of its interfaces, without scopes
+  // The variables of this process, by name.
   std::map<std::string, std::string> environment;
+  // The directory of the system's ssh_config and ssh_known_hosts.
   std::string system_folder = "/etc/ssh";
 };
 
+// Returns the user and the machine of this process. Any thread may call it.
 SshUser this_ssh_user();
 
 }  // namespace scela

@@ -13,8 +13,11 @@
 
 namespace scela {
 
+// Shows the log records that the user wants.
 class Log {
  public:
+  // Reads from `options` whether -v was given, and for which subsystems. `out` must outlive this
+  // object.
   Log(const Options& options, StderrWriter& out);
   ~Log();
   Log(const Log&) = delete;
@@ -26,6 +29,7 @@ class Log {
   void show(const LogRecord& record);
 
  private:
+  // The formatter of the lines (spdlog); .cpp file only.
   struct Lines;
   // Returns true for warnings and errors, and for the subsystems asked for with -v.
   bool wanted(const LogRecord& record) const;

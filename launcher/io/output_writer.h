@@ -3,8 +3,11 @@
 //
 // It never blocks, except on files and in finish(), and never changes the flags of the descriptors,
 // which are shared with the user's shell. It writes only if poll() reports the descriptor writable,
-// keeps the rest, and asks to be called again. Credit for a rank's bytes is returned after they
-// have been written, so a slow terminal slows the ranks instead of filling memory (decision D8).
+// keeps the rest, and asks to be called again.
+//
+// Credit is the number of bytes that the ranks may still send. It is returned after the bytes have
+// been written, so a slow terminal slows the ranks instead of filling memory (decision D8). A
+// moment is a regular interval of the caller's timer (launcher/core/report/presentation.h).
 #pragma once
 
 #include <chrono>
@@ -24,8 +27,10 @@
 
 namespace scela {
 
+// Writes the output of all ranks of a job.
 class OutputWriter {
  public:
+  // The functions that the owner provides. They are called from within calls of this object.
   struct Hooks {
     // The credit of this many bytes of the ranks is free again: they were written or dropped.
     std::function<void(std::uint64_t)> written;
@@ -35,34 +40,44 @@ class OutputWriter {
     std::function<void(const Error&)> failed;
   };
 
-  // `directory` is the directory of the output files, which must exist. It is empty without
-  // --output-dir. `gatherer` keeps standard output until the end; it is null without --gather.
+  // `settings` says how lines are marked, and whether files are written. `directory` is the
+  // directory of the output files, which must exist. It is empty without --output-dir. `gatherer`
+  // keeps standard output until the end; it is null without --gather.
   OutputWriter(PresentationSettings settings, std::string directory,
                std::unique_ptr<Gatherer> gatherer, Hooks hooks);
 
-  // Takes the next bytes of one rank's stream, in order. `end` is set with or after the last bytes.
+  // Takes the next bytes of one rank's stream, in order, and writes what can be written without
+  // blocking. `end` says that the stream ends after these bytes, which may be none.
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
-  // Says that the terminal is in raw mode, as the rank with a terminal expects. Lines of all other
-  // ranks then end with a carriage return too.
+  // Says whether the user's terminal is in raw mode, for a rank that has a terminal of its own.
+  // Lines of all other ranks then end with a carriage return too.
   void set_raw(bool on);
-  // Must be called at regular moments while awaits_moments() is true.
+  // Shows partial lines that have waited long enough (prompts). The caller must call it at regular
+  // moments while awaits_moments() is true.
   void moment_passed();
+  // Says that the job got more ranks than it had at the start.
   void more_ranks() { presentation_.more_ranks(); }
-  void input_over();  // no rank gets more input
+  // Says that no rank gets more input. A partial line is then no prompt any more.
+  void input_over();
+  // Returns true if a partial line is held that moment_passed() may show.
   bool awaits_moments() const { return presentation_.awaits_moments(); }
-  // Writes as much as the standard streams take without blocking.
+  // Writes as much as the standard streams take without blocking. The owner calls it if a
+  // descriptor of wait_writable is writable.
   void resume();
   // Returns true if no output waits for a standard stream.
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
   // Returns true if a standard stream has no reader any more (EPIPE).
   bool reader_gone() const { return reader_gone_; }
-  // Writes the rest at the end of the job and blocks until the reader takes it. If `until` is set,
-  // it stops waiting at that time and drops the rest.
+  // Writes the rest at the end of the job, then the gathered output, and blocks until the reader
+  // takes it. If `until` is set, it stops waiting at that time and drops the rest. With gathered
+  // output a reader that goes on reading gets more time.
   void finish(std::optional<std::chrono::steady_clock::time_point> until);
   // Drops all pending and later output for the standard streams, and returns its credit.
   void discard();
 
  private:
+  // Bytes for a standard stream. The first `done` of them are written. `credit` is returned when
+  // all are.
   struct Piece {
     std::string bytes;
     std::size_t done = 0;
@@ -92,15 +107,15 @@ class OutputWriter {
   std::string directory_;
   std::unique_ptr<Gatherer> gatherer_;
   Hooks hooks_;
-  std::deque<Piece> queues_[2];  // standard output, standard error
-  bool broken_[2] = {false, false};
-  bool is_file_[2] = {false, false};
-  bool raw_[2] = {false, false};
+  std::deque<Piece> queues_[2];       // standard output, standard error
+  bool broken_[2] = {false, false};   // the stream gets no more output
+  bool is_file_[2] = {false, false};  // the stream is a regular file
+  bool raw_[2] = {false, false};      // it is a terminal in raw mode
   bool reader_gone_ = false;
-  bool failed_ = false;
-  std::map<std::string, Fd> files_;  // open files
-  std::deque<std::string> open_order_;
-  std::set<std::string> begun_;  // files this job has truncated
+  bool failed_ = false;                 // Hooks::failed was called
+  std::map<std::string, Fd> files_;     // open files
+  std::deque<std::string> open_order_;  // names in files_, oldest first
+  std::set<std::string> begun_;         // files this job has truncated
 };
 
 }  // namespace scela

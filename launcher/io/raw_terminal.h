@@ -4,17 +4,19 @@
 // StdinReader use it, in the session's one thread.
 //
 // It handles standard input only, and only one object may exist at a time. It does nothing if
-// standard input is no terminal, or if this process is in the background of that terminal.
+// standard input is no terminal, or if this process is in the background of that terminal. No
+// function returns an error; entered() says whether the terminal is in raw mode.
 #pragma once
 
 #include "common/core/terminal.h"
 
 namespace scela {
 
-// Returns true if a read from standard input would stop this process with SIGTTIN. Only the
-// session's own terminal does that.
+// Returns true if a read from standard input would stop this process with SIGTTIN: standard input
+// is this session's terminal, and another process group is in its foreground.
 bool in_background();
 
+// The raw mode of the terminal at standard input.
 class RawTerminal {
  public:
   RawTerminal() = default;
@@ -22,19 +24,22 @@ class RawTerminal {
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
 
-  // Keys lose their meaning here, except those that make signals, and output is shown unprocessed.
-  // Signals that would kill this process restore the terminal first.
+  // Enters raw mode. Keys lose their meaning here, except those that make signals, and output is
+  // shown unprocessed. Fatal signals that have their default action restore the terminal first.
   void enter();
   // Must be called after SIGCONT. If SIGSTOP stopped this process, it could not call leave(), and
   // the shell has set its own modes. The modes that leave() restores stay the same.
   void enter_again();
-  // From now on keys make no signals, or as soon as the terminal is entered.
+  // From now on the keys that make signals (Ctrl-C) go to the rank too. If the terminal is not
+  // entered yet, this holds from then on.
   void give_signals();
-  // Restores the terminal also at SIGINT, SIGTERM, SIGHUP and SIGTSTP, which the session handled
-  // until now.
+  // Has SIGINT, SIGTERM, SIGHUP and SIGTSTP restore the terminal too, as fatal signals do. The
+  // session calls it when it handles these signals no more.
   static void also_at_usual_signals();
-  // Restores the modes that the terminal had before enter().
+  // Restores the modes that the terminal had before enter(). It does nothing if raw mode was not
+  // entered.
   void leave();
+  // Returns true while the terminal is in raw mode.
   bool entered() const { return entered_; }
 
  private:
@@ -42,6 +47,7 @@ class RawTerminal {
   void set_raw() const;
 
   bool entered_ = false;
+  // True after give_signals(): keys make no signals here.
   bool gives_signals_ = false;
 };
 

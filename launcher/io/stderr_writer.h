@@ -11,14 +11,16 @@
 
 namespace scela {
 
+// Writes text to descriptor 2.
 class StderrWriter {
  public:
+  // `patience` is the longest time that a write waits without any progress.
   explicit StderrWriter(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // Drops the rest of the text if the reader stalls or a write fails. A failure to write cannot be
-  // reported either.
+  // Writes all of the text. Drops the rest if the reader stalls or a write fails. A failure to
+  // write cannot be reported either.
   void write(std::string_view all);
-  // Says that the terminal is in raw mode. Each line then ends with a carriage return too.
+  // Says whether the terminal is in raw mode. Each line then ends with a carriage return too.
   void set_raw(bool on);
 
  private:
@@ -26,7 +28,7 @@ class StderrWriter {
   bool wait();
 
   std::chrono::milliseconds patience_;
-  bool stalled_ = false;
+  bool stalled_ = false;  // the reader stalled at the last write
   bool raw_ = false;
 };
 

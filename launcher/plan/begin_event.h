@@ -12,8 +12,10 @@
 
 namespace scela {
 
-// `agent` is the path of scela-nla on this machine. `contacts` has one entry per host of the plan,
-// in its order. `now_ns` is the monotonic clock in nanoseconds.
+// Returns the event. `agent` is the path of scela-nla on this machine. `contacts` has one entry per
+// host of the plan, in its order: a line that says how the host is reached
+// (nla/core/wire/contact.h). `now_ns` is the monotonic clock in nanoseconds. The function reads
+// this machine's boot id, and asks the kernel by which address the hosts reach this machine.
 nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
                                    const std::string& agent, std::vector<std::string> contacts,
                                    std::int64_t now_ns);

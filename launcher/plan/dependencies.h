@@ -10,15 +10,17 @@
 namespace scela {
 
 // Calls `see` once with the name of each library (DT_NEEDED, such as libmpi.so.12), breadth first,
-// until `see` returns false. A library that is not found is named too, but its own libraries are
-// not. `directories` is the value of LD_LIBRARY_PATH and may be empty. Returns true also if `see`
-// has ended it. Returns false if the program cannot be read, or is no ELF file (a script).
+// until `see` returns false. `program` is the path of the program. A library that is not found is
+// named too, but its own libraries are not. `directories` is the value of LD_LIBRARY_PATH and may
+// be empty. Returns true also if `see` has ended it. Returns false if the program cannot be read,
+// or is no ELF file (a script).
 bool for_each_library(const std::string& program, std::string_view directories,
                       const std::function<bool(const std::string& name)>& see);
 
 // Returns true if the program is linked to shared libraries, and neither it nor any of them except
-// libc can load libraries or start programs. Such a program stays what it is (hostname); a shell or
-// Python does not.
+// libc can load libraries or start programs. Such a program (hostname) cannot become one that uses
+// MPI; a shell or Python can. The arguments are those of for_each_library(). Returns false if the
+// program cannot be read.
 bool stays_as_it_is(const std::string& program, std::string_view directories);
 
 }  // namespace scela

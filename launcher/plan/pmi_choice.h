@@ -17,13 +17,15 @@
 
 namespace scela {
 
-// Stores the choice in `options.pmi`. In the result, `why` is text for the user, and it is empty if
-// there was no choice to make. Returns an error (kind usage) if the programs of the job need
-// different PMIs.
+// Chooses for PmiKind::automatic: stores PmiKind::pmix or PmiKind::fd in `options.pmi`. Any other
+// value of options.pmi stays. In the result, `why` is text for the user, and it is empty if there
+// was no choice to make. Returns an error (kind usage) if the programs of the job need different
+// PMIs.
 Result<PmiChoice> choose_pmi(Options& options, const LaunchContext& context);
 
-// Returns warnings about programs that do not find what they need under the stated --pmi. Such a
-// job goes on: MPI libraries then have each rank run alone.
+// Returns a line for the user for each program that does not find what it needs under the stated
+// --pmi. Returns no lines if no program is known to need another PMI. Such a job goes on: MPI
+// libraries then have each rank run alone.
 std::vector<std::string> warn_of_pmi(const Options& options, const LaunchContext& context);
 
 }  // namespace scela

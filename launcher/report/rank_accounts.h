@@ -1,8 +1,9 @@
 // Collects the counters that ranks report at their end (nla/ranks/accounts.h), for --stats: those
 // of each rank and those of all ranks. The session uses it, in its one thread.
 //
-// The ranks choose the names of the counters, and no name is known here. A total is the sum over
-// the ranks, or the maximum if the name begins with "max_".
+// Agents send the reports of a node in pieces. Each line is a JSON object with the counters of one
+// rank, of one kind (such as "channel"). The ranks choose the names of the counters, and no name is
+// known here. A total is the sum over the ranks, or the maximum if the name begins with "max_".
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,18 @@
 
 namespace scela {
 
+// The counters of all ranks of a job.
 class RankAccounts {
  public:
-  // Adds a piece of the report of a node that has these ranks. It takes the lines that are counters
-  // of one of these ranks, up to the number of bytes that a rank may report.
+  // Adds the next piece of the report of node number `node`. `ranks` has the ranks of this node. It
+  // takes lines with counters of these ranks only, and limits the bytes of each rank.
   void add(std::uint32_t node, const RankSet& ranks, std::string_view piece);
 
-  // Returns a table for each kind of counters, or an empty string if there are none. `ranks` is the
-  // number of ranks in the job.
+  // Returns a table for each kind of counters, for a terminal, or an empty string if there are
+  // none. `ranks` is the number of ranks in the job.
   std::string text(std::uint32_t ranks) const;
-  // Returns, for example, {"channel":{"all":{"sent":2},"ranks":{"0":{"sent":1},"1":{"sent":1}}}}.
+  // Returns the totals and the counters of each rank as a JSON object, for example
+  // {"channel":{"all":{"sent":2},"ranks":{"0":{"sent":1},"1":{"sent":1}}}}.
   std::string json() const;
 
  private:

@@ -1,5 +1,5 @@
-// Assembles the reports that agents send at the end, in pieces, into whole lines per node.
-// RankAccounts and TraceFile use it, in the session's one thread.
+// Assembles the reports that agents send at the end of a job, in pieces of any length, into whole
+// lines per node. RankAccounts and TraceFile use it, in the session's one thread.
 //
 // A line longer than kMaxLine bytes is dropped. Agents write no such line, and a compromised node
 // must not fill the launcher's memory with one.
@@ -13,11 +13,14 @@
 
 namespace scela {
 
-inline constexpr std::size_t kMaxLine = std::size_t{64} * 1024;
+inline constexpr std::size_t kMaxLine = std::size_t{64} * 1024;  // bytes
 
+// The unfinished lines of all nodes.
 class ReportLines {
  public:
-  // Calls take(line) for each line that is now complete. The pieces of one node must come in order.
+  // Adds a piece of the report of node number `node`. Calls take(line), with a std::string_view
+  // without the newline, for each line that is now complete. The pieces of one node must come in
+  // order.
   template <class Take>
   void add(std::uint32_t node, std::string_view piece, const Take& take) {
     Unfinished& line = unfinished_[node];
@@ -31,6 +34,7 @@ class ReportLines {
   }
 
  private:
+  // The part of a node's last line that has come so far.
   struct Unfinished {
     std::string text;
     bool too_long = false;

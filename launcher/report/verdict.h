@@ -7,6 +7,8 @@
 
 namespace scela {
 
+// Returns the outcome of a rank in the form of launcher/core/report/report.h. `outcome` is what the
+// agent reported.
 RankOutcome to_rank_outcome(const nla::Outcome& outcome);
 
 }  // namespace scela

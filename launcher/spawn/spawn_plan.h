@@ -27,22 +27,25 @@ inline constexpr std::uint64_t kProgramCost = 8 * 1024;
 // Additional cost of each spawn if the ranks use PMIx: the memory of libpmix for one namespace.
 inline constexpr std::uint64_t kNamespaceCost = 48 * 1024;
 
+// The result of plan_spawn().
 struct SpawnPlan {
+  // The spawned ranks: their programs, and the nodes that they run on.
   nla::World world;
   // Ascending positions in Plan::later of the hosts that get ranks and need an agent first. If
   // there are any, `world` must not be used: the caller plans again when these hosts have an agent.
   std::vector<std::size_t> later;
 };
 
-// Plans one spawn. `plan.job` has the ranks of all earlier spawns. `failed` has the numbers of the
-// nodes without an agent. The hints (infos) host, wdir and path are used; as MPI says, all others
-// are ignored. host is a list such as a,b:2: the hosts in order, each with that many ranks before
-// any of them gets more. Returns an error (kind usage) with the reason if the spawn is impossible.
+// Plans one spawn, without changing the plan. `plan.job` has the ranks of all earlier spawns.
+// `failed` has the numbers of the nodes without an agent. `parent` is the rank that asks. The hints
+// (infos) host, wdir and path are used; as MPI says, all others are ignored. host is a list such as
+// a,b:2: the hosts in order, each with that many ranks before any of them gets more. Returns an
+// error (kind usage) with the reason if the spawn is impossible.
 Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
                              const nla::SpawnRequest& request);
 
-// Returns a line for -v: which rank spawns which programs, and on which hosts. `plan.job` need not
-// contain the world yet.
+// Returns a line for -v: which rank (`asker`) spawns which programs, and on which hosts. `plan.job`
+// need not contain the world yet.
 std::string spawn_text(const Plan& plan, Rank asker, const nla::World& world);
 
 }  // namespace scela

@@ -21,34 +21,41 @@ class io_context;
 
 namespace scela {
 
+// The spawns of a job, as the root of the tree handles them.
 class Spawning {
  public:
+  // The functions that the session provides.
   struct Sides {
     std::function<void(nla::Event)> post;  // sends an event to the root agent
-    std::function<void()> more_ranks;      // the plan's job has grown
+    std::function<void()> more_ranks;      // called when the job got more ranks
   };
 
-  // All references must outlive this object. `failed` has the numbers of the nodes that no longer
-  // have an agent.
+  // All references must outlive this object. `plan` grows with each spawn. `failed` has the numbers
+  // of the nodes that no longer have an agent. `person` takes errors for the user, and `log` the
+  // lines of -v.
   Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
            Log& log, Sides sides);
 
-  // Must be called before any other function. `find` is HostAccess::find_later. `io` must outlive
-  // this object.
+  // Must be called once, before any other function. `io` is the event loop and must outlive this
+  // object. `find` blocks and returns how hosts are reached (HostAccess::find_later); it may run in
+  // another thread.
   void open(boost::asio::io_context& io, HostFinder::Find find);
-  // No host is looked up any more, and no found host is reported. Requires open().
+  // Ends the lookup of hosts: no found host is reported any more. Requires open().
   void close();
 
-  // Takes an action of the root agent. Spawn: plans it and posts event::Planned, at once or when
-  // its hosts have agents. WorldLaunched: its ranks run, or `why` says why they do not.
+  // Takes the root agent's request to plan the spawn of a rank. Posts event::Planned with the
+  // result, at once or when its hosts have agents.
   void on(const nla::action::Spawn& asked);
+  // Takes the root agent's report that it has started, or failed to start, the agents of new hosts.
   void on(const nla::action::HostsAdded& added) { expansion_.added(added.nodes); }
+  // Takes the root agent's report on spawned ranks: they run, or `why` says why they do not. In the
+  // second case, the user gets the reason.
   void on(const nla::action::WorldLaunched& launched);
-  // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
-  // then.
+  // Must be called if a node has no agent. Returns true if the node was being started for a spawn.
+  // Only the spawns that wait for it fail then. Returns false for any other node.
   bool failed(const nla::msg::NodeFailed& failure) { return expansion_.failed(failure); }
 
-  // Returns the ranks of worlds that could not be started. They do not count as failed ranks.
+  // Returns the ranks of all spawns that could not be started. They do not count as failed ranks.
   const RankSet& unspawned() const { return unspawned_; }
 
  private:

@@ -35,53 +35,67 @@ class io_context;
 
 namespace scela::nla {
 
-inline constexpr std::uint32_t kAnswerMs = 3000;  // limit for one record of the peer
+// The limit, in milliseconds, for one record of the peer.
+inline constexpr std::uint32_t kAnswerMs = 3000;
 
+// The facts that an orphaned agent's listener needs.
 struct AdoptionFacts {
   std::string directory;  // private directory of the node
   std::string key;        // the node's key
   std::string job_id;
-  std::uint32_t linger_ms = 0;          // how long an agent may outlive its parent
-  std::uint32_t answer_ms = kAnswerMs;  // limit for one record of a visitor
+  // How long, in milliseconds, the agent may outlive its new parent. The attached process then
+  // kills the agent.
+  std::uint32_t linger_ms = 0;
+  // The limit, in milliseconds, for one record of the peer.
+  std::uint32_t answer_ms = kAnswerMs;
 };
 
+// A new parent that has proved the key, with the stream to it.
 struct Adopter {
   Fd in;
-  Fd out;   // invalid: `in` goes both ways
-  Fd line;  // closed when the agent changes parents
+  Fd out;  // invalid: `in` goes both ways
+  // The socket to the attached process. The agent closes it when it changes parents again.
+  Fd line;
+  // The adopter is on another machine.
   bool remote = false;
   bool root = false;  // the adopter is scela-run itself
   std::string ssh;    // its value of SSH_CONNECTION
 };
 
+// An open listener. Its destruction closes the socket.
 class AdoptionListener {
  public:
   virtual ~AdoptionListener() = default;
 };
-// `guardian_socket` is borrowed. `adopted` is called at most once, from the event loop, and may
-// destroy the listener. Error (launch): the socket cannot be created in the directory.
+// Begins to listen in the node's directory. `guardian_socket` is borrowed. `adopted` is called at
+// most once, from the event loop, and may destroy the listener. Error (launch): the socket cannot
+// be created in the directory.
 Result<std::unique_ptr<AdoptionListener>> open_adoption_listener(
     boost::asio::io_context& io, AdoptionFacts facts, const Fd& guardian_socket,
     std::function<void(Adopter)> adopted);
 
+// The options of a process scela-nla --attach.
 struct Attachment {
   std::string job_id;
   std::string directory;  // private directory of the node
+  // How long, in milliseconds, the process waits for an orphan to listen.
   std::uint32_t wait_ms = 0;
+  // The descriptors of the stream to the adopter.
   int in = -1;
   int out = -1;  // -1: `in` goes both ways
   bool remote = false;
   char* mark_room = nullptr;  // in its command line (nla/guard/agent_mark.h)
 };
 // Returns the arguments that make scela-nla an attached process. They follow the arguments that say
-// how it is linked.
+// how it is linked. `base` is the base directory of node_directory(), and `wait_ms` as in
+// Attachment.
 std::vector<std::string> attach_words(const std::string& job_id, const std::string& base,
                                       std::uint32_t wait_ms);
 // Runs scela-nla --attach from start to end. Returns its exit status. Blocks.
 int run_attached(const Attachment& request);
 
-// Returns the path of the directory of one node of a job. If `base` is empty, it is below TMPDIR or
-// /tmp.
+// Returns the path of the directory of a node of a job; `node` is the host's name. If `base` is
+// empty, it is below TMPDIR or /tmp.
 std::string node_directory(const std::string& base, std::string_view job_id, std::string_view node);
 
 }  // namespace scela::nla

@@ -1,4 +1,6 @@
-// The messages between the two ends of an adoption. Each is one record of the socket:
+// The messages between the two ends of an adoption: an orphan is an agent that lost its parent, and
+// an attached process speaks for its new parent, the adopter (adoption.h). Each message is one
+// record of the socket:
 //
 //   attached -> orphan   nonce
 //   orphan -> attached   nonce, proof("orphan")
@@ -36,27 +38,30 @@ struct Talk {
   std::string orphan;    // the nonce of the orphan
 };
 
+// Returns kNonce random bytes.
 std::string new_nonce();
-// `side` is the side that makes the proof: "orphan" or "adopter".
+// Returns the HMAC-SHA256 by which a side proves that it knows Talk::key. `side` is the side that
+// makes the proof: "orphan" or "adopter".
 std::string proof(const Talk& talk, std::string_view side);
 // Compares two proofs in constant time. Returns false if one of them has another length.
 bool same(std::string_view one, std::string_view other);
 
 // Sends one record with copies of at most two descriptors. Returns false if it was not sent.
 bool send_record(int socket, std::string_view bytes, const std::vector<int>& descriptors = {});
-// Returns false if there is no record, the peer has closed, or the record is too long. Descriptors
-// beyond two are closed.
+// Receives one record into `bytes`, with its descriptors. Returns false if there is no record, the
+// peer has closed, or the record is too long. Descriptors beyond two are closed.
 bool receive_record(int socket, std::string& bytes, std::vector<Fd>& descriptors);
 // Returns the number of the peer's process if it belongs to this user, else 0.
 pid_t peer_of(int socket);
 
-// A path for a socket that fits into sockaddr_un, however long the path of the directory is.
+// The path of a socket that fits into sockaddr_un, however long the path of the directory is. It is
+// valid while `directory` is open.
 struct SocketName {
   Fd directory;
   std::string path;
 };
-// The directory must belong to this user alone. Returns false, with errno, if there is no such
-// directory.
+// Sets `out` to the path of the socket kSocket in `directory`. The directory must belong to this
+// user alone. Returns false, with errno, if there is no such directory.
 bool name_socket(const std::string& directory, SocketName& out);
 
 }  // namespace scela::nla::adoption

@@ -18,8 +18,8 @@
 // exits.
 //
 // SIGTERM to the guardian ends the job on the node, and so does the end of the parent. An agent
-// that does not act on it, busy or stuck, is killed after the grace, kAgentSlackMs, and the time in
-// which another parent may adopt it (nla/adopt/adoption.h).
+// that does not act on it, busy or stuck, is killed after three times together: the grace,
+// kAgentSlackMs, and the time in which another parent may adopt the agent (nla/adopt/adoption.h).
 //
 // scela-nla and the shell use it. One thread; it uses no event loop and hardly any memory, since it
 // forks before the agent has any.
@@ -41,24 +41,24 @@ namespace scela::nla {
 // command line; agent and guardian each write their mark there (agent_mark.h).
 Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 
-// The agent's records over the guardian's socket. They have no effect if there is no guardian's
-// socket or the guardian is gone. None of these functions blocks.
-//
-// Between SIGTERM and SIGKILL the guardian gives the ranks this time.
+// Tells the guardian the time, in milliseconds, between SIGTERM and SIGKILL to the ranks. The agent
+// calls all tell_ functions. They do not block. They have no effect if there is no guardian's
+// socket or the guardian is gone.
 void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms);
-// From then on the guardian shows its own mark and recognizes the agents of other nodes.
+// Tells the guardian the marks: it then shows its own, and recognizes the agents of other nodes.
 void tell_marks(const Fd& guardian_socket, const AgentMarks& marks);
-// The guardian removes this directory at the end, besides those that were told before.
+// Tells the guardian a directory that it removes at the end, besides those that were told before.
 void tell_directory(const Fd& guardian_socket, const std::string& path);
-// If the parent is lost, the agent may wait this long for another one.
+// Tells the guardian that the agent may wait `adopt_ms` milliseconds for another parent when its
+// parent is lost. The guardian does not end it earlier.
 void tell_adoptable(const Fd& guardian_socket, std::uint32_t adopt_ms);
-// The agent has another parent, the end of which the guardian does not see.
+// Tells the guardian that the agent has another parent, the end of which the guardian does not see.
 void tell_adopted(const Fd& guardian_socket);
 
-// News of the guardian. `nothing`: there is no record now. `end_node`: the job on this node shall
-// end. `guardian_gone`: the guardian has ended, and no record follows.
+// The news in one record of the guardian. `nothing`: there is no record now. `end_node`: the job on
+// this node shall end. `guardian_gone`: the guardian has ended, and no record follows.
 enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
-// Reads one record. Does not block.
+// Reads one record of the guardian, for the agent. Does not block.
 LeashNews read_guardian_socket(const Fd& guardian_socket);
 
 }  // namespace scela::nla

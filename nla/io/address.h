@@ -11,18 +11,22 @@
 
 namespace scela::nla {
 
+// A numeric IPv4 or IPv6 address with a port, in the form of the socket calls.
 struct Address {
   sockaddr_storage storage{};
   socklen_t size = 0;
 
+  // Returns AF_INET or AF_INET6.
   int family() const { return storage.ss_family; }
+  // Returns the port, in host byte order.
   std::uint16_t port() const;
+  // Sets the port, in host byte order.
   void set_port(std::uint16_t port);
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// Accepts IPv4 or IPv6; an IPv6 address may end in "%INTERFACE". Returns std::nullopt for anything
-// else.
+// Reads a numeric IPv4 or IPv6 address; an IPv6 address may end in "%INTERFACE". Returns
+// std::nullopt for anything else.
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port);
 
 // Returns the source address, as text, that this machine's routes select for packets to `other`.
@@ -39,10 +43,10 @@ struct SshConnection {
   std::string server;  // the address that the client connected to
   std::uint16_t server_port = 0;
 };
-// `text` is the value of $SSH_CONNECTION. Returns std::nullopt if it does not have four valid
-// fields.
+// Reads the value of $SSH_CONNECTION. Returns std::nullopt if it does not have four valid fields.
 std::optional<SshConnection> parse_ssh_connection(const std::string& text);
-// Returns that of this process' environment. Returns std::nullopt if sshd has not started it.
+// Returns the connection by which sshd started this process, or std::nullopt if sshd has not
+// started it.
 std::optional<SshConnection> own_ssh_connection();
 
 }  // namespace scela::nla

@@ -1,4 +1,5 @@
-// The sizes and times of the agent's shell. Each comment gives the reason for the value, and the
+// The sizes and times of the shell of an agent: the code around the agent's state machine that
+// makes system calls, in one event loop. Each comment gives the reason for the value, and the
 // effect of a wrong one.
 #pragma once
 

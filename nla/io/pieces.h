@@ -1,5 +1,5 @@
-// Lines of a report to the root, cut between lines into pieces of at most kMaxPiece bytes. Traces
-// and usage counters are collected this way. Values only.
+// Lines of a report to scela-run, cut between lines into pieces of at most kMaxPiece bytes, so that
+// each fits a message. Traces and usage counters are collected this way. Values only.
 #pragma once
 
 #include <string>
@@ -14,13 +14,14 @@ namespace scela::nla {
 
 class Pieces {
  public:
-  // `line` includes its newline and has at most kMaxPiece bytes.
+  // Appends a line. It includes its newline and has at most kMaxPiece bytes.
   void add(std::string_view line) {
     if (current_.size() + line.size() > kMaxPiece) cut();
     current_ += line;
   }
+  // Returns true if no line was added since take().
   bool empty() const { return done_.empty() && current_.empty(); }
-  // Returns at least one piece, which may be empty.
+  // Returns the lines as pieces and forgets them. There is at least one piece, which may be empty.
   std::vector<Chunk> take() {
     if (!current_.empty() || done_.empty()) cut();
     return std::move(done_);

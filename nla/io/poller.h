@@ -14,6 +14,7 @@
 
 namespace scela::nla {
 
+// One set of descriptors with their watchers.
 class Poller {
  public:
   // Receives the readiness of one descriptor. It must live as long as the descriptor is in the set.
@@ -26,12 +27,16 @@ class Poller {
     ~Watcher() = default;
   };
 
+  // Makes an empty set. Returns the error of the system if it refuses.
   static Result<Poller> create();
 
-  // The descriptor of the set. It becomes readable if a descriptor in the set is ready.
+  // Returns the descriptor of the set. It becomes readable if a descriptor in the set is ready.
   int descriptor() const { return set_.get(); }
 
-  void watch(int fd, bool read, bool write, Watcher& watcher);   // adds `fd` to the set
+  // watch() adds `fd` to the set: its watcher is called when it is readable (if `read`) or writable
+  // (if `write`). change() changes this for an `fd` in the set. forget() takes an `fd` that stays
+  // open out of the set.
+  void watch(int fd, bool read, bool write, Watcher& watcher);
   void change(int fd, bool read, bool write, Watcher& watcher);  // `fd` must be in the set
   void forget(int fd);                                           // for an `fd` that stays open
 

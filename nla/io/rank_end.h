@@ -10,24 +10,28 @@
 
 namespace scela::nla {
 
-// Told what happens to a descriptor of a rank.
+// Is called when a descriptor of a rank is ready. The owner of the RankEnd implements it.
 class EndListener {
  public:
-  // `which` is that of the RankEnd. The rest of the contract is in nla/io/poller.h.
+  // Called when descriptor `which` of the rank (0, 1, 2 or 3 in the rank's process) is ready. An
+  // error or a hang-up counts as readable and as writable.
   virtual void on_ready(Rank rank, int which, bool readable, bool writable) = 0;
 
  protected:
   ~EndListener() = default;
 };
 
-// The agent's end. `which` is the descriptor's number in the rank.
+// The agent's end of a descriptor of rank `rank`. `which` is the number that the descriptor has in
+// the rank: 0, 1, 2 or 3.
 struct RankEnd final : Poller::Watcher {
   RankEnd(EndListener& told, Rank number, int descriptor)
       : listener(told), rank(number), which(descriptor) {}
+  // The poller calls it. Calls the listener, unless the end was closed since.
   void ready(bool readable, bool writable) override {
     if (fd) listener.on_ready(rank, which, readable, writable);  // may be closed since
   }
-  // Asks the poller to tell of these events. A call that changes nothing costs no system call.
+  // Makes the poller report readiness to read and to write from now on, or not. A call that changes
+  // nothing costs no system call.
   void watch(Poller& poller, bool read, bool write) {
     if (!fd || (read == reading && write == writing)) return;
     const bool before = reading || writing;
@@ -41,6 +45,7 @@ struct RankEnd final : Poller::Watcher {
     reading = read;
     writing = write;
   }
+  // Closes the descriptor, which takes it out of the poller.
   void close() {
     fd.reset();
     reading = writing = false;

@@ -6,6 +6,7 @@
 
 namespace scela::nla {
 
+// The space of one loop, kReadBuffer bytes.
 struct ReadBuffer {
   char bytes[kReadBuffer];
 };

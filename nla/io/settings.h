@@ -1,5 +1,5 @@
-// Settings that the root tells every agent's shell (not its core): msg::Start::settings, lines of
-// key=value.
+// Settings that scela-run, the root, sends to the shell of every agent (its code with system calls,
+// not its core): msg::Start::settings, lines of key=value.
 //
 // Values only. Unknown keys are ignored, so that an older agent serves a newer root. A value must
 // not contain a newline.
@@ -13,29 +13,41 @@
 
 namespace scela::nla {
 
-inline constexpr char kLaunchSsh[] = "ssh";  // by libssh, within the process
+// The value of Settings::launch for libssh, within the process.
+inline constexpr char kLaunchSsh[] = "ssh";
 
-// The streams under links to other machines.
+// The values of Settings::link: the streams under links to other machines.
 inline constexpr char kLinkAuto[] = "auto";  // like "ssh", then TCP if possible
 inline constexpr char kLinkSsh[] = "ssh";    // the stream that started the agent
 inline constexpr char kLinkTcp[] = "tcp";    // TCP, or an error
 
+// The settings of one job. They are the same for all its agents.
 struct Settings {
-  std::string record;        // core's events: "<record>.<node index>"
-  std::string directory;     // base directory; empty: TMPDIR or /tmp
-  std::string boot_id;       // of the root's machine: shares its clock
-  std::string address;       // of the root's machine; may be empty
-  std::uint32_t shares = 1;  // agents on a machine; agent i: i % shares
-  // How agents start further agents on other machines.
-  std::string launch = kLaunchSsh;    // or a program and words (make_spawner())
-  std::string agent;                  // path of scela-nla there; empty: ship it
-  std::uint32_t fanout = 128;         // concurrent sessions per process, >= 1
-  std::uint32_t connect_ms = 10000;   // limit of each phase of a start
-  std::string link = kLinkAuto;       // one of the three
-  std::uint32_t heartbeat_ms = 2000;  // of links between machines; 0: none
-  bool forward_agent = false;         // nodes may use the user's ssh-agent
-  // If set, the ranks' environment is based on the node's own, and a command runs in the home
-  // directory if the node lacks its working directory.
+  // The file of each agent's record is "<record>.<node index>"; empty: none is kept
+  // (nla/core/record/record.h).
+  std::string record;
+  std::string directory;  // base directory; empty: TMPDIR or /tmp
+  // Identifies the boot of the root's machine. An agent with the same one shares its clock.
+  std::string boot_id;
+  // The address of the root's machine; may be empty.
+  std::string address;
+  // The number of agents that share a machine. Agent i gets the part i % shares of its processors.
+  std::uint32_t shares = 1;
+  // How agents start further agents on other machines: kLaunchSsh, or a program and its first words
+  // (make_spawner()).
+  std::string launch = kLaunchSsh;
+  // The path of scela-nla on other machines; empty: it is shipped.
+  std::string agent;
+  std::uint32_t fanout = 128;  // concurrent sessions per process, >= 1
+  // The limit of each phase of a start, in milliseconds.
+  std::uint32_t connect_ms = 10000;
+  // One of kLinkAuto, kLinkSsh and kLinkTcp.
+  std::string link = kLinkAuto;
+  // The period of heartbeats between machines, in milliseconds; 0: there are none.
+  std::uint32_t heartbeat_ms = 2000;
+  bool forward_agent = false;  // nodes may use the user's ssh-agent
+  // If set, the ranks' environment is based on the node's own. If the node lacks a command's
+  // working directory, the command then runs in the home directory.
   bool node_env = false;
   // If set, nothing shows which protocol the programs use. Ranks of PMIx then find PMI-1 and PMI-2
   // too. On a node that cannot serve PMIx, ranks find only those.
@@ -46,8 +58,10 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
+// Returns the text that parse_settings() reads.
 std::string format(const Settings& settings);
-// Error (protocol): a line without '=', or a value that is not valid for its key.
+// Reads the text. Missing keys keep their defaults. Error (protocol): a line without '=', or a
+// value that is not valid for its key.
 Result<Settings> parse_settings(std::string_view text);
 
 }  // namespace scela::nla

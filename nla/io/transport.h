@@ -1,5 +1,5 @@
-// The byte stream under a link: a descriptor, two of them, an ssh channel, a TLS connection. Links
-// and the ways to start an agent use it.
+// The byte stream under a link between two agents: a descriptor, two of them, an ssh channel, a TLS
+// connection. Links and the ways to start an agent use it.
 //
 // One thread; never blocks. A handler is called once, from the event loop, and never from within a
 // call of these functions. It is dropped when the transport is closed or destroyed. At most one
@@ -22,34 +22,42 @@ class io_context;
 
 namespace scela::nla {
 
+// A byte stream in both directions, with the contract above.
 class Transport {
  public:
   using Handler = std::function<void()>;
 
   virtual ~Transport() = default;
 
-  // As read(2) and writev(2) on a non-blocking descriptor. They return the number of bytes, or 0 at
-  // the end of the peer's data. They return -1 with errno on an error; EAGAIN says that there are
-  // no bytes or no room now.
+  // Work as read(2) and writev(2) on a non-blocking descriptor. They return the number of bytes, or
+  // 0 at the end of the peer's data. They return -1 with errno on an error; EAGAIN says that there
+  // are no bytes or no room now.
   virtual ssize_t read(char* bytes, std::size_t size) = 0;
   virtual ssize_t write(const iovec* parts, int count) = 0;
 
+  // Calls the handler once, when read() would not return EAGAIN.
   virtual void wait_readable(Handler handler) = 0;
+  // Calls the handler once, when write() would not return EAGAIN.
   virtual void wait_writable(Handler handler) = 0;
-  // To be called after read() has returned 0: waits until no process holds the other end any more.
+  // Calls the handler when no process holds the other end any more. To be called after read() has
+  // returned 0.
   virtual void wait_closed(Handler handler) = 0;
 
-  virtual void end_writing() = 0;  // the peer reads the end; reading goes on
+  // Ends the own direction: the peer reads the end of the data. Reading goes on.
+  virtual void end_writing() = 0;
+  // Closes both directions.
   virtual void close() = 0;
+  // Returns true until close() is called.
   virtual bool is_open() const = 0;
 
-  // Returns why the stream broke, if the errno of read() does not say it.
+  // Returns why the stream broke, if the errno of read() does not say it; otherwise an empty
+  // string.
   virtual std::string trouble() const { return {}; }
 };
 
-// Runs over one connected stream descriptor.
+// Makes a transport over one connected stream descriptor.
 std::unique_ptr<Transport> make_fd_transport(boost::asio::io_context& io, Fd stream);
-// Runs over a pair of pipes, as a command's standard input and output are.
+// Makes a transport over a pair of pipes, as a command's standard input and output are.
 std::unique_ptr<Transport> make_pipe_transport(boost::asio::io_context& io, Fd in, Fd out);
 
 }  // namespace scela::nla

@@ -2,7 +2,7 @@
 // other.
 //
 // The keys are a binary tree of digests over all numbers that a node may have (Goldreich,
-// Goldwasser and Micali, "How to construct random functions", 1986). The key of each half follows
+// Goldwasser and Micali, 1986: "How to construct random functions"). The key of each half follows
 // from the key of the whole, and not the other way round. scela-run makes the key of the whole. A
 // parent hands its child the keys of the largest halves that make up the child's slice, 62 at most.
 // So every ancestor of a node has the node's key, whichever way the tree has grown or was mended
@@ -23,23 +23,29 @@
 
 namespace scela::nla {
 
+// The length of one key.
 inline constexpr std::size_t kNodeKeyBytes = 32;
 
+// A set of keys. Its memory is wiped when it is destroyed.
 class NodeKeys {
  public:
-  NodeKeys() = default;  // no keys
+  // Has no keys.
+  NodeKeys() = default;
   // Returns the keys of all possible nodes. `whole` is kNodeKeyBytes random bytes.
   static NodeKeys all(std::string whole);
 
+  // Returns true if there are no keys.
   bool empty() const { return parts_.empty(); }
-  // Returns the keys of the slice's nodes, as far as this object has them.
+  // Returns the keys of the slice's nodes (node numbers [first, end)), as far as this object has
+  // them.
   NodeKeys of(Slice slice) const;
   // Returns the key of one node. Returns an empty string if this object does not have it. The
   // caller wipes the key.
   std::string of(std::uint32_t node) const;
 
+  // Returns the bytes that decode() reads.
   std::string encode() const;
-  // Error (protocol): the bytes are no encoded keys.
+  // Reads the bytes of encode(). Error (protocol): they are no encoded keys.
   static Result<NodeKeys> decode(std::string_view bytes);
 
  private:

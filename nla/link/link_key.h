@@ -15,12 +15,16 @@ namespace scela::nla {
 
 inline constexpr std::uint32_t kRootNode = UINT32_MAX;  // scela-run, as a node's index
 
+// The name of one link: its job, and the numbers of its two nodes.
 struct LinkName {
   std::string job_id;
-  std::uint32_t parent = 0;  // node's index, or kRootNode
+  // The number of the parent's node, or kRootNode for scela-run.
+  std::uint32_t parent = 0;
   std::uint32_t child = 0;
 };
 
+// Returns the pre-shared key for TLS on this link. `node_key` is the key of the child's node
+// (NodeKeys::of()).
 SharedKey derive_link_key(std::string node_key, const LinkName& name);
 
 }  // namespace scela::nla

@@ -1,5 +1,6 @@
-// Links over direct TCP: TLS 1.3 with a pre-shared key (decision D3, RFC 8446 section 2.2). The
-// shell uses it to change links to TCP.
+// Links over direct TCP: TLS 1.3 with a pre-shared key (decision D3, RFC 8446 section 2.2). A link
+// is the connection between an agent and its parent. The shell uses this part, on its loop, to
+// change links to TCP.
 //
 // Both ends must prove the link's key (link_key.h) before any byte of either is taken for more than
 // a handshake (common/crypto/tls_session.h).
@@ -31,6 +32,7 @@ inline constexpr int kMaxUnproven = 64;
 // hold their places longer.
 inline constexpr int kUnprovenShare = 4;
 
+// The result of an attempt: the transport over the proven connection, or the reason of the failure.
 // `done` is called once, from the event loop, unless the object is destroyed before.
 using TlsDone = std::function<void(tl::expected<std::unique_ptr<Transport>, std::string>)>;
 
@@ -38,6 +40,7 @@ using TlsDone = std::function<void(tl::expected<std::unique_ptr<Transport>, std:
 class TlsAttempt {
  public:
   virtual ~TlsAttempt() = default;
+  // Returns the port at which the child's end listens.
   virtual std::uint16_t port() const = 0;
 };
 

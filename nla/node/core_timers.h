@@ -1,4 +1,5 @@
-// The timers of an agent's core (nla/core/tree/events.h). The shell uses them, on its loop.
+// The timers of an agent's core (Timer of nla/core/tree/events.h). The shell, the code around the
+// core that makes system calls, uses them on its loop.
 #pragma once
 
 #include <array>
@@ -13,8 +14,10 @@ namespace scela::nla {
 
 class CoreTimers {
  public:
+  // `context` is borrowed. The timers use its loop.
   explicit CoreTimers(ShellContext& context) : context_(context) {}
 
+  // Starts the timer, or starts it anew. When it fires, the core gets event::TimerFired.
   void carry_out(const action::SetTimer& set) {
     std::optional<Alarm>& timer = timers_[static_cast<std::size_t>(set.timer)];
     if (!timer) timer.emplace(context_.io);
@@ -23,6 +26,7 @@ class CoreTimers {
       context_.pump();
     });
   }
+  // Stops the timer, if it runs.
   void carry_out(const action::CancelTimer& cancel) {
     std::optional<Alarm>& timer = timers_[static_cast<std::size_t>(cancel.timer)];
     if (timer) timer->cancel();

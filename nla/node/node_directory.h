@@ -1,5 +1,6 @@
-// The directory of this node and job, for sockets and files of the ranks. It shows that the agent
-// is alive. The shell uses this part, on its loop.
+// The directory of this node and job, for sockets and files of the ranks. A lock on it shows that
+// the agent is alive. The shell, the code around the agent's core that makes system calls, uses
+// this part on its loop.
 #pragma once
 
 #include <string>
@@ -11,12 +12,13 @@ namespace scela::nla {
 
 class NodeDirectory {
  public:
+  // `context` is borrowed.
   explicit NodeDirectory(const ShellContext& context) : context_(context) {}
 
-  // Returns an empty string if there is none.
+  // Returns the path, or an empty string if make() has not made the directory.
   const std::string& path() const { return path_; }
-  // Makes the directory, if there is none yet. Returns an empty string, or the reason why it cannot
-  // be made. Blocks as local files do.
+  // Makes the directory, if this object has not made it yet. Returns an empty string, or the reason
+  // why it cannot be made. Blocks as local files do.
   std::string make();
   // Removes the directory, and those that earlier jobs could not remove here: the agent and
   // guardian of such a job were killed at once, or the machine lost its power. Does nothing if

@@ -1,5 +1,6 @@
-// The ranks of this node between the core and nla/ranks: how they are set up when the first of them
-// is to start, and what they need of the machine. The shell uses this part, on its loop.
+// The ranks of this node between the agent's core and nla/ranks: how they are set up when the first
+// of them is to start, and what they need of the machine. The shell, the code around the core that
+// makes system calls, uses this part on its loop.
 #pragma once
 
 #include <memory>
@@ -19,31 +20,46 @@ namespace scela::nla {
 
 class NodeRanks {
  public:
-  // `core` is the agent that answers the ranks.
+  // `core` is the agent's core that answers the ranks. All references are borrowed.
   NodeRanks(ShellContext& context, const JobKeys& keys, NodeDirectory& directory, Agent& core)
       : context_(context), keys_(keys), directory_(directory), core_(core) {}
 
-  // The meaning of each action stands in nla/core/tree/actions.h. Those for ranks that do not run
-  // have no effect.
+  // Actions for the ranks. Those for ranks that do not run have no effect.
+
+  // Starts ranks of this node, on the processors that the job's placement gives them.
   void carry_out(action::StartRanks& start);
+  // Adds ranks that a rank asked for (PMI spawn) to the job.
   void carry_out(action::AddWorld& add);
+  // Sends a signal to the ranks that run. If it ends programs, ranks that wait for their start are
+  // not started.
   void carry_out(action::SignalRanks& action);
+  // Kills ranks that run, and does not start those that wait.
   void carry_out(action::EndRanks& action);
+  // Answers a request of a rank, or of a server in its name.
   void carry_out(action::Reply& action);
+  // Allows more output of the ranks to be read.
   void carry_out(action::ReadOutput& action);
+  // Closes the output of all ranks.
   void carry_out(action::DropStreams& action);
+  // Writes standard input to the ranks that get it.
   void carry_out(action::WriteStdin& action);
+  // Sets the size of a rank's terminal.
   void carry_out(action::ResizeTerminal& action);
+  // Tells the ranks and the PMIx server that ranks have failed and the job goes on.
   void carry_out(action::RanksFailed& action);
+  // Tells the PMIx server that the agents of nodes are gone.
   void carry_out(action::NodesLost& action);
+  // Tells the PMIx server that messages between ranks may be lost, so that it asks again.
   void carry_out(action::Reconnected& action);
 
-  // ShellContext::paused has changed.
+  // Call it if ShellContext::paused has changed: requests of ranks are read or not read from now
+  // on.
   void follow_pause();
-  // The job is over: servers of the ranks here may end. If `force`, ranks that wait for their start
-  // are not started.
+  // Call it if the job is over: the PMIx server and the adapter engine may end. If `force`, ranks
+  // that wait for their start are not started.
   void let_servers_go(bool force);
-  // Returns false if the process is neither a rank nor a server of ranks.
+  // Takes the end of a child process; `status` is that of waitpid(). Returns false if the process
+  // is neither a rank nor a server of ranks.
   bool reaped(pid_t pid, int status) { return ranks_ && ranks_->reaped(pid, status); }
   // Returns the machine's topology. The first call reads it, which blocks as local files do.
   const Topology& machine();
@@ -55,6 +71,7 @@ class NodeRanks {
   void report(const RankSet& ranks, const Binding::Places& places);
   // Sets the ranks up, with these as the first ones.
   void make_ranks(const RankSet& first);
+  // Return what the start of ranks and the adapter's engine need to know of this node.
   NodeFacts node_facts() const;
   EngineFacts engine_facts() const;
   // Makes the segment if need be. Returns its descriptor, or -1 if there is none.

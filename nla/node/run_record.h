@@ -1,6 +1,7 @@
 // The record of the core's events and actions (nla/core/record/record.h) in a file, if the user
-// wants one. The job goes on without its record if the file cannot be written. The shell uses this
-// part, on its loop; writing blocks as local files do.
+// wants one (--record). The job goes on without its record if the file cannot be written. The
+// shell, the code around the agent's core, uses this part on its loop; writing blocks as local
+// files do.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,10 @@ namespace scela::nla {
 
 class RunRecord {
  public:
+  // `context` is borrowed.
   explicit RunRecord(ShellContext& context) : context_(context) {}
 
-  // From now on keeps a record. Its file is made when there is something to write.
+  // Begins a record in this file. The file is made when there is something to write.
   void start(std::string path);
   // Makes the file now. Error (io): it cannot be made.
   Result<void> make_file();
@@ -35,6 +37,7 @@ class RunRecord {
   const std::optional<Error>& error() const { return error_; }
 
  private:
+  // Appends the bytes that are collected to the file, which it makes if need be.
   void write();
   // Ends the record and keeps the reason. An agent also logs it; an error of the root's own record
   // is shown when the job is over.

@@ -1,5 +1,6 @@
-// The state that the parts of a shell share: its event loop, its node, its job, and the events that
-// wait for the core.
+// The state that the parts of an agent's shell share: its event loop, its node, its job, and the
+// events that wait for the core. The shell is the code around the agent's core that makes system
+// calls; the core is a state machine (nla/core/tree/agent.h).
 //
 // Each shell has one ShellContext, and its parts hold a reference to it. The shell fills the facts
 // of the job in as they pass through it. Used on the loop's thread only.
@@ -27,6 +28,8 @@
 namespace scela::nla {
 
 struct ShellContext {
+  // `of` is root (scela-run) or agent, `name` the node's name. `guardian` is the socket to the
+  // guardian (nla/guard/guardian.h); it may be invalid.
   ShellContext(Role of, std::string name, bool parent_is_remote, Fd guardian)
       : role(of),
         node(std::move(name)),
@@ -34,6 +37,7 @@ struct ShellContext {
         guardian_socket(std::move(guardian)) {}
 
   boost::asio::io_context io{1};
+  // Scratch space for all reading on this loop, and the spans of time of --trace.
   ReadBuffer buffer;
   Tracer tracer;
 
@@ -42,19 +46,29 @@ struct ShellContext {
   const bool remote;       // the first parent is on another machine
   Fd guardian_socket;      // invalid: there is no guardian, or it is gone
 
+  // The settings of all agents (nla/io/settings.h), from the root.
   Settings settings;
   std::string job_id;
+  // The number of this node, and the most children of an agent.
   std::uint32_t node_index = 0;
   std::uint32_t degree = 1;
-  std::uint32_t adopt_ms = 0;      // as the core knows it
-  std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
-  std::uint64_t started_ns = 0;    // when Start came
+  // Milliseconds that an agent which lost its parent waits for a new one; 0: it does not wait.
+  std::uint32_t adopt_ms = 0;
+  // The root's clock minus this machine's, in nanoseconds, modulo 2^64.
+  std::uint64_t clock_offset = 0;
+  // On the root's clock: when msg::Start came; 0: it has not come.
+  std::uint64_t started_ns = 0;
   std::optional<Job> job;
-  std::uint64_t use_job_ns = 0;  // when UseJob came
-  bool paused = false;           // child links and PMI are not read
+  // On the root's clock: when action::UseJob was carried out.
+  std::uint64_t use_job_ns = 0;
+  // True while too much is queued for other agents: links to children and requests of ranks are not
+  // read.
+  bool paused = false;
 
-  std::deque<Event> events;    // queued until the next pump
-  std::function<void()> pump;  // handles the queued events; a call from within does nothing
+  std::deque<Event> events;  // queued until the next pump
+  // Handles the queued events and all that they cause, and writes to the links. A call from within
+  // it does nothing.
+  std::function<void()> pump;
 
   bool is_root() const { return role == Role::root; }
   // Returns nanoseconds on the root's clock.

@@ -1,5 +1,7 @@
-// The health of the links to other machines (decision D3, nla/core/tree/heartbeat.h): beats, and
-// the loss of peers that are silent or take no bytes. The shell uses this part, on its loop.
+// The health of the links to other machines (decision D3, nla/core/tree/heartbeat.h): sends beats,
+// and treats peers as lost that are silent or take no bytes. A link is the connection between an
+// agent and its parent. The shell, the code around the agent's core that makes system calls, uses
+// this part on its loop.
 #pragma once
 
 #include <memory>
@@ -18,25 +20,28 @@ namespace scela::nla {
 
 class LinkHealth {
  public:
+  // All references are borrowed.
   LinkHealth(ShellContext& context, const JobKeys& keys, ChildAgents& children,
              ParentConnection& parent)
       : context_(context), keys_(keys), children_(children), parent_(parent) {}
 
-  // Both functions begin to expect signs of life of the peer.
+  // Begins to expect signs of life of the parent.
   void watch_parent();
+  // Begins to expect signs of life of a child, unless the settings have no heartbeats.
   void watch_child(ChildAgent& child);
-  // The parent is gone, or is about to be replaced: no sign of life is expected of it.
+  // Call it if the parent is gone, or is about to be replaced: no sign of life is expected of it.
   void unwatch_parent();
-  // The period of beats in ShellContext::settings may have changed.
+  // Call it if the period of beats in ShellContext::settings may have changed.
   void settings_changed();
-  // Returns the error text for a silent peer.
+  // Returns the error text for a peer that was silent too long.
   std::string silence() const;
 
  private:
   // Sets the timer of all heartbeats to the next tick. Stops it if the period is 0.
   void arm();
-  // One tick of all links.
+  // Counts one tick for the links to children: sends beats, and gives silent children up.
   void beat_children();
+  // Counts one tick for the link to the parent: sends a beat, or gives a silent parent up.
   void beat_parent();
   // Asks the kernel of scela-run's machine for a sign of life (nla/io/host_probe.h). If there is an
   // answer, it counts as a beat. Does nothing if the parent is another agent, or if the connection

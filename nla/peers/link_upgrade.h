@@ -1,7 +1,8 @@
-// The change of links from the stream that started an agent to TCP (decision D3), on the parent's
-// side. The parent asks. The child listens at the address by which it was reached, and reports the
-// port. The parent connects. If this is not possible, the link stays as it is. The shell uses this
-// part, on its loop.
+// The change of links from the stream that started an agent (ssh) to TCP (decision D3), on the
+// parent's side. The parent asks. The child listens at the address by which it was reached, and
+// reports the port. The parent connects. If this is not possible, the link stays as it is. The
+// shell, the code around the agent's core that makes system calls, uses this part on its loop.
+// Frames are those of nla/core/wire/link_frames.h.
 #pragma once
 
 #include <string>
@@ -14,16 +15,19 @@ namespace scela::nla {
 
 class LinkUpgrade {
  public:
+  // All references are borrowed.
   LinkUpgrade(ShellContext& context, const JobKeys& keys, ChildAgents& children)
       : context_(context), keys_(keys), children_(children) {}
 
-  // The child's link has its stream, and may change (ChildAgent::may_change_link()).
+  // Call it if the child's link has its stream, and may change (ChildAgent::may_change_link()). The
+  // change begins when the link is kChangeAgeMs old, and at once if the settings demand TCP.
   void plan(LinkId id);
-  // Asks the children for which a change is planned and which have carried enough bytes.
+  // Asks for a port those children with a planned change that have carried kChangeBytes. Called
+  // after each turn of the loop.
   void request_busy();
-  // Connects to the port that the child has offered; 0: the child cannot listen.
+  // Takes the child's answer: connects to the port that it has offered; 0: the child cannot listen.
   void connect(LinkId id, std::uint16_t port);
-  // The child's change frame has come: the change has succeeded.
+  // Call it if the child's change frame has come: the change has succeeded.
   void changed(LinkId id);
 
  private:

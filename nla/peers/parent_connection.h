@@ -1,5 +1,6 @@
 // The connection to the parent agent: the first one, and those that replace it if the parent is
-// lost. The shell uses this part, on its loop.
+// lost. The shell, the code around the agent's core that makes system calls, uses this part on its
+// loop.
 #pragma once
 
 #include <functional>
@@ -15,32 +16,33 @@ namespace scela::nla {
 
 class ParentConnection {
  public:
-  // `listener` is told about the link.
+  // `listener` gets the events of the link. The references are borrowed.
   ParentConnection(ShellContext& context, LinkListener& listener, JobKeys& keys)
       : context_(context), listener_(listener), keys_(keys) {}
 
-  // Begins with the stream that this process was started with. If `out` is invalid, `in` goes both
-  // ways.
+  // Makes the stream that this process was started with the link. If `out` is invalid, `in` goes
+  // both ways.
   void open(Fd in, Fd out);
   // Returns nullptr if there is no parent at present. The root never has one.
   Link* link() { return link_.get(); }
-  // Gives the parent up: closes the link by force and reports its end.
+  // Gives the parent up: closes the link by force and reports its end, with `why`, to the listener.
   void lose(std::string why);
 
   // Drops the link and all that belongs to it, without a report to the core.
   void close();
-  // There is no parent. Listens for an adopter in the node's `directory`, and calls `adopted` from
-  // the loop when one has come.
+  // Call it if there is no parent. Listens for an adopter (a new parent) in the node's `directory`,
+  // and calls `adopted` from the loop when one has connected.
   void await_adopter(const std::string& directory, std::function<void(Adopter)> adopted);
   // Makes the adopter's stream the link to the parent. Returns true if the adopter is on another
   // machine.
   bool adopt(Adopter adopter);
 
-  // The parent asks for a port, for a direct connection to it. Listens for the parent and sends it
-  // the port, or 0 if this agent cannot listen. Only the first request counts.
+  // Answers the parent's request for a port, for a direct connection to it. Listens for the parent
+  // and sends it the port, or 0 if this agent cannot listen. Only the first request counts.
   void offer_port();
 
  private:
+  // Makes a link over these descriptors. If `out` is invalid, `in` goes both ways.
   std::unique_ptr<Link> make_link(Fd in, Fd out);
 
   ShellContext& context_;

@@ -1,6 +1,6 @@
 // The processes that the ranks of this node have left behind, until none of them is alive. Agents
-// of other nodes, and the sessions that stand for them here, are no leftovers. The shell uses this
-// part, on its loop.
+// of other nodes, and the sessions that stand for them here, are no leftovers. The shell, the code
+// around the agent's core that makes system calls, uses this part on its loop.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@ namespace scela::nla {
 
 class LeftoverProcesses {
  public:
-  // `descendants` are those of this process.
+  // `descendants` finds the descendants of this process. All references are borrowed.
   LeftoverProcesses(ShellContext& context, const Descendants& descendants,
                     const ChildAgents& children)
       : context_(context), descendants_(descendants), children_(children) {}
 
-  // Asks (SIGTERM) or forces (SIGKILL) the leftovers to end. event::NodeEmpty follows when they
-  // have, at once if there are none.
+  // Asks the leftovers to end (SIGTERM), or if `force`, kills them repeatedly (SIGKILL).
+  // event::NodeEmpty follows when they have ended, at once if there are none.
   void end(bool force);
-  // A child process has ended: reports NodeEmpty if the end of the leftovers is awaited and none is
+  // Call it if a child process has ended. Reports NodeEmpty if end() was called and no leftover is
   // alive.
   void child_ended() {
     if (state_ != State::not_awaited) check();
   }
 
  private:
+  // How far the end of the leftovers has come.
   enum class State : std::uint8_t {
     not_awaited,  // ranks may run, or NodeEmpty was reported
     asked,        // they got SIGTERM, and NodeEmpty follows when they have ended

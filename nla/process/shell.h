@@ -27,10 +27,13 @@ class io_context;
 
 namespace scela::nla {
 
+// The options of a shell. Those of the other role are ignored.
 struct ShellOptions {
   Role role = Role::agent;
-  std::string agent;   // path of scela-nla, to start children
-  SpawnContext spawn;  // `agent` and `root` are filled in
+  std::string agent;  // path of scela-nla, to start children
+  // The facts that only this process knows for starting agents; the shell sets its members `agent`
+  // and `root`.
+  SpawnContext spawn;
   // For the root.
   std::function<void(const Action&)> on_action;  // actions marked "root only", in order
   std::string record;                            // file for the core's events; may be empty
@@ -45,32 +48,32 @@ struct ShellOptions {
 
 class Shell {
  public:
-  // Error (io): the record file cannot be written. Error (internal): the system refuses the
-  // essentials.
+  // Makes a shell; run() starts it. Error (io): the record file cannot be written. Error
+  // (internal): the system refuses the essentials.
   static Result<std::unique_ptr<Shell>> create(ShellOptions options);
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
 
-  // Gives the core an event of the root's own (Begin, Launch, Stop, StdinRead, ...). May be called
-  // from within on_action; the event is handled after the current one. Does not block.
+  // Gives the core an event of the root's own (event::Begin, Launch, Stop, StdinRead, ...). May be
+  // called from within on_action; the event is handled after the current one. Does not block.
   void post(Event event);
 
   // Runs the loop until action::Finish was given and all messages to the parent have left. Returns
-  // the exit status of an agent. Blocks.
+  // the exit status of the process: 0, or 1 if the loop was stopped before. Blocks.
   int run();
 
   // Returns true if the streams of the children have taken all that was sent to them.
   bool all_sent() const;
 
-  // For the root's own descriptors and timers, which use the same loop and thread.
+  // Returns the loop, for the root's own descriptors and timers, which use it in the same thread.
   boost::asio::io_context& context();
-  // Nanoseconds on the root's clock. For the root this is its own monotonic clock.
+  // Returns nanoseconds on the root's clock. For the root this is its own monotonic clock.
   std::uint64_t root_clock_ns() const;
-  // Why this process' part of the record (ShellOptions::record) ends before the job, or
+  // Returns why this process' part of the record (ShellOptions::record) ends before the job, or
   // std::nullopt.
   const std::optional<Error>& record_error() const;
-  // Returns the agent's own state in one line, for -v.
+  // Returns the core's state in one line, for -v.
   std::string describe() const;
 
  private:

@@ -1,5 +1,5 @@
-// The inside of a Shell: its parts, and what concerns several of them. Private to shell.cpp; used
-// on the loop's thread only.
+// The inside of a Shell (the code around an agent's core that makes system calls): its parts, and
+// what concerns several of them. Private to shell.cpp; used on the loop's thread only.
 //
 // A part may use those above it in the list of members, and none below it.
 #pragma once
@@ -26,18 +26,27 @@
 namespace scela::nla {
 
 struct Shell::State final : LinkListener {
+  // `wanted` are the options of the Shell. `made` handles child processes that end; SIGCHLD is
+  // blocked from now on.
   State(ShellOptions wanted, Reaper made);
   ~State() override {
     reaper_watch.release();  // the reaper owns this descriptor
   }
 
+  // Makes this process a child subreaper, and begins to watch child processes. An agent also opens
+  // the link to its parent and watches its guardian. Called once.
   void begin();
 
-  // The contract is in nla/link/link.h.
+  // Functions of LinkListener (nla/link/link.h). This one decodes a message that has come on a link
+  // and queues event::Received.
   void on_frame(LinkId link, Frame frame) override;
+  // Queues event::LinkEnded: the data of the link's peer are over.
   void on_ended(LinkId link, std::string why) override;
+  // Notes that no process holds the other end of a child's link any more.
   void on_closed(LinkId link) override;
+  // Handles the queued events after each turn of a link.
   void on_turn_over() override { pump(); }
+  // Handles a frame about the link itself: the keys, or the change to TCP.
   void on_link_frame(LinkId link, Frame frame) override;
 
   // Handles the queued events, and those that they cause. Then it flushes the links, applies back
@@ -47,30 +56,39 @@ struct Shell::State final : LinkListener {
   void handle(const Event& event);
   // Keeps the facts of an event that the shell itself needs: job, settings, clock.
   void learn(const Event& event);
+  // At the root: keeps the job's id and the settings.
   void learn(const event::Begin& event);
+  // Keeps the job's id, this node's number and the settings that the parent has sent.
   void learn(const msg::Start& start);
-  // `text` is an encoded Settings. If it is invalid, the user is told and the settings stay.
+  // Reads encoded Settings and uses them. If the text is invalid, the user is told and the settings
+  // stay.
   void use_settings(const std::string& text);
 
-  // From now on handles children whenever the descriptor of the reaper is readable.
+  // Waits for the reaper's descriptor, and handles child processes whenever it is readable.
   void watch_reaper();
   // Handles every child process that has ended, and guardians that a signal has stopped.
   void reap();
-  // The child's link has its stream.
+  // Call it if the child's link has its stream. Begins heartbeats and plans the change to TCP.
   void child_started(LinkId id);
-  // Takes the keys that the parent has sent, once. If they are malformed, the parent is given up.
+  // Takes the keys that the parent has sent. If they are malformed, the parent is given up.
   void introduced(Result<Introduction> introduction);
   // Makes the adopter's stream the link to the parent.
   void adopted(Adopter adopter);
 
-  // Outgoing actions that concern several parts. The meaning of each stands in
-  // nla/core/tree/actions.h. Parts have carry_out() for the others, and the root's own actions go
-  // to ShellOptions::on_action.
+  // Actions that concern several parts. Parts have carry_out() for the others, and the root's own
+  // actions go to ShellOptions::on_action.
+
+  // Sends a message on a link.
   void carry_out(action::Send& send);
+  // Keeps the description of the job.
   void carry_out(action::UseJob& use);
+  // Closes the link to the parent, and listens for a new parent or stops that.
   void carry_out(action::AwaitAdoption& await);
+  // Ends what the ranks have left behind, and the servers of the ranks.
   void carry_out(action::EndLeftovers& end);
+  // Gives the core this agent's trace and its measurements.
   void carry_out(action::Finishing& finishing);
+  // Removes the node's directory. run() returns once all messages to the parent have left.
   void carry_out(action::Finish& finish);
 
   // Stops reading from links and ranks while a link has more than kHighWater bytes queued.

@@ -8,7 +8,7 @@
 // engine that is about to end, and a job that never asks pays only for a socket. If no engine can
 // be started, the agent closes the waiting connections and tells the user why.
 //
-// The engine is told of its job, including the key, over a socket pair. Over this pair it then asks
+// The agent sends the engine its job, with the key, over a socket pair. Over this pair it then asks
 // where the engines of other nodes are (nla/core/pmix/engine_directory.h); the end of the pair is
 // the end of the engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting
 // a process as start_child() does.
@@ -32,37 +32,43 @@ namespace scela::nla {
 
 class EngineHelper {
  public:
+  // The node of the engine.
   struct Place {
     std::string node;  // its name
     std::uint32_t index = 0;
-    std::string directory;         // the node's own directory
-    std::string helper_directory;  // of programs agents start; may be empty
+    std::string directory;  // the node's own directory
+    // The directory of the programs that agents start; may be empty.
+    std::string helper_directory;
   };
   // Returns the environment variables of the ranks of this node.
   using Environment = std::function<std::vector<std::string>()>;
 
-  // `host`, `job`, `own` and `poller` are borrowed.
+  // All references are borrowed. `own` are the ranks of this node.
   EngineHelper(const RanksHost& host, const Job& job, const RankSet& own, Place place,
                EngineFacts facts, Poller& poller, Environment environment);
   EngineHelper(const EngineHelper&) = delete;
   EngineHelper& operator=(const EngineHelper&) = delete;
 
-  // Begins to listen. If this fails, the user is told. Programs here that ask for an engine then
-  // have one of this node alone, which the library starts.
+  // Makes the socket and waits for the first program that connects. If this fails, the user is
+  // told. Programs here that ask for an engine then have one of this node alone, which the library
+  // starts.
   void listen();
-  // The path of the socket, for the ranks; empty if there is none.
+  // Returns the path of the socket, for the ranks. It is empty if there is none.
   const std::string& socket() const { return socket_; }
-  // Returns false if the reply is not about engines.
+  // Takes an answer or message of the core. Returns false, and does nothing, if it is not about
+  // engines.
   bool heard(const action::Reply& reply) { return directory_.heard(reply); }
-  // The job is over and the engine may end. Its end is not reported.
+  // Call it if the job is over: the engine may end. Its end is not reported.
   void let_go();
-  // Returns false if the process is not the engine.
+  // Takes the end of a child process, with the status of waitpid(). Returns false if the process is
+  // not the engine.
   bool reaped(pid_t pid, int status);
 
  private:
-  // The watcher of one of several descriptors.
+  // Calls a function when a descriptor is ready.
   struct Part final : Poller::Watcher {
     explicit Part(std::function<void()> what) : came(std::move(what)) {}
+    // Calls the function, whatever the descriptor is ready for.
     void ready(bool, bool) override { came(); }
     std::function<void()> came;
   };
@@ -72,18 +78,21 @@ class EngineHelper {
   // Returns the path for the socket. If the path in the node's directory is too long for a socket,
   // makes a directory below /tmp.
   std::string choose_socket();
-  // A program has connected to the socket: starts the engine. If that fails, sends it away.
+  // Call it if a program has connected to the socket: starts the engine. If that fails, closes the
+  // waiting connections.
   void knocked();
   // Returns an error if the program is missing, or if it cannot be started.
   Result<void> start();
   // Returns the path of the engine's program. `environment` is that of the ranks.
   Result<std::string> find(const std::vector<std::string>& environment) const;
-  // Returns the record that tells the engine of its job. It includes the key; the caller wipes it.
+  // Returns the record that gives the engine its job. It includes the key; the caller wipes it.
   std::string record() const;
-  // tell() sends a record to the engine; one that does not fit is lost. take_words() reads the
-  // engine's records, and take_complaints() its standard error. None of them blocks.
+  // Sends a record to the engine; one that does not fit is lost. Does not block.
   void tell(std::string_view text);
+  // Reads the engine's records that have come. Does not block.
   void take_words();
+  // Reads the engine's standard error, and shows it to the user once the engine serves programs.
+  // Does not block.
   void take_complaints();
   // Closes the waiting connections. Tells the user why, unless that was the last reason too.
   void send_away(const Error& why);

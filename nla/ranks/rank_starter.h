@@ -40,36 +40,48 @@
 
 namespace scela::nla {
 
-// File name of the socket by which ranks find their node's adapter. A user's socket would not be
-// called so.
+// The file name of the socket by which ranks find their node's adapter engine. A user's socket
+// would not be called so.
 inline constexpr std::string_view kEngineSocket = "scela-hca.agent";
 
+// The facts of this node that the start of ranks needs.
 struct NodeFacts {
-  std::string name;
+  std::string name;  // of the node
   std::uint32_t index = 0;
   std::string directory;
-  std::vector<std::string> environment;  // below the job's
-  PmiKind pmi = PmiKind::fd;             // the ranks' protocol
-  bool pmi_guessed = false;              // with pmix: PMI-1, PMI-2 too (Settings)
-  bool lacks_pmix = false;               // pmix was wanted; this node has none
-  std::uint16_t port = 0;                // on 127.0.0.1; 0: ranks inherit
-  std::string helper_directory;          // of programs agents start; may be empty
-  std::uint32_t processors = 1;          // of this node; 0: less than one
-  std::string engine_socket = {};        // of the node's adapter; may be empty
-  bool accounts = false;                 // ranks count their use (accounts.h)
+  // Variables ("K=V") of the node, which those of the job replace.
+  std::vector<std::string> environment;
+  PmiKind pmi = PmiKind::fd;  // the ranks' protocol
+  // With PmiKind::pmix: ranks can also use PMI-1 and PMI-2 (Settings::pmi_guessed).
+  bool pmi_guessed = false;
+  // PMIx was wanted, but this node has no server for it.
+  bool lacks_pmix = false;
+  // The agent's port on 127.0.0.1 for PMI; 0: ranks inherit a connection.
+  std::uint16_t port = 0;
+  // The directory of the programs that agents start; may be empty.
+  std::string helper_directory;
+  // The number of this node's processors; 0: it shares one with other nodes.
+  std::uint32_t processors = 1;
+  // The path of the socket of the node's adapter engine; may be empty.
+  std::string engine_socket = {};
+  // Ranks write usage counters (accounts.h).
+  bool accounts = false;
   // Returns more variables of a rank, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };
 
+// A rank that was started, and the agent's ends of its descriptors. Some are invalid.
 struct StartedRank {
   pid_t pid = 0;  // also its process group
   Fd input;       // invalid: /dev/null or the terminal
   Fd output;      // with a terminal: the agent's end of it
   Fd error;       // invalid: it has a terminal
   Fd pmi;         // invalid: the rank connects by itself
-  Fd terminal;    // rank's end; keeps `output` from ending
+  // The rank's end of its terminal, which keeps `output` from reporting an end.
+  Fd terminal;
 };
 
+// The reason why a rank was not started.
 struct RankFailure {
   int error = 0;    // errno; EIO: the program is not at fault
   std::string why;  // for a person, with the errno's text
@@ -77,18 +89,20 @@ struct RankFailure {
 
 class RankStarter {
  public:
-  // `job` is borrowed; `own` is copied. Opens /dev/null. Error (io): it cannot be opened.
+  // Makes a starter. `job` is borrowed; `own`, the ranks of this node, is copied. Opens /dev/null.
+  // Error (io): it cannot be opened.
   static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
 
-  // The rank must be one of this node. If it cannot be started, no process is left.
+  // Starts the process of a rank, which must be one of this node. If it cannot be started, no
+  // process is left.
   tl::expected<StartedRank, RankFailure> start(Rank rank);
   // Adds ranks of this node. The job must have them already.
   void add(const RankSet& more) { own_.add(more); }
-  // Returns the environment of a rank's program, without the rank's own variables. set_defaults()
-  // sets variables of programs that are started from now on, below the job's.
+  // Returns the environment ("K=V") of a rank's program, without the rank's own variables.
   std::vector<std::string> environment(Rank rank) { return program_of(rank).environment; }
+  // Sets variables of programs that are started from now on; those of the job replace them.
   void set_defaults(std::vector<std::string> variables) { defaults_ = std::move(variables); }
-  // Sets the processors of ranks. Other ranks run where this process may.
+  // Sets the processors on which ranks will run. Other ranks run where this process may.
   void bind(const std::map<Rank, CpuSet>& places);
   // Sets the window size of the terminal of a rank that is started later.
   void set_window(const WindowSize& size) { window_ = size; }

@@ -2,8 +2,9 @@
 // Ranks uses it.
 //
 // Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at once,
-// and is labelled here. Input goes to all of Job::stdin_ranks, as fast as the slowest of them reads
-// it. Runs on the shell's loop and never blocks. Events are reported by RanksHost::emit.
+// and is labelled here (Job::label). Input goes to all of Job::stdin_ranks, as fast as the slowest
+// of them reads it. Runs on the shell's loop and never blocks. Events for the agent's core
+// (nla/core/tree/events.h) are reported by RanksHost::emit.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,8 @@ namespace scela::nla {
 
 class RankStreams {
  public:
-  // All references are borrowed. `poller` must have a value when the first rank is opened.
+  // All references are borrowed. `own` are the ranks of this node. `poller` must have a value when
+  // the first rank is opened.
   RankStreams(const RanksHost& host, const Job& job, const RankSet& own, std::string node_name,
               std::optional<Poller>& poller);
   ~RankStreams();
@@ -32,26 +34,29 @@ class RankStreams {
   void add(const RankSet& more);
   // Returns true if the rank is one of Job::stdin_ranks.
   bool wants_input(Rank rank) const;
-  // `error` is invalid if the rank has a terminal; the other descriptors then lead to the terminal.
-  // `input` is invalid if the rank gets none. `terminal` may be nullptr; it must live until
-  // close_input().
+  // Takes the agent's ends of a rank that was started. `error` is invalid if the rank has a
+  // terminal; the other descriptors then lead to the terminal. `input` is invalid if the rank gets
+  // none. `terminal` may be nullptr; it must live until close_input().
   void open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal);
 
-  // Adds to the credit, in bytes with labels. Streams without credit are not read until then.
+  // Adds to the credit, in bytes; labels count too. Streams without credit are not read until then.
   void allow_output(std::uint64_t bytes);
-  // Closes all output and reports the end of each stream.
+  // Closes the output of all ranks and reports the end of each stream.
   void drop_output();
-  // Sees all output of the ranks when it is read, without labels.
+  // show_output() registers a function that sees all output of the ranks when it is read, without
+  // labels.
   using OutputTap = std::function<void(Rank, Stream, std::string_view)>;
   void show_output(OutputTap tap);
-  // Inserts text of other components into a rank's output, labelled in the same way. Text without
-  // credit is kept, up to a bound. Returns false if that stream has ended or too much is kept.
+  // Inserts text of other components into a rank's output, labelled in the same way. Without
+  // credit, up to 64 KiB for each stream are kept. Returns false if that stream has ended or too
+  // much is kept.
   bool insert(Rank number, Stream stream, const std::string& text);
   // Queues input for all ranks that still read it. If `end`, these are the last bytes.
   void write_input(const Chunk& bytes, bool end);
-  // The rank reads no more input, or never will. Later input counts as taken.
+  // Call it if the rank reads no more input, or never will. Later input counts as taken.
   void close_input(Rank number);
-  // Reports the number of input bytes that all ranks have taken, if it has grown.
+  // Reports the number of input bytes that all ranks have taken (event::StdinTaken), if it has
+  // grown.
   void report_taken();
 
  private:

@@ -19,8 +19,10 @@ class io_context;
 
 namespace scela::nla {
 
+// Forwards while it exists.
 class AgentForward {
  public:
+  // `session` is authenticated and borrowed. `socket` is the path of the ssh-agent's socket.
   // `written` is called if something was written to the session outside of the session's own turn.
   AgentForward(boost::asio::io_context& io, ssh_session_struct* session, std::string socket,
                std::function<void()> written);

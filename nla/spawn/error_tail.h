@@ -1,5 +1,6 @@
 // The last output of a program to standard error, for the text of an error. ErrorTail reads all of
-// it, so that the program never waits, and keeps at most 4 KiB. The ways to start an agent use it.
+// it, so that the program never waits, and keeps at most 4 KiB. The ways to start an agent on
+// another node use it.
 //
 // Event loop, one thread; never blocks. Pending handlers do nothing once the object is destroyed.
 #pragma once
@@ -18,8 +19,10 @@ namespace scela::nla {
 
 class ErrorTail {
  public:
-  static constexpr std::size_t kKept = 2048;  // bytes; at most twice as many stay
+  // The last bytes that are kept; at most twice as many stay.
+  static constexpr std::size_t kKept = 2048;
 
+  // Uses this loop, which is borrowed.
   explicit ErrorTail(boost::asio::io_context& io) : io_(io) {}
 
   // Follows this pipe from now on. The text of an earlier pipe is dropped.
@@ -64,7 +67,7 @@ class ErrorTail {
   std::string text_;
 };
 
-// Returns the last line that is not blank, or an empty string.
+// Returns the last line of `text` that is not blank, or an empty string.
 std::string last_line(const std::string& text);
 
 }  // namespace scela::nla

@@ -1,5 +1,5 @@
-// Makes the ways to start an agent. The shells of scela-run and of agents use it; everything runs
-// on the shell's loop.
+// Makes the spawners, which start the agents of other nodes. An agent is the process of a job on a
+// node. The shells of scela-run and of agents use it; everything runs on the shell's loop.
 #pragma once
 
 #include <functional>
@@ -18,33 +18,37 @@ struct SshAccess {
   std::vector<std::string> certificates;  // of these keys, besides FILE-cert.pub
   bool identities_only = false;           // no other keys of the ssh-agent
   std::string agent_socket;               // of an ssh-agent; empty: none
-  std::string proxy;                      // command with the connection as its stdio
+  // A command (ProxyCommand of ssh); its standard input and output are the connection to the node.
+  // It may be empty.
+  std::string proxy;
 };
 
 // The part of starting agents that only the process itself knows; the rest is in Settings.
 struct SpawnContext {
   std::string agent;  // path of scela-nla here
-  bool root = false;  // scela-run: may start root_only nodes
-  // For the root only. Without it, the usual key files and $SSH_AUTH_SOCK are used.
+  // This is scela-run, which may start nodes that agents may not (Contact::root_only).
+  bool root = false;
+  // Returns the credentials for a node. For the root only; without it, the usual key files and
+  // $SSH_AUTH_SOCK are used.
   std::function<SshAccess(const std::string& node)> access_of;
   // Called with a host key, "TYPE BASE64", if any key of that host is accepted. Returns false if
   // this one is not.
   std::function<bool(const Contact&, const std::string& key)> met_host_key;
 };
 
-// Starts each node's agent as its contact says. On this machine the agent has a session of its own
-// and is linked by a socket pair (simulated nodes too). Elsewhere it is started over ssh, by the
-// means that the settings name.
+// Makes the spawner that starts each node's agent as its contact says (nla/core/wire/contact.h). On
+// this machine the agent has a session of its own and is linked by a socket pair (simulated nodes
+// too). Elsewhere it is started over ssh, by the means that the settings name.
 std::unique_ptr<Spawner> make_spawner(boost::asio::io_context& io, SpawnContext context,
                                       const Settings& settings);
 
-// Returns the path of scela-run's own scela-nla. The places are `wanted` (if it is not empty), the
-// directory of its own executable, and ../libexec/scela. `wanted` must exist here, unless
-// `elsewhere` says that it may be meant for other machines. Error (launch): it is in none of the
-// places, which the text names.
+// Returns the path of the agent's program, scela-nla, for scela-run. The places are `wanted` (if it
+// is not empty), the directory of its own executable, and ../libexec/scela. `wanted` must exist
+// here, unless `elsewhere` says that it may be meant for other machines. Error (launch): it is in
+// none of the places, which the text names.
 Result<std::string> find_agent(const std::string& wanted, bool elsewhere);
 
-// Starts agents on this machine only.
+// Makes a spawner that starts agents on this machine only. `agent` is the path of scela-nla.
 std::unique_ptr<Spawner> make_local_spawner(boost::asio::io_context& io, std::string agent);
 
 }  // namespace scela::nla

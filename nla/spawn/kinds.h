@@ -15,8 +15,8 @@ class AuthGate;
 // which job and parent it starts agents. `gate` lets the first session of the process authenticate
 // alone; the others wait for the result. `io`, `gate` and `identities` must outlive the session.
 //
-// Makes a session by libssh. `access` has the user, the port and how to log in; `identities` has
-// the user's keys.
+// This one uses libssh. `access` says how to log in; `identities` has the user's keys. User and
+// port are those of `contact`.
 std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
                                            const SshAccess& access, const SshIdentities& identities,
                                            AuthGate& gate, const Settings& settings,

@@ -17,19 +17,22 @@
 
 namespace scela::nla {
 
+// Times one phase after the other.
 class PhaseTimer {
  public:
   explicit PhaseTimer(boost::asio::io_context& io) : alarm_(io) {}
 
-  // A phase begins, and the one before is over. Calls `passed` once the phase has had its limit.
+  // Begins a phase; the one before is over. Calls `passed` from the loop once the phase has had its
+  // limit.
   void begin(std::chrono::milliseconds limit, std::function<void()> passed) {
     late_ = 0;
     wait(limit, std::move(passed));
   }
-  // The phase is over. Its `passed` does not run any more.
+  // Ends the phase. Its `passed` does not run any more.
   void end() { alarm_.cancel(); }
 
  private:
+  // Waits for the limit, once more if the alarm was late.
   void wait(std::chrono::milliseconds limit, std::function<void()> passed) {
     alarm_.set(limit, [this, limit, passed = std::move(passed)]() mutable {
       const bool late = Alarm::Clock::now() - alarm_.expiry() > kLate;

@@ -1,4 +1,5 @@
-// Starts the agents of other nodes. The shell uses it, in the thread of its loop.
+// The interface by which the shell (an agent's or scela-run's code with system calls) starts the
+// agents of other nodes. The shell uses it, in the thread of its loop.
 //
 // A spawner makes a process on the node and a stream to it. The agent learns its identity over the
 // stream. The owner of the spawner reaps the process.
@@ -19,44 +20,56 @@
 
 namespace scela::nla {
 
+// An agent that runs.
 struct StartedAgent {
   std::unique_ptr<Transport> stream;  // the link to it
-  pid_t pid = 0;  // of the child that stands for it here, if there is one, which began a session:
-                  // once that has ended and the stream is closed, nothing is left of the node
+  // The child process of this machine that stands for the agent, or 0. It began a session. Once it
+  // has ended and the stream is closed, nothing is left on the node.
+  pid_t pid = 0;
+  // once that has ended and the stream is closed, nothing is left of the node
   bool ended = false;  // that child has been reaped already
 };
 
+// The reason why an agent was not started: the phase that failed, and a text to print.
 struct SpawnFailure {
   StartPhase phase = StartPhase::start_agent;
   std::string why;
-  bool hand_back = false;  // scela-run itself may start it
+  // Only scela-run may start the agent, and this process is not scela-run.
+  bool hand_back = false;
 };
 
+// How an agent that runs already, and has lost its parent, is reached.
 struct Attach {
-  std::vector<std::string> words;  // attach_words() (nla/adopt/adoption.h)
-  std::uint32_t limit_ms = 0;      // of each phase, at most connect_ms
+  // The further arguments of scela-nla: attach_words() of nla/adopt/adoption.h.
+  std::vector<std::string> words;
+  // The limit of each phase; Settings::connect_ms counts if it is less.
+  std::uint32_t limit_ms = 0;
 };
 
+// Starts agents and attaches to them. The factory makes the implementations (factory.h).
 class Spawner {
  public:
   virtual ~Spawner() = default;
   using Begun = std::function<void()>;
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
-  // `done` is called exactly once, perhaps from within. `begun` is called before it, when the start
-  // gets its turn, unless nothing is tried.
+  // Starts the agent of a host. `begun` is called when the start gets its turn (Settings::fanout),
+  // unless nothing is tried. `done` is called after it, exactly once, with the agent or the
+  // failure. Both may be called from within.
   virtual void start(const Contact& contact, Begun begun, Done done) = 0;
-  // Does the same with further arguments for scela-nla, which is to find the agent that runs there.
+  // Starts scela-nla with further arguments, so that it finds the agent that runs on the host and
+  // connects to it. `done` is as in start().
   virtual void attach(const Contact& contact, Attach how, Done done) = 0;
   // Cancels a pending start of this node. `done` is called with a failure, perhaps from within,
   // unless it was called before.
   virtual void cancel(const std::string& name) { static_cast<void>(name); }
-  // A child process of this one has ended, and no started agent stands for it.
+  // Call it if a child process of this one has ended for which no started agent stands. `status` is
+  // that of waitpid().
   virtual void reaped(pid_t pid, int status) {
     static_cast<void>(pid);
     static_cast<void>(status);
   }
-  // Returns the sessions of the processes by which agents are being started, until `done` is
-  // called.
+  // Returns the processes, which lead sessions, by which agents are being started: those for which
+  // `done` was not called yet.
   virtual std::vector<pid_t> sessions() const { return {}; }
 };
 

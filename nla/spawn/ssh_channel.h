@@ -19,11 +19,15 @@
 
 namespace scela::nla {
 
+// One command of one session. The session owns it.
 class SshChannel : public std::enable_shared_from_this<SshChannel> {
  public:
+  // The functions by which the channel asks its session for turns.
   struct Needs {
-    std::function<void()> serve;   // soon, not from within the call
-    std::function<void()> listen;  // to the socket, if handlers wait
+    // Calls SshChannel::serve() soon, not from within this call.
+    std::function<void()> serve;
+    // Watches the session's socket, because handlers wait.
+    std::function<void()> listen;
   };
   // The session must outlive the channel, or end() must be called before.
   SshChannel(ssh_session session, Needs needs) : session_(session), needs_(std::move(needs)) {}
@@ -31,33 +35,43 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   SshChannel(const SshChannel&) = delete;
   SshChannel& operator=(const SshChannel&) = delete;
 
-  // Both return SSH_OK, SSH_AGAIN (call it again when there are packets) or SSH_ERROR. open() comes
-  // first.
+  // Opens the channel. Returns SSH_OK, SSH_AGAIN (call it again when there are packets) or
+  // SSH_ERROR.
   int open();
+  // Requests the command, once open() has returned SSH_OK. Returns the same values as open().
   int execute(const std::string& command);
-  // To be called between them: the command may use the ssh-agent on this side.
+  // Lets the command use the ssh-agent on this side. To be called between open() and execute().
   void offer_agent() { ::ssh_channel_request_auth_agent(channel_); }
 
   // Calls the waiting handlers that can proceed. Any of them may end the channel.
   void serve();
+  // Returns true if a handler waits for the channel.
   bool is_waited_for() const { return reader_ || writer_ || closer_; }
-  // Signals the command that its result is not needed any more; this does not close it.
+  // Sends the command a signal, because its result is not needed any more. This does not close the
+  // channel.
   void abandon();
   // Frees the channel and drops the waiting handlers. May be called again.
   void end();
   bool is_open() const { return channel_ != nullptr; }
 
-  // The functions of a transport. The contract is in nla/io/transport.h.
+  // The functions of Transport (nla/io/transport.h), for the command's standard input and output.
+  // read() and write() return as read(2) and writev(2) on a non-blocking descriptor.
   ssize_t read(char* bytes, std::size_t size);
   ssize_t write(const iovec* parts, int count);
+  // Call the handler once when the channel can be read, when it can be written, or when the command
+  // has ended.
   void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }
   void wait_writable(Transport::Handler handler) { wait(writer_, std::move(handler)); }
   void wait_closed(Transport::Handler handler) { wait(closer_, std::move(handler)); }
+  // Ends the command's standard input.
   void end_writing();
+  // Returns why the stream broke, or an empty string.
   const std::string& trouble() const { return trouble_; }
 
-  // These stay valid after the channel's end. The status is -1 while there is none.
+  // Returns the exit status: 128 + N if signal N ended the command, and -1 while it is unknown. It
+  // stays valid after the channel's end.
   int exit_status() const { return exit_status_; }
+  // Returns the last output to standard error. It stays valid after the channel's end.
   const std::string& error_tail() const { return error_tail_; }
 
  private:

@@ -17,9 +17,9 @@ namespace scela::nla {
 // by commas.
 std::string host_key_algorithms(const Contact& contact);
 
-// Returns why the key that the session's server has shown is not accepted, or an empty string if it
-// is. `where` names the server, for people. `met` is called with a key that is about to be accepted
-// because any key is; it returns false to refuse this one.
+// Checks the key that the session's server has shown. Returns an empty string if it is accepted,
+// and otherwise why it is not. `where` names the server, to print. `met` is called with a key that
+// is about to be accepted because the contact accepts any key; it returns false to refuse this one.
 std::string host_key_problem(ssh_session_struct* session, const Contact& contact,
                              const std::string& where,
                              const std::function<bool(const std::string& key)>& met);

@@ -16,7 +16,8 @@ namespace scela::nla {
 class SshIdentities {
  public:
   // Loads private keys without a passphrase, each with its certificates: FILE-cert.pub, and those
-  // of `certificates` that are for it. A file that cannot be used is noted, and is no error.
+  // of `certificates` that are for it. Both lists are paths. A file that cannot be used is noted in
+  // skipped(), and is no error.
   void load(const std::vector<std::string>& files, const std::vector<std::string>& certificates);
   // Sets the socket of an ssh-agent; an empty one means that there is none. If `offered` is false,
   // the ssh-agent's keys are not offered, and it can only be forwarded.
@@ -24,16 +25,22 @@ class SshIdentities {
     agent_socket_ = std::move(socket);
     agent_offered_ = offered;
   }
+  // Returns the path of the ssh-agent's socket; empty: there is none.
   const std::string& agent_socket() const { return agent_socket_; }
+  // Returns true if keys of an ssh-agent are offered.
   bool has_agent() const { return agent_offered_ && !agent_socket_.empty(); }
-  bool empty() const;  // neither key nor agent
-  // "~/.ssh/id_rsa: has a passphrase; ..."; empty if all files were used.
+  // Returns true if there is neither a key nor an ssh-agent to offer.
+  bool empty() const;
+  // Returns the files that load() could not use, with reasons: "~/.ssh/id_rsa: has a passphrase;
+  // ...". It is empty if all files were used.
   const std::string& skipped() const { return skipped_; }
 
+  // A key and the file that it comes from. A certificate is a key of its own.
   struct Key {
     std::shared_ptr<ssh_key_struct> key;
     std::string file;
   };
+  // Returns the keys in the order in which they are offered.
   const std::vector<Key>& keys() const { return keys_; }
 
  private:
@@ -50,19 +57,22 @@ class SshIdentities {
 // them.
 std::vector<std::string> default_identities();
 
-// A process that may not start agents should learn it once, not once per host. So the first session
-// of a process authenticates alone. The others wait for its result, while their key exchange goes
-// on.
+// Lets the first session of a process authenticate alone. The others wait for its result, while
+// their key exchange goes on. So a process that may not start agents learns it once, not once per
+// host.
 class AuthGate {
  public:
   // `once` is true for an agent: if its first session is refused, the gate closes. Otherwise the
   // gate is always open.
   explicit AuthGate(bool once) : open_(!once) {}
-  // Calls `go(true)` at once for the first session, and for others when the result is known.
-  // `go(false)` says that the session must not try.
+  // Asks to authenticate. Calls `go(true)` at once for the first session, and for others when the
+  // result is known. `go(false)` says that the session must not try.
   void enter(std::function<void(bool)> go);
-  void answer(bool accepted);  // result of a session that went through
-  void left();                 // it got no answer: the next one tries
+  // Takes the result of a session that got `go(true)`.
+  void answer(bool accepted);
+  // Call it if such a session ends without a result. The next one tries.
+  void left();
+  // Returns true if the first session was refused, so that no other may try.
   bool closed() const { return closed_; }
 
  private:

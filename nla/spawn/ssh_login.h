@@ -17,8 +17,10 @@ struct ssh_session_struct;  // libssh's
 
 namespace scela::nla {
 
+// The authentication of one session.
 class SshLogin {
  public:
+  // The state of the authentication, which says what to do next.
   enum class Progress {
     waiting,     // call offer_keys() when packets come
     asks_agent,  // ask_agent() is next
@@ -27,14 +29,18 @@ class SshLogin {
     failed       // the session's error says why
   };
 
+  // `limit` is the time for the answer of an ssh-agent. The references must outlive the object.
   SshLogin(boost::asio::io_context& io, const SshIdentities& identities, AuthGate& gate,
            std::chrono::milliseconds limit)
       : identities_(identities), gate_(gate), limit_(limit), watch_(io) {}
 
-  // `passed` is called as AuthGate::enter() does. If it gets true, it calls passed_gate() first.
+  // Waits for the gate; `passed` is called as AuthGate::enter() does. If it gets true, it calls
+  // passed_gate() before offer_keys().
   void enter_gate(std::function<void(bool)> passed) { gate_.enter(std::move(passed)); }
+  // Call it if the gate lets this session try.
   void passed_gate() { through_gate_ = true; }
-  // The session ends without a result that others could rely on, so the next one tries.
+  // Call it if the session ends. If it had passed the gate and was not accepted, the next session
+  // tries.
   void leave_gate() {
     if (through_gate_ && !accepted_) gate_.left();
   }
@@ -47,13 +53,14 @@ class SshLogin {
   // Starts the thread that asks the ssh-agent. No other function may touch the session until
   // `answered` is called. Returns false, with errno, if the thread cannot be watched.
   bool ask_agent(ssh_session_struct* session, std::function<void()> answered);
-  // Returns the result of the ssh-agent. To be called once, from `answered` or later.
+  // Returns the result of the ssh-agent: accepted, refused or failed. To be called once, from
+  // `answered` or later.
   Progress agents_answer();
   // Stops waiting for the ssh-agent. Returns true if its thread still has the session; the thread
   // then frees it.
   bool let_go();
 
-  // Returns the text of a refusal: the server `where` refuses `user`.
+  // Returns the text of an error: the server `where` refuses `user`.
   std::string refusal(const std::string& where, const std::string& user) const;
 
  private:

@@ -9,13 +9,14 @@
 
 namespace scela::nla {
 
+// The two streams of a proxy command that runs.
 struct Proxy {
   Fd stream;  // to the host that the command reaches
   Fd errors;  // its standard error
 };
 
-// Runs the command by /bin/sh. Blocks as start_child() does. Its process is reaped as any child.
-// Error (launch): it cannot be started.
+// Runs the command by /bin/sh. Blocks as start_child() does, until the process exists. Its process
+// is reaped as any child. Error (launch): it cannot be started.
 Result<Proxy> start_proxy(const std::string& command);
 
 }  // namespace scela::nla

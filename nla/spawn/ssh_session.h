@@ -23,6 +23,7 @@ namespace scela::nla {
 // stays until the transport is gone; otherwise the destructor ends it.
 class SshSession final : public Executor {
  public:
+  // `phase_limit` is the time for each phase: connecting, exchanging keys, authenticating.
   SshSession(boost::asio::io_context& io, Contact contact, const SshIdentities& identities,
              AuthGate& gate, std::chrono::milliseconds phase_limit);
   ~SshSession() override;
@@ -35,15 +36,19 @@ class SshSession final : public Executor {
   // Uses a proxy's stream instead of a connection of its own; `errors` is the proxy's standard
   // error. To be called before the first execute().
   void use_proxy(Fd stream, Fd errors);
-  // `met` is called once, with a key that is about to be accepted because any key is. It returns
-  // false to refuse this key.
+  // Sets a function that is called once, with a key that is about to be accepted because the
+  // contact accepts any key. It returns false to refuse this key.
   void on_host_key(std::function<bool(const std::string& key)> met);
 
-  // The contract is in remote_start.h.
+  // Connects and authenticates if that is not done, and executes the command. `done` gets the
+  // transport of its standard input and output, or the failure (Executor).
   void execute(const std::string& command, Done done) override;
+  // Returns the exit status of the command: 128 + N if signal N ended it, and -1 if it is unknown.
   int exit_status() const override;
+  // Returns the last output of the command to standard error.
   std::string error_output() override;
   std::string described() const override { return "its login shell"; }
+  // Sends the command SIGTERM, because it is not needed any more.
   void abandon() override;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace scela::perf {
 
-// Microseconds, from the first call to the end of the last.
+// The measured times of an operation, in microseconds, from the first call to the end of the last.
 struct OverlapTimes {
   double blocking = 0;     // of the blocking call
   double pure = 0;         // non-blocking, without work in between
@@ -20,8 +20,8 @@ struct OverlapTimes {
   double timed_during = 0;  // both calls and that work
 };
 
-// Percentages. OSU's and IMB's are limited to 0 and 100 as in those benchmarks; NBCBench's is not
-// limited.
+// The overlap in percent, by the definition of each benchmark. OSU's and IMB's are limited to 0 and
+// 100 as in those benchmarks; NBCBench's is not limited.
 struct Overlap {
   double osu = 0;
   double imb = 0;      // since 2018: by the longer of the two
@@ -29,14 +29,17 @@ struct Overlap {
   double nbcbench = 0;
   double availability = 0;  // work alone, as part of both together
 };
+// Returns the overlap by each definition.
 Overlap overlap_of(const OverlapTimes& times);
 
-// The microseconds of an operation that are not hidden by as much work as `work`, and NBCBench's
-// overlap. The work is done in parts, between which the operation is advanced (N5).
+// The microseconds of an operation that are not hidden by the work, and NBCBench's overlap in
+// percent. The work is done in parts, between which the operation is advanced (N5).
 struct Overhead {
   double us = 0;
   double nbcbench = 0;
 };
+// Returns both from the microseconds of the operation with the work, of the work alone, and of the
+// blocking operation.
 Overhead overhead_of(double overlapped_us, double work_us, double blocking_us);
 
 // Returns how much longer the other side's message took, in percent of the delay of one side.

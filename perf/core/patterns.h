@@ -1,9 +1,9 @@
 // The communication patterns of ranks: each rank with all others, and those of the NAS parallel
 // benchmarks. The latter follow the benchmarks' sources: their own partners, and those of
-// reductions by recursive doubling.
+// reductions by recursive doubling. The benchmark memory uses them.
 //
 // All functions are pure. The file uses only the standard library, because the mpicxx of each peer
-// compiles it.
+// compiles it. `rank` counts from 0, and `ranks` is the number of ranks.
 #pragma once
 
 #include <set>
@@ -11,22 +11,24 @@
 
 namespace scela::perf {
 
+// The names of the patterns: "all", and the NAS benchmarks.
 inline constexpr std::string_view kPatterns[] = {"all", "BT", "CG", "EP", "FT",
                                                  "IS",  "LU", "MG", "SP"};
 
 namespace pattern {
 
+// Returns true for 1, 2, 4 and so on.
 inline bool is_power_of_two(int n) {
   return n > 0 && (n & (n - 1)) == 0;
 }
-// Returns the logarithm to base 2, rounded down.
+// Returns the logarithm of n (at least 1) to base 2, rounded down.
 inline int logarithm(int n) {
   int log = 0;
   while (n >>= 1)
     ++log;
   return log;
 }
-// Returns 0 if `n` is no square.
+// Returns the square root of n, or 0 if n is no square.
 inline int root(int n) {
   int side = 1;
   while (side * side < n)
@@ -34,7 +36,8 @@ inline int root(int n) {
   return side * side == n ? side : 0;
 }
 
-// A grid of ranks in rows; its edges wrap around.
+// A grid of ranks, numbered row by row; its edges wrap around. at() returns a rank; row and column
+// may be one beyond the edges.
 struct Grid {
   int rows, columns;
   int at(int row, int column) const {
@@ -42,8 +45,9 @@ struct Grid {
   }
 };
 
-// Adds the neighbours along the three directions of a multi-partition: in a row, in a column, and
-// diagonally.
+// Adds the neighbours of a rank in BT and SP to `to`: along the three directions of a
+// multi-partition in a row, in a column, and diagonally. `side` is the square root of the number of
+// ranks.
 inline void add_multi_partition(int rank, int side, std::set<int>& to) {
   const Grid grid{side, side};
   const int row = rank / side, column = rank % side;
@@ -54,8 +58,8 @@ inline void add_multi_partition(int rank, int side, std::set<int>& to) {
   }
 }
 
-// Adds the other ranks of the row, by doubling, and the transposed one. If the number of ranks is
-// no square, there are twice as many columns as rows.
+// Adds the partners in CG: the other ranks of the row, by doubling, and the transposed one. If the
+// number of ranks is no square, there are twice as many columns as rows.
 inline void add_conjugate_gradient(int rank, int ranks, std::set<int>& to) {
   const int rows = 1 << logarithm(ranks) / 2, columns = ranks / rows;
   for (int bit = 1; bit < columns; bit *= 2)
@@ -66,7 +70,8 @@ inline void add_conjugate_gradient(int rank, int ranks, std::set<int>& to) {
     to.insert(2 * (rank / 2 % rows * rows + rank / 2 / rows) + rank % 2);
 }
 
-// Adds the neighbours above, below and on both sides; the edges do not wrap around.
+// Adds the partners in LU: the neighbours above, below and on both sides; the edges do not wrap
+// around.
 inline void add_lower_upper(int rank, int ranks, std::set<int>& to) {
   const int rows = 1 << logarithm(ranks) / 2, columns = ranks / rows;
   const int row = rank / columns, column = rank % columns;
@@ -76,7 +81,7 @@ inline void add_lower_upper(int rank, int ranks, std::set<int>& to) {
   if (column + 1 < columns) to.insert(rank + 1);
 }
 
-// Adds both neighbours along each of three axes, which wrap around.
+// Adds the partners in MG: both neighbours along each of three axes, which wrap around.
 inline void add_multi_grid(int rank, int ranks, std::set<int>& to) {
   const int log = logarithm(ranks), first = log / 3, second = (log - first) / 2;
   const int x = 1 << first, y = 1 << second, z = ranks / x / y;
@@ -90,14 +95,16 @@ inline void add_multi_grid(int rank, int ranks, std::set<int>& to) {
 
 }  // namespace pattern
 
-// Returns whether the benchmark runs on this number of ranks.
+// Returns true if the pattern `name` exists for this number of ranks: BT and SP need a square,
+// others except "all" and EP a power of two.
 inline bool fits(std::string_view name, int ranks) {
   if (name == "all" || name == "EP") return ranks > 0;
   if (name == "BT" || name == "SP") return pattern::root(ranks) != 0;
   return pattern::is_power_of_two(ranks);
 }
 
-// Returns the partners in a pattern that fits; the rank itself is not one of them.
+// Returns the ranks that `rank` exchanges messages with in the pattern `name`. Requires fits(). The
+// rank itself is not one of them.
 inline std::set<int> partners(std::string_view name, int rank, int ranks) {
   std::set<int> to;
   if (name == "all" || name == "FT" || name == "IS") {

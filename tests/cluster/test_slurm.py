@@ -39,7 +39,7 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(self.srun(program("pmi2_client"), "attributes"), "pmi2 attributes: 4 ranks ok\n")
 
     def test_adapter(self):
-        """The example of docs/design/hca.md: its ranks join their job, and reach each other between hosts."""
+        """The example of docs/guide/run-verbs-programs.md: its ranks join their job, and reach each other between hosts."""
         for name in ("verbs_pmi2", "verbs_pmi"):
             said = self.srun(program(name), "--encrypt", ranks=2)
             played = re.findall(r"rank (\d) on node (\d) of 2: \d+ messages there and back with rank (\d)\n", said)

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         newest->second = stamp;
         expected.insert_or_assign(std::string(key), std::string(value));
       });
-  // Pairs whose lengths are not written in the shortest way come back shorter.
+  // Lengths that were not written in the shortest form are shorter after the round trip.
   if (written.size() > size || (whole && written.empty() != aggregate.empty())) std::abort();
   Pairs again;
   if (!for_each_pair(written, [&](auto key, auto value) { again.emplace_back(key, value); }) ||

@@ -53,8 +53,8 @@ channel_test("all, on a node without shared memory and without XRC" CHECK --out 
   RUN ${run} --pmi fd -n 4 ${pairs} --env SCELA_CHANNEL_TRANSPORT=verbs ${probe} all)
 channel_test("links, between nodes with XRC" CHECK --quiet --out "channel: links, 8 ranks on 4 nodes"
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} links)
-# Handshakes of real ranks whose datagrams are lost, copied and late: rates in a thousand (docs/design/hca.md). What is lost
-# is asked for again, and counted.
+# Handshakes of real ranks. Their datagrams are lost, copied and late, at rates in a thousand
+# (docs/guide/run-verbs-programs.md). A lost request is repeated, and counted.
 foreach(faults "lost=300" "twice=300" "late=300" "lost=200,ud-twice=200,ud-late=200")
   string(REGEX REPLACE "[=,0-9]+(ud-)?" " " words "${faults}")
   string(STRIP "${words}" words)

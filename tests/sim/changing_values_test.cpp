@@ -1,6 +1,6 @@
-// Keys that are put again and again, by any rank, over real agents whose links are slow in ways
-// drawn from a seed: whatever the policy, tree and limit, a fence makes one value everybody's, and
-// nobody sees an older one behind it. Questions are asked across fences, and some fences are of
+// Any rank puts any key again and again, over real agents. The delays of their links are drawn from
+// a seed. Under every policy, tree and limit all ranks see one value of a key after a fence, and no
+// rank sees an older one after that. Gets are under way across fences, and some fences are those of
 // groups.
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ struct Step {
   std::uint32_t not_below = 0;  // a get: the order that its answer must have, if 1 or more
 };
 
-// What is known of a key: which values were put when, and which one a stage has come to.
+// The history of a key: the values with the times of their puts, and the value of each stage.
 class Key {
  public:
   void put(const std::string& value, Put put) {
@@ -58,7 +58,7 @@ class Key {
     return last;
   }
   std::uint32_t order_of(const std::string& value) const { return puts_.at(value).order; }
-  // `stage`: of who has asked and now knows.
+  // Returns the error of an answer to a rank in `stage`, or an empty text.
   std::string judge(std::uint32_t node, std::uint32_t stage,
                     const std::optional<std::string>& got) {
     std::optional<std::uint32_t> settled;
@@ -152,7 +152,7 @@ class Run {
     Rank rank = 0;
     Step step;
     std::string value;            // of a put
-    bool beside = false;          // nobody waits for it
+    bool beside = false;          // no rank waits for it
     std::uint32_t not_below = 0;  // a get: the order that its answer must have, if 1 or more
   };
 
@@ -184,9 +184,9 @@ class Run {
     }
   }
 
-  // Groups meet one after the other. The first key is put by one member of a group at most, who was
-  // in the group before as well: so every value of it is newer than the last, even where it was not
-  // seen.
+  // Groups meet one after the other. One member of a group at most puts the first key, and it was a
+  // member of the group before as well. So every value of the key is newer than the last one, also
+  // on nodes that have not seen that one.
   void write_chain() {
     ranks_.resize(p_);
     std::vector<RankSet> shown(p_);  // orders of values that each rank must see by now
@@ -359,7 +359,7 @@ class Run {
     }
   }
 
-  // What one node alone had put of a key when its member came to the group's fence.
+  // Records the values that one node alone had put when its member entered the group's fence.
   void enter_group(Rank rank) {
     const std::uint32_t stage = ranks_[rank].stage;
     for (std::uint32_t key = 0; key < keys_.size(); ++key) {

@@ -1,4 +1,4 @@
-// Stands in for the policies that keep everybody's pairs on every node, in trees so large that real
+// Replaces the policies that keep the pairs of all ranks on every node, in trees so large that real
 // tables would not fit into one machine (10,000 agents with 80,000 pairs each: some 80 GB).
 //
 // What a node's own ranks put goes through the real policy, so that what travels up is its. What

@@ -29,7 +29,7 @@ void walk(std::vector<Agent>& agents, std::size_t at, Slice below, std::uint32_t
   }
 }
 
-// One key of a stage: who has put it, who owns it, whose ranks ask for it.
+// One key of a stage: the host of its putter, of its owner, and the hosts with ranks that ask.
 struct Card {
   std::uint32_t putter = 0;
   std::uint32_t owner = 0;
@@ -151,13 +151,13 @@ void check(const Exchange& e) {
   }
 }
 
-// The same numbers of one exchange 1:2 in a time that grows with cards and depth only, and without
-// those of aggregates, which take several pieces near the root.
+// Returns the same numbers for one exchange 1:2, in a time that grows with cards and depth only. It
+// leaves out those of aggregates, which take several pieces near the root.
 std::vector<Counts> expected_of_large(const std::vector<Agent>& agents, const Exchange& e,
                                       std::uint64_t held_bytes, std::uint64_t pair_bytes) {
   const std::uint32_t p = e.hosts * e.ranks_per_host;
   std::vector<Counts> expected(agents.size());
-  // Calls `each` with every agent from `host` up whose slice does not satisfy `enough`.
+  // Calls `each` for every agent from `host` up until a slice satisfies `enough`.
   const auto climb = [&](std::uint32_t host, auto enough, auto each) {
     for (std::size_t at = host + 1; at != 0 && !enough(agents[at].slice); at = agents[at].parent)
       each(at, agents[at].parent);

@@ -76,7 +76,7 @@ void check(const Exchange& e) {
   CHECK(outcome.answered == p * e.stages * (e.all ? p : std::min<std::uint64_t>(2, p)));
   const std::vector<Place> places = places_of(e);
   const bool asks = e.policy == PolicyKind::hcs || e.policy == PolicyKind::hcma;
-  // What the root sends to one child everybody sends to each.
+  // Every agent sends to each of its children as much as the root sends to one child.
   const std::uint64_t releases = outcome.nodes[0].releases_down / places[0].children;
   const Between release = pieces(asks ? 0 : stage_pairs * pair_bytes);
   CHECK(releases >= release.least * e.stages);
@@ -168,7 +168,7 @@ void check_large(PolicyKind policy) {
   check(e);
 }
 
-// Apart, because what everybody is sent everybody unpacks: 30 GB.
+// These two are separate tests, because every agent unpacks all pairs: 30 GB.
 TEST_CASE("thousands of agents exchange 1:2 under hcmab, counted as the closed forms say") {
   check_large(PolicyKind::hcmab);
 }

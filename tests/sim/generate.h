@@ -7,7 +7,7 @@ namespace scela::sim {
 
 struct Limits {
   std::uint32_t max_hosts = 200;
-  std::uint32_t exact_hosts = 0;  // not 0: this many, with a program whose cost is linear in ranks
+  std::uint32_t exact_hosts = 0;  // not 0: this many, with a program of a cost linear in ranks
 };
 
 Schedule make_schedule(std::uint64_t seed, const Limits& limits);

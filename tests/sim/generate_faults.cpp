@@ -1,5 +1,4 @@
-// What goes wrong in a drawn job: starts that fail, agents and ranks that are lost, impatient
-// users.
+// Draws the faults of a job: starts that fail, agents and ranks that are lost, impatient users.
 #include <algorithm>
 
 #include "common/core/kary_tree.h"

@@ -1,4 +1,4 @@
-// What the ranks of a drawn job do: collectives, pairs, messages, names, output, input, more ranks.
+// Draws the program of a job: collectives, pairs, messages, names, output, input, more ranks.
 #include <algorithm>
 
 #include "tests/sim/generator.h"
@@ -7,8 +7,8 @@ namespace scela::sim {
 
 namespace {
 
-// What one collective may carry in all: enough for several pieces, little enough that two thousand
-// schedules run in seconds.
+// The most bytes of one collective in all: enough for several pieces, and few enough that two
+// thousand schedules run in seconds.
 constexpr std::uint64_t kCollectiveBytes = 512 * 1024;
 // Answers of an allgather are members squared.
 constexpr std::uint64_t kAllgatherMembers = 300;

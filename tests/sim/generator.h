@@ -30,7 +30,7 @@ class Generator {
   void choose_job();
   RankSet subset();
 
-  // What ranks do.
+  // These draw the program of the ranks.
   RankSet members(std::uint64_t most);
   std::uint32_t payload_size(std::uint64_t most);
   Op& add(OpKind kind, Rank rank);
@@ -46,7 +46,7 @@ class Generator {
   void choose_spawns();
   void spawned_program(Random& random, Rank first, std::uint32_t size);
 
-  // What goes wrong.
+  // These draw the faults.
   Micros fault_time();
   void choose_faults();
   void start_faults();
@@ -69,7 +69,7 @@ class Generator {
   Schedule plan_;
   Rank ranks_ = 0;
   std::uint32_t next_id_ = 1;
-  bool owes_fence_ = false;  // a get waits for what no fence of everybody has made visible yet
+  bool owes_fence_ = false;  // a get waits for a pair that no fence of all ranks has taken yet
   std::vector<std::pair<Rank, std::uint32_t>> puts_;
 };
 

@@ -10,7 +10,7 @@ const Constants kThesis{"thesis", 5.0, 2.8, 2.0, 0.0};
 TEST_CASE("The launch model evaluates the formulas of Table 2.1") {
   CHECK(without_agents(kThesis, 64, 8) == Approx(64 * 8 * 7.0));
   CHECK(with_agents(kThesis, 64, 8) == Approx(64 * 7.8 + 8 * 2.0));
-  // What the constants were derived from: Figs 2.5 and 2.6, seconds at 64 x 8.
+  // The constants were derived from Figs 2.5 and 2.6, in seconds at 64 x 8.
   CHECK(with_agents(kThesis, 64, 8) / 1e3 == Approx(0.5).margin(0.05));
   CHECK(without_agents(kThesis, 64, 8) / 1e3 == Approx(3.6).margin(0.1));
 }

@@ -136,7 +136,7 @@ void Network::end_of(std::uint32_t index, bool child_ended, bool silent) {
   drop(index, child_ended);  // what was on its way to the end that is no more
   if (silent) drop(index, !child_ended);
   const Micros flushed = silent ? now_ + notice() : link.way[!child_ended].last_at;
-  link.end_due[child_ended] = true;  // nobody is there to be told
+  link.end_due[child_ended] = true;  // no end is left to tell
   schedule_end(index, !child_ended, std::max(flushed, now_ + delay()));
 }
 

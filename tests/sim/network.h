@@ -69,7 +69,7 @@ class Network {
   void end_of(std::uint32_t index, bool child_ended, bool silent);
   // The parent gives the link up: it hears no more of it; the child sees the end.
   void close_by_parent(std::uint32_t index);
-  // Nothing is left of the child: ChildGone, after LinkEnded.
+  // Reports ChildGone, after LinkEnded: no process of the child is left.
   void gone(std::uint32_t index);
 
   std::uint64_t messages() const { return messages_; }

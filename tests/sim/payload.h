@@ -1,6 +1,6 @@
-// Bytes that can be told apart and cost nothing: every payload is a window into one random buffer,
-// at a place that follows from what it is. Nobody copies, everybody can recompute what should be
-// there.
+// Payloads that differ and need no memory of their own: each is a window into one random buffer.
+// Its offset follows from the payload's name, so each part of the simulator can compute the
+// expected bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ Chunk payload(std::uint64_t name, std::size_t size);
 // Bytes [offset, offset + size) of the endless stream called `name`, or fewer: never across the
 // buffer's end. At least one byte if size > 0.
 Chunk stream_bytes(std::uint64_t name, std::uint64_t offset, std::size_t size);
-// Whether `bytes` is what the stream has at `offset`.
+// Returns true if the stream has `bytes` at `offset`.
 bool stream_has(std::uint64_t name, std::uint64_t offset, std::string_view bytes);
 
 }  // namespace scela::sim

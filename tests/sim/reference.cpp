@@ -214,8 +214,8 @@ void Reference::asked_about_name(std::uint32_t index) {
   if (op.kind == OpKind::unpublish) ++name.unpublished;
 }
 
-// What others ask meanwhile may come before or after: only what was answered before this was asked,
-// and what nobody has asked yet, is certain.
+// Requests of other ranks that are under way may be served before this one or after it. Certain are
+// only those that were answered before this one was made, and those that were not made yet.
 std::string Reference::judge_name(std::uint32_t index, const nla::Response& response) {
   const Op& op = schedule_.ops[index];
   NameState& name = names_[op.ref];

@@ -26,16 +26,16 @@ class Reference {
   const std::vector<std::uint32_t>& program(Rank rank) const { return programs_[rank]; }
   nla::Request request(std::uint32_t index, Rank rank) const;
 
-  // `same_node`: a get whose pair was put on the reader's own node.
+  // `same_node`: for a get, the pair was put on the reader's own node.
   void asked(std::uint32_t op, Rank rank, bool same_node);
-  // What is wrong with this answer, or empty. `excused`: a member that has not asked, or the
-  // asker's own connection, is gone, or the job is being ended; only then may a request fail.
+  // Returns the error in this answer, or an empty text. `excused`: a member that has not asked, or
+  // the asker's own connection, is gone, or the job is being ended; only then may a request fail.
   std::string answered(std::uint32_t index, Rank rank, const nla::Response& response, bool excused);
 
   bool has_asked(std::uint32_t op, Rank rank) const;
   // Members of a collective that have not asked yet.
   RankSet absent(std::uint32_t op) const;
-  // The pair of this get must be found by whoever asks now.
+  // Returns true if a rank that asks now must find the pair of this get.
   bool must_find(const Op& get, bool same_node) const;
   // The send that a receive waits for, as position in Schedule::ops; -1 if the program has none.
   std::int64_t source_of(std::uint32_t receive) const { return state_[receive].source; }

@@ -118,7 +118,7 @@ TEST_CASE("The serial model knows which names are there, and leaves open what ov
   const Response done{};
 
   model.asked(2, 2, false);
-  CHECK(model.answered(2, 2, port, false) != "");  // nobody has published it
+  CHECK(model.answered(2, 2, port, false) != "");  // it was not published
   CHECK(model.answered(2, 2, refused, false).empty());
   CHECK(model.answered(2, 2, lost, false) != "");
   CHECK(model.answered(2, 2, lost, true).empty());

@@ -140,7 +140,7 @@ class Reader {
       value = found->first;
     }
   }
-  // What could not be understood; empty if everything was.
+  // Returns the first field or value that was not understood, or an empty text.
   std::string complaint() const {
     if (!bad_.empty()) return "'" + bad_ + "' is not a value for its field";
     if (!fields_.empty()) return "unknown field '" + fields_.begin()->first + "'";

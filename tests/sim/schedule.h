@@ -40,8 +40,8 @@ enum class OpKind : std::uint8_t {
   publish,     // the name `ref`
   lookup,      // likewise
   unpublish,   // likewise
-  spawn,       // `size` ranks, whose numbers follow those of all spawns before it; `ref` hosts,
-               // whose numbers follow those of all that there are, get agents for it
+  spawn,       // `size` ranks with the numbers after those of all spawns before; `ref` hosts
+               // with the numbers after those of all hosts get agents for it
 };
 inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(OpKind::spawn) + 1;
 
@@ -50,14 +50,14 @@ inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(OpKind::spawn) 
 struct Op {
   std::uint32_t id = 0;  // stable while a schedule shrinks; names keys, tags and payloads
   OpKind kind = OpKind::join;
-  Rank rank = 0;  // who does it; in a collective: its root
+  Rank rank = 0;  // the one that runs it; in a collective: its root
   RankSet set;    // collective: its members
   nla::CollectiveKind what = nla::CollectiveKind::barrier;
   std::uint32_t size = 0;
   bool uneven = false;    // collective: sizes differ from part to part, up to `size`
   bool wait = false;      // get
   bool async = false;     // go on without waiting for the answer
-  Rank peer = 0;          // get: who puts; send: to whom; receive: from whom
+  Rank peer = 0;          // get: the putter; send: receiver; receive: sender
   std::uint32_t ref = 0;  // get: id of the put; publish, lookup, unpublish: which name; spawn
   std::int32_t code = 0;  // send, receive, collective: the tag
   bool odd = false;       // collective: the member `peer` asks for something else
@@ -96,7 +96,7 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-// What a person does.
+// An action of the user.
 struct Stimulus {
   bool stop = false;  // event::Stop, else event::UserSignal
   nla::StopCause cause = nla::StopCause::signal;
@@ -175,7 +175,7 @@ struct Schedule {
   RankSet spawned_by(std::uint32_t op) const;
   // Ops name ranks that there may be only.
   bool is_consistent() const;
-  // Nothing in it can make a rank or a request fail.
+  // Returns true if no step of it can make a rank or a request fail.
   bool peaceful() const;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

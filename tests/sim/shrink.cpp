@@ -105,7 +105,8 @@ class Shrinker {
     return better;
   }
 
-  // Takes ranks [first, first + count) out; those above move down, collectives keep who is left.
+  // Removes ranks [first, first + count). Those above move down, and collectives keep their other
+  // members.
   static void drop_ranks(Schedule& s, Rank first, Rank count) {
     const RankSet out = RankSet::run(first, count);
     const auto moved = [&](Rank rank) { return rank < first ? rank : rank - count; };

@@ -220,7 +220,7 @@ void World::begin() {
   give(0, std::move(begin));
 }
 
-// What the launcher's shell does when the tree stands or is known to be incomplete.
+// Does what the launcher's shell does when the tree is complete, or is known to be incomplete.
 void World::decide() {
   if (stopped_ || root_killed_) return;
   const bool none_left = failed_hosts_.size() >= schedule_.hosts;
@@ -328,8 +328,8 @@ void World::start_agent(std::uint32_t index) {
       std::any_of(schedule_.starts.begin(), schedule_.starts.end(), [&](const HostStart& start) {
         return start.host == link.host && start.how == StartFault::stillborn;
       });
-  // Given up while it was being started: nobody started it, or it starts and finds its link ended.
-  // The same if whoever started it died meanwhile.
+  // The agent may have been given up while it was being started, or its starter may have died. Then
+  // it was not started, or it starts and finds its link ended.
   if (link.broken && random_.chance(1, 2)) return network_.gone(index);
   const auto position = static_cast<std::uint32_t>(nodes_.size());
   Node& node = nodes_.emplace_back();

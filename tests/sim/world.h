@@ -34,8 +34,9 @@ inline constexpr Micros kTimeout = Micros{900} * 1'000'000;
 inline constexpr Micros kEndBound = Micros{300} * 1'000'000;
 // A start that takes longer may be given up by an agent that must end; nothing else may.
 inline constexpr Micros kPatience = 1'000'000;
-// What an agent may hold beside the payloads of operations in flight: output waiting for credit (1
-// MiB for all children, 256 KiB for its own ranks, nla/core) and the job while it arrives.
+// The most bytes that an agent may hold beside the payloads of operations in flight: output that
+// waits for credit (1 MiB for all children, 256 KiB for its own ranks, nla/core) and the job while
+// it arrives.
 inline constexpr std::uint64_t kHeldBeside = std::uint64_t{2} * 1024 * 1024;
 
 struct Hooks {
@@ -115,7 +116,7 @@ class World {
     std::vector<std::uint32_t> past_ups;  // of parents that were lost
     bool awaiting = false;                // to be adopted
     bool orphaned = false;                // has been, at some time
-    bool held = false;                    // somebody has attached and is not its parent yet
+    bool held = false;                    // an adopter has attached, and is not its parent yet
     State state = State::running;
     std::unique_ptr<nla::Agent> agent;
     std::vector<std::uint32_t> children;  // links, by LinkId - 1
@@ -281,7 +282,7 @@ class World {
   bool stopped_ = false;  // event::Stop was given
   bool root_killed_ = false;
   Micros must_end_since_ = 0;            // when the end became inevitable
-  std::optional<Rank> ends_for_;         // who asked for it, if nothing else is known to have
+  std::optional<Rank> ends_for_;         // asked for it, if no other cause is known
   bool gave_up_ = false;                 // some agent ran out of patience
   std::set<std::int32_t> user_signals_;  // that were forwarded
   std::set<std::uint32_t> failed_hosts_;

@@ -1,4 +1,4 @@
-// What agents want done, and the checks that belong to a single action.
+// Carries out the actions of agents, with the checks that belong to a single action.
 #include <algorithm>
 
 #include "common/core/text.h"
@@ -110,8 +110,8 @@ void World::on(std::uint32_t index, const action::Spawn& action) {
   tasks_.add(now_ + random_.below(300), TaskKind::plan);
 }
 
-// Round the hosts that are known to have an agent, from one that is drawn. Whoever asks out of
-// turn, since an earlier question was lost on its way, is refused.
+// Places the ranks in turn on the hosts that are known to have an agent, from a drawn one on.
+// A rank that asks out of turn, because an earlier question was lost, is refused.
 void World::plan_spawn() {
   const action::Spawn action = std::move(spawns_asked_.front());
   spawns_asked_.pop_front();
@@ -154,7 +154,7 @@ void World::plan_spawn() {
   unspawned_.add(ranks);
 }
 
-// Whether the spawn waits for hosts that it is the first to need.
+// Returns true if the spawn waits for hosts that it is the first to need.
 bool World::add_hosts(const action::Spawn& action, std::uint32_t op) {
   const std::uint32_t count = schedule_.ops[op].ref;
   if (count == 0 || !grown_.insert(op).second) return false;
@@ -333,7 +333,7 @@ void World::on(std::uint32_t index, const action::NodeFailed& action) {
   if (!failed_hosts_.insert(host).second) {
     return fail(cat("host ", host, " is reported as failed twice"));
   }
-  // Of a job that is to end starts are called off, by agents that may be lost with what they know.
+  // If the job is to end, agents call starts off, and may be lost before they report it.
   const bool began = std::any_of(nodes_.begin(), nodes_.end(),
                                  [&](const Node& node) { return node.host == host; });
   const bool called_off = must_end_since_ != 0 && !began;
@@ -411,8 +411,8 @@ void World::on(std::uint32_t index, const action::TracePiece& action) {
   traces_[action.node] = action.last ? -1 : 1;
 }
 
-// It, and whoever is below it, cannot reach the others any more; what they do among each other goes
-// on, but for what was on its way.
+// The agent and those below it cannot reach the others any more. Operations among themselves go on,
+// except for those that were under way.
 void World::on(std::uint32_t index, const action::AwaitAdoption& action) {
   Node& node = nodes_[index];
   if (index == 0) return fail("the root waits for somebody to adopt it");
@@ -456,8 +456,8 @@ void World::on(std::uint32_t index, const action::RanksFailed& action) {
   });
 }
 
-// Of whom nobody was told that they have failed, they must have ended well before, or nobody was to
-// run them.
+// Ranks of a lost node that were not reported as failed must have ended well before, or were not to
+// run.
 void World::on(std::uint32_t index, const action::NodesLost& action) {
   if (nodes_[index].own.empty()) return fail(name(index) + " has no ranks to tell of lost nodes");
   if (nodes_[index].ranks.empty()) return;  // none of them was started, and none is told

@@ -67,7 +67,7 @@ bool World::lost_rank(Rank rank) const {
 }
 
 // Agents that are being started for spawned ranks are not waited for: the job is over, or may have
-// been told to end, by an orphan too whose word comes with its new parent.
+// been told to end, perhaps by an orphan that reports it once it has a new parent.
 bool World::needs_no_more() const {
   if (must_end_since_ != 0) return true;
   bool anybody = false;
@@ -97,7 +97,7 @@ bool World::may_fail(const RankSet& spawned) const {
   return found;
 }
 
-// Whether a request of this rank may be answered with an error.
+// Returns true if a request of this rank may be answered with an error.
 bool World::excused(std::uint32_t index, Rank rank) const {
   const Op& op = schedule_.ops[index];
   if (must_end_since_ != 0 || severed(ranks_[rank].node)) return true;
@@ -157,7 +157,7 @@ bool World::host_had_fault(std::uint32_t host) const {
   return false;
 }
 
-// What is wrong with this verdict on that rank; empty if it may stand.
+// Returns the error in this verdict on that rank, or an empty text.
 std::string World::judge(Rank rank, const nla::Outcome& outcome) const {
   const RankModel& model = ranks_[rank];
   const std::string who = cat("rank ", rank, " is said to be ", text(outcome), ", but ");
@@ -276,7 +276,7 @@ void World::check_verdicts(const nla::action::JobEnded& action) {
   if (failing && !first_failure_ && !stopped_) fail("ranks failed and there is no FirstFailure");
 }
 
-// Nothing was disturbed, so nothing may differ from the plan.
+// The schedule has no fault, so the job must have gone as planned.
 void World::check_peaceful(const nla::action::JobEnded& action) {
   std::uint64_t written = 0;
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
@@ -324,7 +324,7 @@ void World::check_window() {
   });
 }
 
-// Nothing will happen any more.
+// Checks the state in which no event is left.
 void World::check_quiet() {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].state == State::running) {
@@ -390,7 +390,7 @@ bool World::waits_for_lost_cause(Rank rank, std::uint32_t index, const RankSet& 
 }
 
 void World::check_stalled() {
-  // Whoever asked for the end of the job was lost, perhaps before anybody heard it.
+  // The rank that asked for the end of the job was lost, perhaps before an agent received it.
   if (ends_for_ && lost_rank(*ends_for_) && !stopped_) must_end_since_ = 0;
   if (must_end_since_ != 0) return fail("hang: the job was to end " + root().agent->describe());
   if (!launched_) return fail("hang: the start is not complete: " + root().agent->describe());

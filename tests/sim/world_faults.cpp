@@ -1,4 +1,4 @@
-// What goes wrong, what guardians do about it, and when a node is empty or gone.
+// Carries out the faults and the work of guardians, and finds out when a node is empty or gone.
 #include <algorithm>
 
 #include "common/core/text.h"
@@ -138,8 +138,8 @@ void World::check_empty(std::uint32_t index) {
   tasks_.add(now_ + random_.below(500), TaskKind::empty, index);
 }
 
-// Nothing is left of a node whose agent has ended: its parent may know. Where children were started
-// as processes of this node, its guardian waits for them too.
+// Reports to the parent that no process is left on the node of an agent that has ended. If children
+// were started as processes of this node, its guardian waits for them too.
 void World::check_gone(std::uint32_t index) {
   Node& node = nodes_[index];
   if (node.gone || node.state == State::running || node.state == State::frozen) return;

@@ -41,7 +41,7 @@ Schedule calm() {
   return *schedule;
 }
 
-// The same with a rank that fails while others wait, one of them deaf to SIGTERM.
+// Returns the calm schedule with a rank that fails while others wait; one of them ignores SIGTERM.
 Schedule failing() {
   Schedule schedule = calm();
   schedule.stubborn = RankSet::single(16);
@@ -60,7 +60,8 @@ Schedule failing() {
   return schedule;
 }
 
-// The same with ranks spawned on five hosts that have no agent before, which exchange pairs.
+// Returns the calm schedule with ranks that are spawned on five hosts without agents, and exchange
+// pairs.
 Schedule growing() {
   Schedule schedule = calm();
   const auto more = parse_schedule(
@@ -268,7 +269,7 @@ TEST_CASE("A rank that outlives its job, and an agent that leaves too early, are
   CHECK(has(broken(calm(), once(any<action::StartRanks>(), true)), "started twice"));
 }
 
-// The last rank has a terminal, whose size changes while it runs.
+// The last rank has a terminal. Its size changes while the rank runs.
 Schedule resized() {
   Schedule schedule = calm();
   schedule.terminal_ranks = RankSet::single(20);

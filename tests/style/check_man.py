@@ -113,9 +113,9 @@ def check_variables(root):
             named = {name for text in re.findall(r'"(SCELA_HCA(?:_[A-Z_]*[A-Z])?)"', tree.read(root, path))
                      for name in [text]} - NO_VARIABLES
             errors += [f"{path}: {name} is not in hca/core/wire/variables.h" for name in sorted(named - known)]
-    document = tree.read(root, "docs/design/hca.md").partition("\n## Environment\n")[2].partition("\n## ")[0]
+    document = tree.read(root, "docs/guide/run-verbs-programs.md").partition("\n## Environment\n")[2].partition("\n## ")[0]
     places = {"man/scela-hca.8.in": entries_of_page(tree.read(root, "man/scela-hca.8.in")),
-              "docs/design/hca.md": {name for row in re.findall(r"^\| (`.*?`) \|", document, re.M) for name in VARIABLE.findall(row)}}
+              "docs/guide/run-verbs-programs.md": {name for row in re.findall(r"^\| (`.*?`) \|", document, re.M) for name in VARIABLE.findall(row)}}
     for path, names in places.items():
         errors += [f"{path}: has no entry for {name}" for name in sorted(known - names)]
         errors += [f"{path}: {name} is no variable" for name in sorted(names - known)]
@@ -192,7 +192,7 @@ def self_test():
                    "hca/x.cpp": 'getenv("SCELA_HCA_SECRET"); getenv("SCELA_HCA_A");',
                    "man/scela-hca.8.in": ".TP\n.BR SCELA_HCA \", \" SCELA_HCA_A\n.TP\n.B SCELA_HCA_B\n.TP\n.B SCELA_HCA_C\n.TP\n"
                                          ".B SCELA_HCA_D\nnot SCELA_HCA_E\n.TP\n.B SCELA_HCA_OLD\n",
-                   "docs/design/hca.md": "\n## Environment\n| `SCELA_HCA` | |\n" + "".join(f"| `SCELA_HCA_{x}` | |\n" for x in "ABCDE")}
+                   "docs/guide/run-verbs-programs.md": "\n## Environment\n| `SCELA_HCA` | |\n" + "".join(f"| `SCELA_HCA_{x}` | |\n" for x in "ABCDE")}
         for path, text in planted.items():
             os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
             with open(os.path.join(folder, path), "w", encoding="utf-8") as f:

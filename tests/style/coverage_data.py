@@ -12,6 +12,7 @@ why), `also` (what there is beyond the requirement), `reworded` (why the promise
 """
 import glob
 import os
+import textwrap
 import tomllib
 
 NOTES = {"partly": "partly", "not_done": "not done", "reworded": "reworded", "by_reading": "by reading", "also": "also",
@@ -25,11 +26,11 @@ ABOUT = """# What is promised, and what proves it
 
 Written by `tests/style/check_coverage.py . --write` from `tests/coverage/*.toml`, where rows are changed.
 
-A row is a promise. Its status is "done", "partly" (the note says what is missing) or "not done". A proof is a test, named as `ctest -N` lists it,
-or `bench:anchor`, a section of a page of docs/results with command, date and commit, or `all:commit`, where only `scripts/test --all`
-proves the row: the commit that it ran on, at most 200 commits of the product ago. A row with several stands only if all of them do.
-`scripts/test` ends with `tests/style/check_coverage.py`, which fails unless every test named here ran, or is known to pass with the
-present sources ([testing.md](testing.md)), passed and was not skipped. Rows of 21 and later keep the words of their requirements
+A row is a promise. Its status is "done", "partly" (the note says what is missing) or "not done". A proof is a test, named as `ctest -N`
+lists it, or `bench:anchor`, a section of a page of docs/results with command, date and commit, or `all:commit`, where only `scripts/test
+--all` proves the row: the commit that it ran on, at most 200 commits of the product ago. A row with several stands only if all of them do.
+`scripts/test` ends with `tests/style/check_coverage.py`, which fails unless every test named here ran, or is known to pass with the present
+sources ([testing.md](testing.md)), passed and was not skipped. Rows of 21 and later keep the words of their requirements
 (`tests/style/requirements.txt`).
 """
 
@@ -79,13 +80,17 @@ def noted(row):
     return " ".join([row["promise"], *(f"({title}: {row[note]})" for note, title in NOTES.items() if note in row)])
 
 
+def wrapped(text):
+    return textwrap.fill(text, 140, break_long_words=False, break_on_hyphens=False)
+
+
 def page(areas):
     text = [ABOUT, "| area | rows | done | partly | not done |", "|---|---:|---:|---:|---:|"]
     for area in areas:
         found = [status(row) for row in area["row"]]
         text.append(f"| {area['title']} | {len(found)} | {found.count('done')} | {found.count('partly')} | {found.count('not done')} |")
     for area in areas:
-        text += ["", f"## {area['title']}", "", area["about"].strip(), "", "| row | promise | status | proof |", "|---|---|---|---|"]
+        text += ["", f"## {area['title']}", "", wrapped(area["about"].strip()), "", "| row | promise | status | proof |", "|---|---|---|---|"]
         for row in area["row"]:
             proofs = ", ".join(f"`{proof}`" for proof in row["proofs"]) or "–"
             cells = [row["id"], noted(row), status(row), proofs]

@@ -24,14 +24,14 @@ struct Case {
 
 std::string text(const Case& one);
 
-// Bytes with others around them that nobody may touch.
+// Bytes with others around them that the operation must not change.
 class Guarded {
  public:
   Guarded() = default;
   explicit Guarded(std::uint64_t bytes);
   std::byte* data() { return bytes_.data() + kGuard; }
   void put(const BlockSizes& sizes, std::uint32_t block, const std::vector<std::byte>& bytes);
-  // Nobody minds what is there in the end.
+  // The final bytes of this block are not compared.
   void ignore(const BlockSizes& sizes, std::uint32_t block);
   // The first byte that differs; -1: none.
   std::int64_t differs(const Guarded& other) const;

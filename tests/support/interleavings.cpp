@@ -11,7 +11,7 @@ namespace scela::test {
 namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;
-struct Unwound {};  // thrown through a thread whose execution is over
+struct Unwound {};  // ends a thread's stack once the execution is over
 
 struct Buffered {
   explored::Cell* cell;
@@ -33,7 +33,7 @@ struct Thread {
   bool can_go_on() const { return life == Life::running && (!until || until()); }
 };
 
-// What is chosen at a point of an execution: one action of a thread or of the machine.
+// One choice at a point of an execution: an action of a thread or of the machine.
 struct Choice {
   enum class Kind { run, flush, kill };
   Kind kind = Kind::run;
@@ -208,7 +208,7 @@ void Interleavings::Run::enter() {
     switch_to(kNobody);
   else
     decide();
-  std::abort();  // nobody comes back to a thread that is done
+  std::abort();  // a thread that is done is never resumed
 }
 
 void Interleavings::Run::wait_until(std::function<bool()> holds) {

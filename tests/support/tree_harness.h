@@ -42,11 +42,11 @@ class TreeHarness {
     Response response;
   };
 
-  // Hosts whose agent cannot be started.
+  // Hosts on which no agent can be started.
   std::set<std::uint32_t> unreachable;
-  // Hosts whose agent takes long to start: until answer_of_slow().
+  // Hosts on which the start of the agent lasts until answer_of_slow().
   std::set<std::uint32_t> slow;
-  // Hosts whose agent may not start others.
+  // Hosts with an agent that may not start others.
   std::set<std::uint32_t> keyless;
   // Ranks that cannot be started.
   std::set<Rank> not_startable;

@@ -9,9 +9,9 @@
 
 namespace scela::channel::connect {
 
-// Returns the rows of a Markdown table: object, state, event, next state. A datagram is named by
-// what it says. A change of an object may be caused by the end of another object that it depends
-// on.
+// Returns the rows of a Markdown table: object, state, and each next state with the events that
+// lead to it ("none on failed; ready on made"). A datagram is named by what it says. A change of an
+// object may be caused by the end of another object that it depends on.
 std::string_view table_of_states();
 
 }  // namespace scela::channel::connect

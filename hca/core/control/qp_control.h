@@ -1,6 +1,10 @@
 // The requests of a process for queue pairs: how they are made, opened by other processes, led
 // through their states and destroyed.
 //
+// An XRC_RECV queue pair has holders: its creator, and the processes that have opened it. Every
+// other queue pair has one owner. A doorbell is a bit in the process's page (ProcessPage) that says
+// that the queue has a new request.
+//
 // ObjectControl passes these requests on (hca/core/wire/messages.h). The interpreter's one thread
 // uses it.
 #pragma once
@@ -18,6 +22,7 @@
 
 namespace scela::hca {
 
+// Carries out the requests of processes for queue pairs.
 class QpControl {
  public:
   // All references must live as long as this object.
@@ -36,8 +41,8 @@ class QpControl {
         window_(window),
         shutdown_(shutdown) {}
 
-  // Each returns 0 or an errno, and fills in the answer. A handle that the process does not hold is
-  // refused (EINVAL).
+  // Each carries out the operation of that name (hca/core/wire/messages.h), fills in the answer,
+  // and returns 0 or an errno. A handle that the process does not hold gives EINVAL.
   int create(ProcessId process, const Ask& ask, Answer& answer);
   int open(ProcessId process, const Ask& ask, Answer& answer);
   int modify(ProcessId process, const Ask& ask, Answer& answer);
@@ -49,17 +54,20 @@ class QpControl {
  private:
   // Returns 0 if create() may make what the process asks for, or else an errno.
   int check_create(ProcessId process, const Ask& ask) const;
-  // Allocates the rings of a new queue pair. Returns false if there is no memory left.
+  // Allocates the rings of a new queue pair, and fills in its capacities. Returns false if there is
+  // no memory left; nothing stays allocated then.
   bool make_rings(Qp& made, const Ask& ask);
   // Counts a new queue pair as a user of the objects that it names.
   void add_user(const Qp& qp);
-  // Returns the number of a doorbell for the queue pair. If none is free, queue pairs share one.
+  // Returns the number of a doorbell for the queue pair. If none is free, the queue pair shares one
+  // with others.
   std::uint32_t assign_doorbell(ProcessId process, std::uint32_t qpn);
-  // Returns null if the process does not hold that queue pair.
+  // Returns the queue pair, or null if the process does not hold it.
   Qp* find_held(ProcessId process, std::uint32_t handle);
-  // Changes the state to one that is neither RESET nor the error state.
+  // Changes the state to one that is neither RESET nor the error state, after the attributes were
+  // set. `mask` has bits of namespace attribute: those that the change sets.
   void change_state(Qp& qp, QpState to, std::uint32_t mask);
-  // Sets Qp::node and Qp::reachable from the address in the queue pair's attributes.
+  // Sets Qp::node and Qp::reachable from the peer's address in the queue pair's attributes.
   void resolve_peer(Qp& qp);
   // Destroys the queue pair without completions for the requests that are left. The reference is
   // invalid afterwards.

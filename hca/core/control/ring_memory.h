@@ -11,11 +11,13 @@
 
 namespace scela::hca {
 
-// Allocates shared memory for at least `requests` entries of `stride` bytes, and fills in `ring`.
-// Returns false if there is no memory left.
+// Allocates shared memory for at least `requests` entries of at least `stride` bytes, and fills in
+// `ring`. The number of entries becomes a power of two, and the stride a multiple of 64. Returns
+// false if there is no memory left.
 bool make_ring(SharedMemory& memory, ProcessId process, std::uint32_t requests,
                std::uint32_t stride, Ring& ring);
-// Allocates a ring of receive requests, each with room for `sges` buffers, but at least one.
+// Does so for receive requests, each with room for `sges` buffers (Sge), but at least one. Returns
+// false if there is no memory left.
 bool make_receive_ring(SharedMemory& memory, ProcessId process, std::uint32_t requests,
                        std::uint32_t sges, Ring& ring);
 

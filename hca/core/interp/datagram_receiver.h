@@ -1,7 +1,8 @@
 // Receives datagrams for the UD queue pairs of this node.
 //
-// Datagrams of this node come from DatagramSender, others from RemoteResponder. The interpreter's
-// one thread uses it.
+// Datagrams of this node come from DatagramSender, others from RemoteResponder. A transfer may hold
+// the present step, the action of a queue pair that waits for a process's memory
+// (hca/core/model/transfer.h). The interpreter's one thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 namespace scela::hca {
 
+// Delivers datagrams to receive requests.
 class DatagramReceiver {
  public:
   // All references must live as long as the receiver.
@@ -26,14 +28,15 @@ class DatagramReceiver {
         receives_(receives),
         shutdown_(shutdown) {}
 
-  // Receives a datagram for the queue pair `qpn`, which need not exist. If anything is wrong with
+  // Delivers a datagram to the queue pair `qpn`, which need not exist. If anything is wrong with
   // the datagram or its receiver, it is lost without an error to its sender. Returns `later` if the
-  // step is held. After any other result the datagram is over; `refused` means that it was not
-  // delivered.
+  // step is held: the caller must repeat the call. After any other result the datagram is over;
+  // `refused` means that it was not delivered.
   Transfer receive(std::uint32_t qpn, const Incoming& incoming);
 
  private:
-  // Copies the datagram to the request's buffers, behind its route header if it has one.
+  // Copies the datagram to the request's buffers (`pieces`), kGrhBytes behind their start, and its
+  // route header before it if it has one.
   Transfer deliver(const Receiving& received, const std::vector<Piece>& pieces,
                    const Incoming& incoming);
 

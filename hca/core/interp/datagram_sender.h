@@ -18,6 +18,7 @@
 
 namespace scela::hca {
 
+// Sends the datagrams of UD queue pairs, to this node or to others.
 class DatagramSender {
  public:
   // All references must live as long as the sender.
@@ -42,12 +43,15 @@ class DatagramSender {
   SendResult send(Qp& qp, Outgoing& out);
 
  private:
-  // Draws how often the datagram is sent, and whether it is late.
+  // Draws how often the datagram is sent (Outgoing::times), and whether it is late. One that is too
+  // long is not sent.
   void draw_faults(Outgoing& out);
-  // Reads the payload into Outgoing::data if the process moves its bytes itself.
+  // Reads the payload into Outgoing::data if a process's memory cannot be accessed at once. Returns
+  // `sent` if it is there, `later` if the step is held, or `no_memory`.
   SendResult gather(Qp& qp, Outgoing& out);
-  // send_once() sends one datagram to its destination. It calls send_to_group() for a group, and
-  // send_late() for a datagram that is late on purpose, which is kept until it is due.
+  // These send the datagram once. send_once() calls send_to_group() if the destination is a group.
+  // It calls send_late() for a datagram that is late on purpose, which is kept until it is due.
+  // They return as send() does, or `no_connection`.
   SendResult send_once(Qp& qp, Outgoing& out);
   SendResult send_to_group(Qp& qp, Outgoing& out);
   SendResult send_late(Qp& qp, const Outgoing& out);

@@ -1,7 +1,8 @@
-// Ends what a queue pair is doing: the error state, the RESET state, and the end of the queue pair.
+// Ends the work of a queue pair: when it enters the error state or RESET, and before it is
+// destroyed.
 //
-// Requesters and responders report failures here, and QpControl carries out the changes that a
-// process asks for. The interpreter's one thread uses it.
+// Requesters and responders, the two halves of queue pairs, report failures here, and QpControl
+// carries out the changes that a process asks for. The interpreter's one thread uses it.
 #pragma once
 
 #include "hca/core/frames/request_inbox.h"
@@ -12,6 +13,8 @@
 
 namespace scela::hca {
 
+// Drops or flushes the requests of queue pairs. A flushed request completes with the status
+// `flushed`.
 class QpShutdown {
  public:
   // All references must live as long as this object.
@@ -23,10 +26,10 @@ class QpShutdown {
         steps_(steps),
         inbox_(inbox) {}
 
-  // Completes all send requests with the status `flushed`, and in the error state the receives as
-  // well.
+  // Flushes all send requests, and in the error state the receive requests as well.
   void flush(Qp& qp);
-  // Sets the error state and flushes all requests. Does nothing if the queue pair is in that state.
+  // Sets the error state and flushes all requests. If the queue pair uses an SRQ, its process gets
+  // the event last_wqe_reached. Does nothing if the queue pair is in that state.
   void enter_error(Qp& qp);
   // Sets the RESET state and drops all requests without completions.
   void reset(Qp& qp);
@@ -34,6 +37,7 @@ class QpShutdown {
   void stop(Qp& qp);
 
  private:
+  // Flushes the send requests that were not read yet.
   void flush_sends(Qp& qp);
 
   Scheduler& scheduler_;

@@ -1,5 +1,5 @@
-// The turn of a queue pair: it handles the frames that wait, executes requests of its send queue
-// for a bounded time, or flushes them if it is in error.
+// The turn of a queue pair. It handles the frames of other nodes that wait, and executes requests
+// of its send queue for a bounded time. If it is in error, it flushes them.
 //
 // The engine calls it for each queue pair that the Scheduler names. The interpreter's one thread
 // uses it.
@@ -14,6 +14,7 @@
 
 namespace scela::hca {
 
+// Runs queue pairs, through the parts that send and receive.
 class QueueRunner {
  public:
   // All references must live as long as the runner.
@@ -30,24 +31,26 @@ class QueueRunner {
         remote_requester_(remote_requester),
         remote_responder_(remote_responder) {}
 
-  // Returns true if the queue pair has more to do at once.
+  // Runs the queue pair for one turn. Returns true if it has more to do at once, and must be
+  // scheduled again.
   bool run(Qp& qp);
 
  private:
-  // A queue pair does this after a part was sent, or after it could not be.
+  // The next action of a queue pair after a part of a message was sent, or could not be sent.
   enum class Next : std::uint8_t {
-    go_on,  // the next part
-    wait,   // for an event, or for nothing
-    again,  // the rest in its next turn
+    go_on,  // sends the next part
+    wait,   // waits for an event, or is done
+    again,  // goes on in its next turn
   };
-  // Ends a wait for a time (Qp::until). Returns false if the time has not come, or if the queue
-  // pair has failed because it got no answer.
+  // Ends the queue pair's wait for a time (Qp::until), which has come. Returns true if it sends
+  // again, and false if it has failed because it got no answer and has no retries left.
   bool end_wait(Qp& qp);
-  // Sends requests until the turn is over. Returns wait or again.
+  // Sends requests until the turn is over. Returns `wait` or `again`.
   Next send_requests(Qp& qp);
-  // Makes sure that the window has a request that is not sent whole.
+  // Makes sure that the window has a request that is not sent whole, if need be by reading one.
+  // Returns `go_on` if there is one.
   Next begin_request(Qp& qp);
-  // Sends the next part; `bytes` grows by its size.
+  // Sends the next part; `bytes` grows by its size in bytes.
   Next send_part(Qp& qp, std::uint64_t& bytes);
 
   Scheduler& scheduler_;

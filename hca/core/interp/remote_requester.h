@@ -1,8 +1,9 @@
-// The requester of messages to other nodes: it sends their parts as frames and executes the answers
-// (hca/core/wire/wire.h).
+// The requester (the sending half of a queue pair) of messages to other nodes. It sends their parts
+// as frames and executes the answers (hca/core/wire/wire.h).
 //
 // Answers that a process's memory does not accept yet wait in Qp::arrived. Requester and the
-// receiver of frames use it. The interpreter's one thread uses it.
+// receiver of frames use it. A new round means that the requester sends again from its oldest
+// unanswered request. The interpreter's one thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 namespace scela::hca {
 
+// Sends the requests of queue pairs that are connected to another node.
 class RemoteRequester {
  public:
   // All references must live as long as the requester.
@@ -34,25 +36,29 @@ class RemoteRequester {
         parts_(parts),
         window_(window) {}
 
-  // Returns false while there is no room for answers; the queue pair runs again once there is.
+  // Returns true if the queue pair may send requests. Returns false while there is no room for the
+  // answers; the queue pair runs again once there is.
   bool may_send(Qp& qp);
-  // Sends the next part of `out`. Returns true if the queue pair can go on at once, and false if it
-  // waits or is in error.
+  // Sends the next part of the request `out`. Returns true if the queue pair can go on at once, and
+  // false if it waits or is in error.
   bool send_next(Qp& qp, Outgoing& out);
 
-  // Receives a frame that is no request, from the node of the peer. Returns false for a frame that
-  // no engine sends; the connection is then dropped.
+  // Executes a frame that is no request: an answer, data, or a report of progress. It came from the
+  // node of the queue pair's peer. `header` is the one at the start of `frame`. Returns false for a
+  // frame that no engine sends; the connection must then be dropped.
   bool receive(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
-  // Executes the answers that wait, until one must wait again.
+  // Executes the answers in Qp::arrived, until one must wait again.
   void run_waiting(Qp& qp);
 
-  // The connection to the peer's node has ended: answers on their way count as lost.
+  // Drops the answers in Qp::arrived: the connection to the peer's node has ended.
   void drop_answers(Qp& qp);
-  // Called after that: what was sent and not answered is sent again, after the timeout.
+  // Called after drop_answers(): a reliable queue pair sends again what was not answered, after its
+  // timeout.
   void repeat_unanswered(Qp& qp);
 
  private:
-  // The peer reports how much of a message, or of a read, it has accepted.
+  // Handle the peer's report of how much of a message, or of a read's data, it has accepted. A
+  // sender that waits because it is kMaxAhead bytes ahead goes on.
   void on_message_progress(Qp& qp, const FrameHeader& header);
   void on_read_progress(Qp& qp, const FrameHeader& header);
   // Executes an answer, or drops it if the queue pair does not wait for it. Returns as receive()

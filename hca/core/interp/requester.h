@@ -1,8 +1,10 @@
-// The sending half of a queue pair: it executes the requests of the window, oldest first, one part
-// of a message in each call.
+// The requester is the sending half of a queue pair. It executes the requests of the window
+// (Qp::window), oldest first, one part of a message in each call.
 //
 // QueueRunner calls it in the queue pair's turn. Messages to this node go to the Responder at once;
-// others go through RemoteRequester and DatagramSender. The interpreter's one thread uses it.
+// others go through RemoteRequester and DatagramSender. A step is such a call: it is held, and
+// later taken again, if it must wait for a process's memory (hca/core/model/transfer.h). The
+// interpreter's one thread uses it.
 #pragma once
 
 #include "hca/core/interp/datagram_sender.h"
@@ -17,6 +19,7 @@
 
 namespace scela::hca {
 
+// Executes the send requests of all queue pairs.
 class Requester {
  public:
   // All references must live as long as the requester.
@@ -35,20 +38,22 @@ class Requester {
         responder_(responder),
         remote_(remote) {}
 
-  // Sends the next part of the oldest request that is not sent whole, which is in the window.
-  // Returns true if the queue pair can go on at once, and false if it waits or is in error. The
-  // step Qp::sending must be the present one.
+  // Sends the next part of the oldest request that is not sent whole. If that request is a task,
+  // executes it. It must be in the window. Returns true if the queue pair can go on at once, and
+  // false if it waits or is in error. The step Qp::sending must be the present one (TransferSteps).
   bool send_next(Qp& qp);
-  // Called with a held sending step. Returns true if it has waited too long for another process:
-  // the request is then settled. Returns false if it goes on waiting.
+  // Called if the step Qp::sending is held. Returns false if the step goes on waiting. Returns true
+  // if it has waited too long for another process's memory. The request then fails as if
+  // unanswered, or counts as sent if the queue pair is unreliable.
   bool end_long_wait(Qp& qp);
 
  private:
-  // Each sends the next part of `out`, or executes it. They return as send_next() does.
+  // Each executes `out`, or sends its next part: a task, a datagram, or a message to a queue pair
+  // of this node. They return as send_next() does.
   bool run_task(Qp& qp, Outgoing& out);
   bool send_datagram(Qp& qp, Outgoing& out);
   bool send_here(Qp& qp, Outgoing& out);
-  // Stores the old value that an atomic operation found in the request's buffer.
+  // Stores the old value that an atomic operation found (Outgoing::before) in the request's buffer.
   Transfer store_result(const Qp& qp, Outgoing& out, const Incoming& incoming);
 
   const ObjectTables& objects_;

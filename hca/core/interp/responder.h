@@ -1,7 +1,8 @@
-// The receiving half of a connected queue pair: it executes the messages of other queue pairs.
+// The responder is the receiving half of a connected queue pair: it executes the messages of other
+// queue pairs.
 //
-// Requesters of this node call it directly, and RemoteResponder calls it for frames of other nodes;
-// both get a verdict. The interpreter's one thread uses it.
+// Requesters, the sending halves, of this node call it directly, and RemoteResponder calls it for
+// frames of other nodes; both get a verdict. The interpreter's one thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 
 namespace scela::hca {
 
+// Executes messages for all connected queue pairs of this node.
 class Responder {
  public:
   // All references must live as long as the responder.
@@ -35,22 +37,24 @@ class Responder {
         payloads_(payloads),
         shutdown_(shutdown) {}
 
-  // Executes a part of a message for the queue pair `qpn`, which need not exist.
+  // Executes a part of a message for the queue pair `qpn`, which need not exist. Returns the answer
+  // for the requester (Verdict in hca/core/queues/message_part.h); `held` means that the call must
+  // be repeated.
   Verdict respond(std::uint32_t qpn, const Incoming& incoming);
-  // Returns the verdict `refused` with `status`. An unreliable message is dropped. A reliable queue
-  // pair enters the error state, and `type` is sent as an event.
+  // Refuses a message of `qp`'s peer: returns the verdict `refused` with `status`. A reliable queue
+  // pair enters the error state, and its process gets the event `type`.
   Verdict refuse(Qp& qp, Status status, EventType type);
 
  private:
   // Answers a message that is not the expected one. One that was executed before gets its answer
-  // again.
+  // again; any other gets `silent`.
   Verdict respond_again(Qp& qp, const Incoming& incoming);
   // Executes the part by its opcode, without a check of its sequence number.
   Verdict execute(Qp& qp, const Incoming& incoming);
-  // Returns the verdict of an injected fault (Faults), or std::nullopt.
+  // Returns the verdict of an injected fault (Faults), or std::nullopt if none happens.
   std::optional<Verdict> draw_fault(const Qp& qp, const Incoming& incoming);
-  // Called after a transfer has failed. Returns std::nullopt if this side's memory is at fault, or
-  // else the verdict for the requester.
+  // Called after a transfer to memory of `owner` has failed. Returns std::nullopt if that memory is
+  // at fault, or else the verdict for the requester.
   std::optional<Verdict> fault_of_others(const Incoming& incoming, ProcessId owner);
   // These execute one kind of message. `srq` is null if the queue pair has a receive queue of its
   // own. Keys are checked against `pd`, which for XRC is that of the SRQ.

@@ -1,9 +1,10 @@
 // An allocator of the chunks that a process and its engine share: it decides where each piece lies.
-// The engine's shell owns one for each process.
+// A chunk is one memfd that both map (hca/core/wire/layout.h). The engine's shell owns one arena
+// for each process (hca/engine/memory/chunks.h).
 //
 // It is pure: it handles numbers of chunks and offsets, no memory. It does not lock. Pieces are
 // aligned to 64 bytes. Chunk 0 exists from the start; if no chunk has room, take() asks for a new
-// one. A chunk made for one large piece goes with that piece, and its number is not used again.
+// one. A chunk made for one large piece is freed with that piece, and its number is not used again.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace scela::hca {
 
 class Arena {
  public:
-  static constexpr std::uint64_t kAlignment = 64;
+  static constexpr std::uint64_t kAlignment = 64;  // bytes
 
+  // Sizes of chunks in bytes.
   struct Sizes {
     std::uint64_t first = 256u << 10;  // of chunk 0
     // The size of the other chunks; a piece that needs more gets a larger one.
@@ -26,34 +28,42 @@ class Arena {
     std::uint64_t most = 1u << 30;  // of all chunks together
   };
 
+  // A range that take() has allocated. `bytes` is rounded up to kAlignment, and `offset` counts
+  // from the start of the chunk.
   struct Piece {
     std::uint32_t chunk = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    // The first bytes of the piece that were part of an earlier piece, and so may not be zeros.
+    // The number of bytes at the start of the piece that were part of an earlier piece. They may
+    // not be zeros.
     std::uint64_t used_before = 0;
-    // If this is not 0, the piece lies in a new chunk of this size, which the caller must make (or
-    // forget()).
+    // If this is not 0, the piece lies in a new chunk of this size, which the caller must make. If
+    // the caller cannot, it must call forget().
     std::uint64_t new_chunk_bytes = 0;
   };
 
+  // Makes an arena with chunk 0, which is empty.
   explicit Arena(const Sizes& sizes);
 
-  // Returns std::nullopt if `bytes` is 0 or the chunks would exceed `most`.
+  // Allocates a piece of at least `bytes` bytes. Returns std::nullopt if `bytes` is 0 or the chunks
+  // would exceed Sizes::most.
   std::optional<Piece> take(std::uint64_t bytes);
   // Undoes the last take() if its new chunk could not be made: the piece and its chunk count as not
-  // taken.
+  // taken. Does nothing for a piece in an older chunk.
   void forget(const Piece& piece);
 
-  // `free` means that the piece can be taken again and its chunk stays.
+  // The effect of give_back(). `unknown`: nothing, because no piece begins there. `free`: the piece
+  // can be taken again, and its chunk stays. `chunk_gone`: the piece was alone in a chunk made for
+  // it, and the caller must unmap that chunk.
   enum class Returned : std::uint8_t { unknown, free, chunk_gone };
-  // Returns `unknown` if no piece begins there. Returns `chunk_gone` if the piece was alone in a
-  // chunk made for it; that chunk is gone as well.
+  // Frees the piece that begins at `offset` of the chunk with this number.
   Returned give_back(std::uint32_t chunk, std::uint64_t offset);
 
+  // Returns true if there is a chunk with this number.
   bool has(std::uint32_t chunk) const { return chunks_.count(chunk) != 0; }
-  std::uint64_t bytes() const { return bytes_; }  // of all chunks
-  std::uint64_t used() const { return used_; }    // of all pieces
+  // Return the bytes of all chunks, and those of all pieces.
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t used() const { return used_; }
 
  private:
   struct Chunk {
@@ -68,7 +78,8 @@ class Arena {
 
   // Adds a chunk with the next number, all of it free.
   void add_chunk(std::uint64_t bytes, bool single);
-  // Returns std::nullopt if no hole of the chunk is large enough. `bytes` is rounded up already.
+  // Allocates a piece of this chunk, which has the number `number`. Returns std::nullopt if no hole
+  // of the chunk is large enough. `bytes` is rounded up already.
   std::optional<Piece> take_from(std::uint32_t number, Chunk& chunk, std::uint64_t bytes);
 
   Sizes sizes_;

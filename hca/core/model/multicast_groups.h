@@ -13,16 +13,18 @@
 
 namespace scela::hca {
 
+// The groups and their members. A group is a multicast GID, and a member the number of a queue pair
+// of this node.
 class MulticastGroups {
  public:
-  // Adds a member; one that is in the group already stays. Returns false if the group is new and
-  // there are limit::kMcastGroups groups.
+  // Makes the queue pair a member; one that is in the group already stays. Returns false if the
+  // group is new and there are limit::kMcastGroups groups.
   bool join(const Gid& group, std::uint32_t qpn);
-  // Returns false if the queue pair is no member.
+  // Removes the queue pair from the group. Returns false if it is no member.
   bool leave(const Gid& group, std::uint32_t qpn);
   // Removes a queue pair from all groups.
   void leave_all(std::uint32_t qpn);
-  // Returns a copy, because a datagram may end a member.
+  // Returns the members of the group, as a copy, because a datagram may end a member.
   std::set<std::uint32_t> members(const Gid& group) const;
 
  private:

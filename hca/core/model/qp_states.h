@@ -9,8 +9,9 @@
 
 namespace scela::hca {
 
-// Returns whether a queue pair of this type may go from one state to the other with these
-// attributes. Attributes without attribute::kState mean a change within its present state.
+// Returns true if a queue pair of this type may go from state `from` to state `to` while these
+// attributes are set. `attributes` are bits of namespace attribute. Without attribute::kState, `to`
+// must equal `from`: they change within the state.
 bool may_change(QpType type, QpState from, QpState to, std::uint32_t attributes);
 
 }  // namespace scela::hca

@@ -10,10 +10,12 @@
 
 namespace scela::hca {
 
-// Parses "ud-lost=10,ud-twice=5,ud-late=5,not-ready=20,unanswered=1" (times in a thousand),
-// "slow-us=50" and "dies-after=1000", in any order.
+// Parses the value of SCELA_HCA_FAULTS: words with commas between them, in any order, such as
+// "ud-lost=10,slow-us=50,dies-after=1000". The words ud-lost, ud-twice, ud-late, not-ready and
+// unanswered are times in a thousand. The error (usage) names the word that is wrong.
 Result<Faults> parse_faults(std::string_view text);
-// Parses a seed, which is a number other than 0. "0" and "" return 0: the engine is not strict.
+// Parses the value of SCELA_HCA_STRICT, a number from which a strict engine draws its order of
+// events. Returns 0 for "0" and "": the engine is not strict. The error is of kind usage.
 Result<std::uint64_t> parse_seed(std::string_view text);
 
 }  // namespace scela::hca

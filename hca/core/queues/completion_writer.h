@@ -1,7 +1,8 @@
-// Completions and events: how a process gets to know results.
+// Writes completions to the processes' completion queues, and sends them events.
 //
-// All parts that end a send or receive request write its completion here; it has the completions
-// that a strict engine holds back. The interpreter's one thread uses it.
+// All parts that end a send or receive request write its completion here. A strict engine
+// (Settings::seed) holds completions back for a while, and this class keeps them. The interpreter's
+// one thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -28,30 +29,35 @@ class CompletionWriter {
         random_(random),
         is_strict_(is_strict) {}
 
-  // Reports a completion to the CQ of this number; a strict engine holds it back for a while.
-  // `solicited` says whether the sender's request had that flag.
+  // Reports a completion to the CQ with this number (its handle); a strict engine holds it back for
+  // a while. `solicited` is true if the sender's request had that flag.
   void complete(std::uint32_t number, const Completion& completion, bool solicited);
-  // Counts a send request that is over, and reports its completion unless it succeeded and is
-  // unsignalled.
+  // Counts a send request that is over with this status, and reports its completion. It reports
+  // none if the request succeeded and is unsignalled.
   void complete_send(Qp& qp, const Outgoing& out, Status status);
-  // Reports a random number of the held completions, or all of them if `all`.
+  // Reports a random number of the held completions, or all of them if `all` is true. Those of one
+  // queue keep their order.
   void release_some(bool all);
-  // Reports the held completions of the queue pair's receives at once, in order.
+  // Reports the held completions of the queue pair's receives now, in order.
   void release_receives(const Qp& qp);
+  // Returns true if completions are held back.
   bool has_held() const { return !held_.empty(); }
 
-  // These send an asynchronous event to the process, or to each holder of the queue pair. `cookie`
-  // is the one that the process has given the CQ, SRQ or queue pair.
+  // Sends an asynchronous event. The first function sends it to the process, with the cookie that
+  // the process has given the CQ, SRQ or queue pair. The second sends it to the owner of the queue
+  // pair, or to each holder of an XRC_RECV queue pair.
   void send_event(ProcessId process, EventType type, std::uint64_t cookie);
   void send_event(const Qp& qp, EventType type);
 
  private:
+  // The arguments of a complete() that is held back.
   struct Held {
     std::uint32_t cq = 0;
     Completion completion;
     bool solicited = false;
   };
-  // Writes the completion to the CQ's ring now, and wakes what waits for it. If the ring is full,
+  // Writes the completion to the CQ's ring now. Wakes threads that sleep in a poll, sends the
+  // channel's event, and schedules queue pairs with a WAIT that may be over. If the ring is full,
   // the CQ breaks unless it ignores overruns.
   void write(std::uint32_t number, const Completion& completion, bool solicited);
 

@@ -9,33 +9,36 @@
 
 namespace scela::hca {
 
+// Passes reports to a sink.
 class RequestTrace {
  public:
-  // Null removes the sink. It must live until another replaces it.
+  // Sets the sink; null removes it. A sink must live until another replaces it.
   void watch(TraceSink* sink) { sink_ = sink; }
 
   // Returns the time of the sink's clock, or 0 without a sink.
   Moment time() const { return sink_ ? sink_->time() : 0; }
-  // Reports the requests of the send queue that were posted since the last call.
+  // Reports each request that was posted to the send queue since the last call for this queue pair.
   void report_posted(Qp& qp) {
     if (sink_) report_new(qp);
   }
-  // Reports a request that is over.
+  // Reports that the request `out` of `qp` is over with this status.
   void report_executed(const Qp& qp, const Outgoing& out, Status status) {
     if (sink_)
       sink_->executed(
           {qp.owner, qp.handle, qp.type, out.request.opcode, out.request.wr_id, out.bytes},
           out.began, status);
   }
-  // Reports a completion that was written to the process's queue.
+  // Reports a completion that was written to a queue of the process.
   void report_completed(ProcessId process, const Completion& completion) {
     if (sink_) sink_->completed(process, completion);
   }
+  // Reports that threads of the process, which slept in a poll, were woken.
   void report_woken(ProcessId process) {
     if (sink_) sink_->woken(process);
   }
 
  private:
+  // Does what report_posted() says.
   void report_new(Qp& qp);
 
   TraceSink* sink_ = nullptr;

@@ -13,10 +13,12 @@
 
 namespace scela::hca {
 
-// A socket's path has at most 107 characters, and this is a part of it.
+// The longest word, in characters, that file_word() leaves as it is. A socket's path has at most
+// 107 characters, and the word is a part of it.
 inline constexpr std::size_t kMaxOfJob = 40;
 
-// Returns a hash of the text (FNV-1a); different texts almost always have different hashes.
+// Returns a hash of the text (64-bit FNV-1a). Different texts almost always have different hashes;
+// the hash is not cryptographic.
 constexpr std::uint64_t number_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char letter : text)
@@ -24,8 +26,9 @@ constexpr std::uint64_t number_of(std::string_view text) {
   return hash;
 }
 
-// Returns the text itself if it can be part of a file name, or else "x" and 16 hexadecimal digits
-// of its hash.
+// Makes a word that can be part of a file name. Returns the text itself if it has at most kMaxOfJob
+// characters, all of them letters, digits, '.', '_' or '-'. Otherwise returns "x" and the 16
+// hexadecimal digits of its hash.
 inline std::string file_word(std::string_view text) {
   constexpr std::string_view kGood =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -39,8 +42,10 @@ inline std::string file_word(std::string_view text) {
   return word;
 }
 
-// `variable(name)` must return the variable's value, or an empty string. Returns an empty string if
-// no launcher has named the job.
+// Returns the job that the launcher has named in the environment, as a word for socket_name(), or
+// an empty string. It looks for PMIX_NAMESPACE, PMI_JOBID, and SLURM_JOB_ID with SLURM_STEP_ID, in
+// this order. `variable(name)` must return the value of an environment variable, or an empty
+// string.
 template <class Variable>
 std::string launchers_job(Variable&& variable) {
   for (const auto& [name, kind] : {std::pair{"PMIX_NAMESPACE", "pmix-"}, {"PMI_JOBID", "pmi-"}})
@@ -50,13 +55,15 @@ std::string launchers_job(Variable&& variable) {
   return "slurm-" + file_word(step.empty() ? job : job + "." + step);
 }
 
-// Returns the name of a job that a program has joined, which has precedence over the launcher's. It
-// contains the node's number because several nodes may be simulated on one machine.
+// Returns the word for socket_name() of a job that a program has joined (scela_hca_join); it has
+// precedence over the launcher's. `name` is the job's, `node` the node's number. The word contains
+// the number because several nodes may be simulated on one machine.
 inline std::string told_job(std::string_view name, std::uint32_t node) {
   return "job-" + file_word(name) + "." + std::to_string(node);
 }
 
-// Returns the file name of the socket, without a folder. `job` may be empty.
+// Returns the file name of the socket, without a folder. `job` is a word from launchers_job() or
+// told_job(), or empty if no job is named.
 inline std::string socket_name(std::string_view job) {
   return job.empty() ? "socket" : "socket." + std::string(job);
 }

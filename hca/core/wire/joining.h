@@ -1,10 +1,13 @@
-// The message with which a process tells its engine about their job (scela_hca_join), in addition
-// to messages.h. It is one datagram; of the Answer only the error counts. The process keeps the
-// connection open, and the engine stays at least until the process ends.
+// The message with which a process tells its engine to which job and node they belong
+// (scela_hca_join), in addition to the messages of messages.h. The library sends one JoinAsk as a
+// datagram. The engine answers with an Answer, of which only the error counts. The process keeps
+// the connection open, and the engine runs at least until the process ends.
 //
-// Errors: EINVAL (the record has an impossible value), EEXIST (the engine belongs to another job),
-// EBUSY (programs use it already, and it belongs to no job), EADDRNOTAVAIL (it cannot listen at
-// that address).
+//   EINVAL         the record has an impossible value
+//   EEXIST         the engine belongs to another job, or it is too late to encrypt
+//   EBUSY          programs use the engine already, and it belongs to no job
+//   EADDRNOTAVAIL  the engine cannot listen at that address
+//   ENOMEM         the engine cannot wait for connections
 #pragma once
 
 #include <cstdint>
@@ -16,12 +19,13 @@ namespace scela::hca {
 
 inline constexpr std::uint64_t kJoinMagic = kLayoutMagic + 2;
 
-// Its size differs from that of an Ask and of a StatusAsk.
+// A description of the job. Its size differs from that of an Ask (messages.h) and of a StatusAsk
+// (hca/engine/daemon/connection.h): the engine tells them apart by their size.
 struct JoinAsk {
   std::uint64_t magic = kJoinMagic;
   std::uint32_t version = kLayoutVersion;
-  std::uint32_t length = 0;
-  // Lines in the format of --fabric-fd (hca/engine/net/fabric_record.h).
+  std::uint32_t length = 0;  // bytes of `record` that are used
+  // Lines in the format of --fabric-fd (hca/engine/net/fabric_record.h), which contain a key.
   char record[1008] = {};
 };
 static_assert(std::is_trivially_copyable_v<JoinAsk> && sizeof(JoinAsk) == 1024 &&

@@ -1,5 +1,9 @@
 // The requests of a process to its engine and their answers: one datagram each way
 // (SOCK_SEQPACKET), answered in the engine's order. The library sends an Ask, the engine an Answer.
+// Some answers bring file descriptors (SCM_RIGHTS).
+//
+// A handle is the number by which the engine knows an object; 0 is none. A cookie is a number that
+// the library chooses for an object, and that events about it repeat.
 //
 // Both sides run on one machine with one version, so the structures are copied as they are. The
 // engine refuses an Ask of another size, or with another version, with EPROTO before it looks at
@@ -15,11 +19,14 @@
 
 namespace scela::hca {
 
+// The operations of an Ask. Each does what the verb of that name does (ibv_alloc_pd and so on). A
+// comment before an operation, or behind it, lists its fields.
 enum class Operation : std::uint32_t {
-  // address of two numbers (0: none), cookie -> device, send; the descriptors of the engine page,
-  // the wake eventfd, asynchronous events and chunks. The first number equals `cookie`; the engine
-  // writes its complement to the second. If the engine cannot do that, `send` is the area of
-  // orders.
+  // The first message of each connection, which attaches the process. Fields: address of two
+  // numbers (0: none), cookie -> device, send; the descriptors of the engine page, the wake
+  // eventfd, asynchronous events and chunks. The first number equals `cookie`. The engine writes
+  // its complement to the second, to test whether it can access the process's memory. If it cannot,
+  // `send` is the area of orders (layout.h).
   hello,
   alloc_pd,    // -> handle
   dealloc_pd,  // handle
@@ -60,12 +67,15 @@ enum class Operation : std::uint32_t {
   reg_pool,
 };
 
-// Flags of queues that hold their requests until a management request enables them, and of CQs that
-// ignore overruns.
+// Bits of Ask::create_flags. The first two make queues that hold their requests until a management
+// request enables them (hca/include/scela/verbs_ext.h). A CQ made with kIgnoreOverrun overwrites
+// completions that were not taken, instead of failing.
 namespace create_flag {
 inline constexpr std::uint32_t kManagedSend = 1, kManagedRecv = 2, kIgnoreOverrun = 4;
 }
 
+// The size of queues, as in ibv_qp_cap: how many requests, how many buffers (Sge) in each, and how
+// many bytes of inline data. An answer has what was granted.
 struct Capacities {
   std::uint32_t send_requests = 0;
   std::uint32_t recv_requests = 0;
@@ -110,9 +120,11 @@ struct QpAttributes {
   std::uint8_t reserved[3] = {};
 };
 
+// A request. The comments of Operation say which fields count.
 struct Ask {
   std::uint32_t version = kLayoutVersion;
   Operation operation = Operation::hello;
+  // Handles of objects that the process already has.
   std::uint32_t handle = 0;
   std::uint32_t pd = 0;
   std::uint32_t cq = 0;  // of an XRC SRQ
@@ -121,25 +133,29 @@ struct Ask {
   std::uint32_t srq = 0;
   std::uint32_t xrcd = 0;
   std::uint32_t channel = 0;
-  std::uint32_t number = 0;
-  std::uint32_t entries = 0;
+  std::uint32_t number = 0;   // QP number to open
+  std::uint32_t entries = 0;  // wanted size of a CQ
   QpType qp_type = QpType::rc;
   SrqType srq_type = SrqType::basic;
+  // 1: every send request generates a completion.
   std::uint32_t signal_all = 0;
-  std::uint32_t create_flags = 0;
-  std::uint32_t limit = 0;
-  std::uint32_t access = 0;
-  std::uint32_t open_flags = 0;
-  std::uint32_t attribute_mask = 0;
+  std::uint32_t create_flags = 0;    // of namespace create_flag
+  std::uint32_t limit = 0;           // of an SRQ (ibv_srq_attr)
+  std::uint32_t access = 0;          // of namespace access
+  std::uint32_t open_flags = 0;      // O_CREAT, O_EXCL
+  std::uint32_t attribute_mask = 0;  // modify_qp: of namespace attribute
+  // The memory of a region: its place in the process, its length in bytes, and the address by which
+  // requests name its first byte.
   std::uint64_t address = 0;
   std::uint64_t length = 0;
   std::uint64_t iova = 0;
   std::uint64_t cookie = 0;
+  // The file of an XRC domain (st_dev, st_ino).
   std::uint64_t file_device = 0;
   std::uint64_t file_inode = 0;
   Capacities cap;
   QpAttributes attributes;
-  Gid gid;
+  Gid gid;  // multicast group
   std::uint32_t lid = 0;
   std::uint32_t reserved = 0;
 };
@@ -147,44 +163,50 @@ struct Ask {
 // The identity of this node towards others, reported with `hello`.
 struct Device {
   std::uint64_t guid = 0;
+  // The addresses of port 1 and port 2.
   Gid gids[limit::kPorts];
   std::uint16_t lids[limit::kPorts] = {};
-  std::uint32_t flags = 0;  // device_flag
+  std::uint32_t flags = 0;  // bits of namespace device_flag
 };
+// Abilities that the device lacks: ibv_open_qp, and XRC.
 namespace device_flag {
 inline constexpr std::uint32_t kNoOpenQp = 1, kNoXrc = 2;
 }
 
+// The answer to an Ask. If `error` is not 0, no other field counts but `new_chunks`.
 struct Answer {
   std::uint32_t version = kLayoutVersion;
-  std::uint32_t error = 0;  // errno; 0: done
+  std::uint32_t error = 0;  // errno, or 0 for success
   std::uint32_t handle = 0;
-  std::uint32_t number = 0;  // QPN, SRQN, key
-  std::uint32_t entries = 0;
+  std::uint32_t number = 0;   // QPN, SRQN, key
+  std::uint32_t entries = 0;  // of the CQ, as granted
+  // The numbers of the queues' doorbells (ProcessPage::words).
   std::uint32_t send_doorbell = 0;
   std::uint32_t recv_doorbell = 0;
-  // The bytes from one entry of the send queue to the next.
+  // The bytes from one entry of a queue to the next.
   std::uint32_t send_stride = 0;
   std::uint32_t recv_stride = 0;
-  // The entries of the ring: a power of two, at least cap.send_requests.
+  // The entries of the rings: powers of two, at least as many as the requested ones.
   std::uint32_t send_slots = 0;
   std::uint32_t recv_slots = 0;
-  std::uint32_t limit = 0;
+  std::uint32_t limit = 0;  // of an SRQ
   // The number of descriptors of new chunks that come with this answer.
   std::uint32_t new_chunks = 0;
   std::uint32_t reserved = 0;
-  Region send;  // of a CQ: its completions
+  // The rings: of a send queue or a CQ, and of a receive queue or an SRQ.
+  Region send;
   Region recv;
   Capacities cap;
   QpAttributes attributes;
   Device device;
 };
 
-// An event that arrives on the descriptor of asynchronous events.
+// An event that arrives on the descriptor of asynchronous events (ibv_async_event). `port` is
+// always 0.
 struct AsyncEvent {
   EventType type = EventType::device_fatal;
   std::uint32_t port = 0;
-  std::uint64_t cookie = 0;  // of the CQ, QP or SRQ
+  std::uint64_t cookie = 0;  // that of the CQ, QP or SRQ
 };
 
 static_assert(std::is_trivially_copyable_v<Ask> && std::is_trivially_copyable_v<Answer> &&

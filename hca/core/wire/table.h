@@ -1,6 +1,7 @@
-// A table of objects by number. A number is an index with a generation in its higher bits. So the
-// number of a destroyed object stays invalid for a long time. 0 is never a number. The table does
-// not lock; the interpreter uses it for all its objects.
+// A table of objects by number. The table chooses the numbers: the lower bits are an index, the
+// higher ones a generation that changes each time an index is used again. So the number of a
+// destroyed object stays invalid for a long time. 0 is never a number. The table does not lock; the
+// interpreter uses it for all its objects.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,15 @@
 
 namespace scela::hca {
 
-// Numbers have `index_bits` + `generation_bits` bits.
+// Numbers have `index_bits` + `generation_bits` bits, at most 32. The table has room for
+// 2^index_bits - 2 objects.
 template <class T, unsigned index_bits, unsigned generation_bits>
 class Table {
  public:
-  // Numbers below `first` are never given.
+  // No object gets an index below `first`, which is at least 1.
   explicit Table(std::uint32_t first = 1) : slots_(first - 1) {}
 
-  // Returns 0 if the table is full.
+  // Makes a T from the arguments. Returns its number, or 0 if the table is full.
   template <class... Arguments>
   std::uint32_t add(Arguments&&... arguments) {
     std::uint32_t index = 0;
@@ -38,7 +40,8 @@ class Table {
     return slot.generation << index_bits | index;
   }
 
-  // Returns null if there is no such object. The pointer is valid until remove().
+  // Returns the object with this number, or null if there is none. The pointer is valid until
+  // remove().
   T* find(std::uint32_t number) const {
     const std::uint32_t index = number & kIndexMask;
     if (index == 0 || index > slots_.size()) return nullptr;
@@ -46,7 +49,7 @@ class Table {
     return slot.generation == number >> index_bits ? slot.object.get() : nullptr;
   }
 
-  // Destroys the object; an unknown number is ignored.
+  // Destroys the object with this number; an unknown number is ignored.
   void remove(std::uint32_t number) {
     if (!find(number)) return;
     const std::uint32_t index = number & kIndexMask;
@@ -57,8 +60,10 @@ class Table {
     --count_;
   }
 
+  // Returns how many objects there are.
   std::uint32_t count() const { return count_; }
-  // Calls the function for each object in the order of their indices.
+  // Calls function(T&) for each object in the order of their indices. The function must neither add
+  // nor remove objects.
   template <class Function>
   void each(Function function) const {
     for (const Slot& slot : slots_)

@@ -10,10 +10,12 @@
 
 namespace scela::hca {
 
+// These three have the values of enum ibv_qp_type, ibv_qp_state and ibv_srq_type.
 enum class QpType : std::uint32_t { rc = 2, uc = 3, ud = 4, xrc_send = 9, xrc_recv = 10 };
 enum class QpState : std::uint32_t { reset, init, rtr, rts, sqd, sqe, err };
 enum class SrqType : std::uint32_t { basic, xrc };
 
+// The operation of a send request (enum ibv_wr_opcode).
 enum class Opcode : std::uint32_t {
   rdma_write = 0,
   rdma_write_with_imm = 1,
@@ -32,6 +34,7 @@ enum class Opcode : std::uint32_t {
   calc = 0x103,
 };
 
+// Returns true for the atomic operations, which change 8 bytes of the peer's memory.
 constexpr bool is_atomic(Opcode opcode) {
   return opcode == Opcode::compare_swap || opcode == Opcode::fetch_add;
 }
@@ -39,16 +42,19 @@ constexpr bool is_atomic(Opcode opcode) {
 // Packet sequence numbers count modulo 2^24 (InfiniBand Architecture Specification, 9.7.2).
 inline constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 
+// Bits of a send request (enum ibv_send_flags).
 namespace send_flag {
 inline constexpr std::uint32_t kFence = 1, kSignaled = 2, kSolicited = 4, kInlined = 8;
 }
 
+// The access rights of a memory region or a queue pair (enum ibv_access_flags).
 namespace access {
 inline constexpr std::uint32_t kLocalWrite = 1, kRemoteWrite = 2, kRemoteRead = 4,
                                kRemoteAtomic = 8, kMwBind = 16, kZeroBased = 32,
                                kRelaxedOrdering = 1U << 20;
 }
 
+// The status of a completion (enum ibv_wc_status).
 enum class Status : std::uint32_t {
   success = 0,
   local_length = 1,
@@ -66,7 +72,8 @@ enum class Status : std::uint32_t {
   general = 21,
 };
 
-// The operation that a completion reports (enum ibv_wc_opcode).
+// The operation that a completion reports (enum ibv_wc_opcode). The last four are those of
+// management requests.
 namespace done {
 inline constexpr std::uint32_t kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kCompareSwap = 3,
                                kFetchAdd = 4, kLocalInv = 6, kReceive = 128,
@@ -102,10 +109,12 @@ constexpr std::uint32_t done_of(Opcode opcode) {
   }
 }
 
+// Bits of a completion (enum ibv_wc_flags).
 namespace done_flag {
 inline constexpr std::uint32_t kGrh = 1, kWithImm = 2, kWithInv = 8;
 }
 
+// Asynchronous events (enum ibv_event_type).
 enum class EventType : std::uint32_t {
   cq_error = 0,
   qp_fatal = 1,
@@ -120,7 +129,7 @@ enum class EventType : std::uint32_t {
   last_wqe_reached = 16,
 };
 
-// The attributes that a change of a queue pair's state names (enum ibv_qp_attr_mask).
+// The attributes that a change of a queue pair's state sets (enum ibv_qp_attr_mask).
 namespace attribute {
 inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNotify = 1U << 2,
                                kAccessFlags = 1U << 3, kPkeyIndex = 1U << 4, kPort = 1U << 5,
@@ -132,8 +141,10 @@ inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNo
                                kCap = 1U << 19, kDestQpn = 1U << 20;
 }
 
-// The limits of the device, as ibv_query_device reports them. kOpenings limits how often a process
-// may open XRC domains, and how often one queue pair may be opened.
+// The limits of the device, as ibv_query_device reports them. They are numbers of objects, of
+// requests or of entries, or sizes in bytes. kSges is for one request. kGrhBytes is the room for
+// the route header before a datagram. kOpenings limits how often a process may open XRC domains,
+// and how often one queue pair may be opened.
 namespace limit {
 inline constexpr std::uint32_t kPorts = 2, kQpRequests = 16384, kSges = 32, kInlineBytes = 1024,
                                kCqEntries = 1U << 20, kSrqRequests = 1U << 20, kQps = 1U << 16,

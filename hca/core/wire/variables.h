@@ -21,37 +21,42 @@ namespace scela::hca {
 enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, no_xrc, trace };
 inline constexpr std::size_t kEngineVariables = 6;
 
-// The engine's memory that its processes map.
+// The engine's memory that its processes map: its page of doorbells, and what it was told when it
+// started.
 struct EngineMemory {
   EnginePage page;
-  // The marks of the engine's variables (mark_of()); 0 means not set.
+  // The mark of each variable's value (mark_of()), in the order of Variable; 0 means that it is not
+  // set.
   alignas(64) std::atomic<std::uint64_t> settings[kEngineVariables] = {};
 };
 
-// The first kEngineVariables belong to the engine. The library uses the others to find an engine
-// and to join a job.
+// The names of all variables, in the order of Variable. The first kEngineVariables belong to the
+// engine. The library uses the others to find an engine and to join a job.
 inline constexpr std::string_view kVariables[] = {
     "SCELA_HCA_STRICT", "SCELA_HCA_FAULTS", "SCELA_HCA_ENCRYPT", "SCELA_HCA_NO_OPEN_QP",
     "SCELA_HCA_NO_XRC", "SCELA_HCA_TRACE",  "SCELA_HCA_SOCKET",  "SCELA_HCA_ADDRESS"};
 
+// Returns the name, such as "SCELA_HCA_STRICT".
 constexpr const char* name_of(Variable variable) {
   return kVariables[static_cast<std::size_t>(variable)].data();
 }
 
-// Returns true for "yes" and "1", false for "no", "0" and an empty text. Every other text is an
-// error (usage).
+// Parses the value of a variable that switches something on or off. Returns true for "yes" and "1",
+// false for "no", "0" and an empty text. Every other text is an error (usage) with a message that
+// names the variable.
 Result<bool> parse_switch(Variable variable, std::string_view text);
 
-// Returns a number that is equal for values that ask for the same setting, and 0 for those that set
-// nothing.
+// Returns a number that stands for the value `text` of the variable: 0 if it sets nothing. Values
+// that ask for the same setting have the same number.
 std::uint64_t mark_of(Variable variable, std::string_view text);
 
-// Takes an entry NAME=value. Returns a message if the name begins with SCELA_HCA_ but is no setting
-// of the adapter, or else an empty string.
+// Checks an entry NAME=value of an environment. Returns a message if the name begins with
+// SCELA_HCA_ but is no variable of the adapter, or else an empty string.
 std::string unknown_variable(std::string_view entry);
 
-// Returns a warning for a variable in a process's environment after its engine has started. Returns
-// an empty string if both ask for the same setting.
+// Returns a warning if a process's environment sets the variable to `text` although its engine has
+// started with another setting. `of_engine` is the engine's mark (EngineMemory::settings). Returns
+// an empty string if both ask for the same setting, or if `text` is empty.
 std::string without_effect(Variable variable, std::string_view text, std::uint64_t of_engine);
 
 }  // namespace scela::hca

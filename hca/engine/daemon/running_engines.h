@@ -9,22 +9,23 @@
 
 namespace scela::hca {
 
+// A process that runs an engine.
 struct RunningEngine {
   pid_t pid = 0;
   std::string socket;  // the path where it listens
 };
 
-// Returns the engines in the order of their process numbers. It finds the processes named scela-hca
-// and the sockets that they hold. It asks none of them, because an agent would start an engine for
-// any process that connects to its socket.
+// Returns the engines in the order of their process numbers. It looks in /proc for this user's
+// processes named scela-hca and the sockets that they hold. It connects to none of them, because an
+// agent would start an engine for any process that connects to its socket.
 std::vector<RunningEngine> running_engines();
 
-// The path and inode number of a listening SOCK_SEQPACKET socket. `table` has the form of
-// /proc/net/unix.
+// A listening Unix socket (SOCK_SEQPACKET): its inode number and its path.
 struct ListeningSocket {
   ino_t inode = 0;
   std::string path;
 };
+// Returns the sockets with an absolute path in `table`, a text of the form of /proc/net/unix.
 std::vector<ListeningSocket> listening_sockets(const std::string& table);
 
 }  // namespace scela::hca

@@ -13,16 +13,18 @@
 
 namespace scela::hca {
 
+// The figures of one engine since it began.
 struct EngineStatus {
   pid_t pid = 0;
   std::string version;
-  // Counters of the loop.
+  // Runs of the interpreter, and sleeps of the loop.
   std::uint64_t runs = 0;
   std::uint64_t sleeps = 0;
   std::uint64_t doorbells = 0;  // sleeps that a doorbell has ended
-  // True if no process may run on the engine's processors, and other threads hardly do.
+  // True if the engine is alone on its processors: no process may run there, and other threads
+  // hardly do.
   bool alone = false;
-  // Copies of memory that the machine has made, and the bytes that they moved.
+  // Copies of processes' memory, and the bytes that they moved.
   std::uint64_t transfers = 0;
   std::uint64_t transferred_bytes = 0;
   std::uint16_t lid = 0;  // its first port's
@@ -30,19 +32,21 @@ struct EngineStatus {
   // random.
   std::vector<std::pair<std::string, std::string>> fabric;
   Accounts accounts;
-  // One entry for each process, in the order of the accounts.
+  // The number and the name of a process.
   struct Who {
     pid_t pid = 0;
     std::string program;
   };
+  // One entry for each process, in the order of `accounts.processes`.
   std::vector<Who> who;
 };
 
-// The first returns tables for people, the second one JSON object.
+// Return the status as tables for people, or as one JSON object.
 std::string status_text(const EngineStatus& status);
 std::string status_json(const EngineStatus& status);
 
-// Returns the name by which the system knows a process, or an empty string if it has gone.
+// Returns the name by which the system knows the process (/proc/PID/comm), or an empty string if it
+// has gone.
 std::string program_of(pid_t pid);
 
 }  // namespace scela::hca

@@ -13,17 +13,22 @@
 
 namespace scela::hca {
 
+// The engine's end of a socket pair; the process has the other end.
 class EventSocket {
  public:
+  // The greatest number of events that are kept. A process that reads its events never leaves so
+  // many.
   static constexpr std::size_t kMaxKept = 1u << 16;
 
   EventSocket() = default;
+  // Takes the engine's end.
   explicit EventSocket(Fd ours) : socket_(std::move(ours)) {}
 
-  // Returns false if more events are kept than a process that reads would ever leave. The event is
-  // then dropped. Returns true if it was sent, is kept, or the process has closed its end.
+  // Sends one event, or keeps a copy of it for flush(). Returns false if kMaxKept events are kept
+  // already: the event is then dropped. Returns true otherwise, also if the process has closed its
+  // end.
   bool send(std::span<const std::byte> event);
-  // Sends the events that are kept, as far as the socket takes them.
+  // Sends the events that are kept, as many as the socket takes now.
   void flush();
 
   // Returns true if events wait for flush().
@@ -31,8 +36,10 @@ class EventSocket {
   int descriptor() const { return socket_.get(); }
 
  private:
-  // `full`: the event was not sent and must be kept. `closed`: the process has closed its end.
+  // The result of send_now(). `full`: the event was not sent and must be kept. `closed`: the
+  // process has closed its end.
   enum class Sent : std::uint8_t { done, full, closed };
+  // Sends the event if the socket takes it now.
   Sent send_now(std::span<const std::byte> event) const;
 
   Fd socket_;

@@ -1,5 +1,5 @@
-// Limits the lines about one cause to one each second, and counts those that it leaves out. Only
-// the engine's thread uses it.
+// Limits the lines about one cause to one each second, and counts those that it leaves out. The
+// line goes to the standard error (report.h). Only the engine's thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@
 
 namespace scela::hca {
 
+// The reports about one cause.
 class LimitedReport {
  public:
-  // Writes the line, or counts it if another was written less than a second ago.
+  // Writes the line, or only counts it if another was written less than a second ago. The next line
+  // that is written has the count. `now` is the present time in nanoseconds.
   void say(const std::string& text, Moment now) {
     constexpr Moment kQuietNs = 1'000'000'000;
     if (now < quiet_until_) {

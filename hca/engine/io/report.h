@@ -10,6 +10,7 @@
 
 namespace scela::hca {
 
+// Writes "scela-hca: " and the text as one line.
 inline void report(const std::string& text) {
   const std::string line = cat("scela-hca: ", text, "\n");
   static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));

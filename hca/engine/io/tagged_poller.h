@@ -1,5 +1,5 @@
-// The descriptors that the engine waits for, each with a tag that names its owner. Server and
-// Fabric add descriptors; only the engine's thread uses it.
+// The descriptors that the engine waits for (epoll), each with a tag that names its owner. Server
+// and Fabric add descriptors; only the engine's thread uses it.
 #pragma once
 
 #include <sys/epoll.h>
@@ -13,9 +13,10 @@
 
 namespace scela::hca {
 
+// The owner of a descriptor.
 struct Tag {
   // `listener`: the socket where processes connect. `signals`: signals that end the engine. `wake`:
-  // a process's eventfd, which it writes to wake the engine. `connection`: questions of a process.
+  // a process's eventfd, which it writes to wake the engine. `connection`: requests of a process.
   // `process`: its pidfd, readable once it has ended. `events`: an event socket that was full.
   // `fabric`: a connection to a node, or the socket where nodes connect (id 0). `directory`:
   // messages of the agent.
@@ -30,26 +31,32 @@ struct Tag {
     directory
   };
   Kind kind = Kind::wake;
-  std::uint32_t id = 0;          // a process or a connection to a node
+  // A process (ProcessId), or the number of a connection to a node.
+  std::uint32_t id = 0;
   std::uint32_t descriptor = 0;  // for events: the socket
 };
 
+// An epoll descriptor and the result of its last wait.
 class TaggedPoller {
  public:
+  // Returns an error if the kernel gives no epoll descriptor.
   static Result<TaggedPoller> make();
 
-  // Waits for `events` (EPOLLIN and others of epoll) on the descriptor. If it waits there already,
-  // the events and the tag are replaced. Returns false and sets errno if the kernel refuses.
+  // Waits from now on for `events` (EPOLLIN and others of epoll) on the descriptor. If the poller
+  // waits for it already, the events and the tag are replaced. Returns false and sets errno if the
+  // kernel refuses.
   bool add(int descriptor, std::uint32_t events, Tag tag) const;
+  // Waits for the descriptor no longer; an unknown one is ignored.
   void remove(int descriptor) const;
 
+  // A descriptor that is ready, by its tag, and the events that have occurred.
   struct Ready {
     Tag tag;
     std::uint32_t events = 0;
   };
-  // Waits at most `most` nanoseconds, or without limit if that is std::nullopt. Returns the
-  // descriptors that are ready, at most 64. The result is empty after the time or a signal. It is
-  // valid until the next call.
+  // Blocks until a descriptor is ready, at most `most` nanoseconds, or without limit if that is
+  // std::nullopt. Returns the descriptors that are ready, at most 64; the result is valid until the
+  // next call. It is empty after the time or a signal.
   std::span<const Ready> wait(std::optional<std::uint64_t> most);
 
  private:

@@ -1,6 +1,7 @@
-// The chunks of memory that one process shares with the engine. This class makes them, cuts them up
-// (hca/core/model/arena.h) and hands them over. Each Process of Machine has one; only the engine's
-// thread uses it.
+// The chunks of memory that one process shares with the engine. A chunk is a memory file that both
+// map; the process gets its descriptor. This class makes chunks, cuts them up
+// (hca/core/model/arena.h) and tells which descriptors the process needs. Each Process of Machine
+// has one; only the engine's thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +14,28 @@
 
 namespace scela::hca {
 
+// The chunks of one process, numbered from 0.
 class Chunks {
  public:
-  // Makes chunk 0, which begins with the process's page.
+  // Makes chunk 0, which begins with the process's page. Returns an error if there is no memory or
+  // no descriptor left.
   static Result<Chunks> make();
 
+  // Returns the page of doorbells at the start of chunk 0.
   ProcessPage& page() const { return *page_; }
 
-  // The contract is in hca/core/model/host.h.
+  // Allocates `bytes` bytes of zeros. `base` of the result is null if there is no memory left.
   Host::Shared allocate(std::uint64_t bytes);
+  // Frees a range that allocate() has returned; any other range is ignored.
   void release(const Region& region);
 
   // Returns the descriptors of the chunks that the process does not have yet, ordered by number.
-  // handed_over() is called once the process has them. The descriptors are still owned here, and
-  // handed_over() closes them.
+  // They are still owned here.
   std::vector<int> new_descriptors() const;
+  // Called once the process has those descriptors: closes them.
   void handed_over();
 
-  // The bytes of all chunks, and those that are allocated.
+  // Return the bytes of all chunks, and those that are allocated.
   std::uint64_t bytes() const { return arena_.bytes(); }
   std::uint64_t used() const { return arena_.used(); }
 

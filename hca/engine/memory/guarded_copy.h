@@ -8,9 +8,10 @@
 
 namespace scela::hca {
 
-// Returns false if some pages are missing; what was copied until then stays. The last bytes are
-// written last, and an aligned word of 4 or 8 bytes in one store. A reader that polls them to see
-// that a message has come then finds all bytes before them.
+// Copies `bytes` bytes; the ranges may overlap. Returns false if some pages are missing; bytes
+// copied until then stay copied. The last bytes are written last, and an aligned word of 4 or 8
+// bytes in one store. A reader that polls them to see that a message has come then finds all bytes
+// before them.
 bool copy_guarded(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace scela::hca

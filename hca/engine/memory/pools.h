@@ -5,8 +5,8 @@
 //
 // The engine takes a file that is sealed against shrinking and has all its pages. So no page is
 // missing, unless the process takes pages away again or one fails (guarded_copy.h). An address
-// names a pool. It lies above all addresses of programs, is never given again, and means nothing to
-// another process.
+// names a byte of a pool. It lies above all addresses of programs (kPools), is never used for
+// another pool, and has no meaning for another process.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 
 namespace scela::hca {
 
+// The pools that one process has registered.
 class Pools {
  public:
   // The limits of what the engine maps for one process, and for all processes. The kernel allows
@@ -30,34 +31,42 @@ class Pools {
   Pools(Pools&&) = default;
   Pools& operator=(Pools&&) = default;
 
+  // The part of a file that becomes a pool, in bytes.
   struct Part {
     std::uint64_t offset = 0;  // in the file
     std::uint64_t length = 0;
     bool writable = false;
   };
+  // The result of map(): if `error` is 0, the address of the pool's first byte.
   struct Made {
     int error = 0;  // errno
     std::uint64_t address = 0;
   };
-  // Maps a part of a file that the process has handed over. Returns the pool's address, or an
-  // errno. A file that is no memory file, or can shrink, gives EINVAL; missing pages give EFAULT.
+  // Maps a part of a file that the process has handed over; the descriptor may be closed
+  // afterwards. A file that is no memory file, can shrink or is shorter than the part gives EINVAL.
+  // Too few pages give EFAULT, a file that may not be written to EACCES, and a limit ENOMEM.
   Made map(const Fd& file, const Part& part);
-  // Gives the pool the number of its memory region. unmap_region() finds the pool by that number.
+  // Gives the pool that begins at `address` the handle of its memory region. unmap_region() finds
+  // the pool by that handle.
   void name(std::uint64_t address, std::uint32_t region);
+  // Unmap a pool, by its first address or by the handle of its region. An unknown one is ignored.
   void unmap(std::uint64_t address);
   void unmap_region(std::uint32_t region);
 
-  // Returns null if no pool holds the whole range, or if `writes` is true and the pool is
-  // read-only.
+  // Returns where the engine maps `bytes` bytes from `address` on. Returns null if no pool holds
+  // the whole range, or if `writes` is true and the pool is read-only.
   std::byte* at(std::uint64_t address, std::uint64_t bytes, bool writes) const;
-  // Return false if at() returns null, or if some of the pages are missing.
+  // Copy bytes out of a pool or into it. They return false if at() returns null, or if some of the
+  // pages are missing.
   bool read(std::uint64_t address, std::span<std::byte> to) const;
   bool write(std::uint64_t address, std::span<const std::byte> from) const;
 
+  // Return how many pools there are, and how many bytes are mapped for them.
   std::size_t count() const { return pools_.size(); }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
+  // A mapping that is removed when this object is destroyed.
   class Mapping {
    public:
     Mapping(std::byte* base, std::uint64_t bytes) : base_(base), bytes_(bytes) {}
@@ -72,18 +81,18 @@ class Pools {
     std::uint64_t bytes_;
   };
   struct Pool {
-    // The first byte of the pool, which lies `begin` bytes into the mapping.
+    // The address of the pool's first byte, which lies `begin` bytes into the mapping.
     std::uint64_t address = 0;
     std::uint64_t length = 0;
     std::uint64_t begin = 0;
     bool writable = false;
-    std::uint32_t region = 0;
+    std::uint32_t region = 0;  // handle of its memory region
     Mapping mapping;
   };
 
-  std::vector<Pool> pools_;  // in rising order of addresses
-  std::uint64_t next_ = kPools;
-  std::uint64_t bytes_ = 0;  // mapped
+  std::vector<Pool> pools_;      // in rising order of addresses
+  std::uint64_t next_ = kPools;  // address of the next pool
+  std::uint64_t bytes_ = 0;      // mapped
 };
 
 }  // namespace scela::hca

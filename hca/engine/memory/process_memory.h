@@ -7,7 +7,7 @@
 // thread of that process.
 //
 // If the kernel refuses (a container without that call, ptrace_scope 3), every transfer returns
-// false. The process is then given orders (hca/engine/io/bounce.h).
+// false. The process then copies its bytes for the engine (hca/engine/io/bounce.h).
 #pragma once
 
 #include <sys/types.h>
@@ -21,22 +21,28 @@
 
 namespace scela::hca {
 
+// The memory of one process, by its process number and pidfd.
 class ProcessMemory {
  public:
-  // Makes the memory of the process at the other end of a connected socket of this machine.
+  // Returns the memory of the process `pid`, which is at the other end of the connected Unix
+  // socket.
   static ProcessMemory of_peer(int socket, pid_t pid);
-  // `process` is the pidfd that shows whether it is still the same process.
+  // `process` is the pidfd that shows whether it is still the same process. Without a valid one
+  // nothing is transferred.
   ProcessMemory(pid_t pid, Fd process) : pid_(pid), process_(std::move(process)) {}
 
-  // Returns false if the range is not all mapped; what was transferred until then stays.
+  // Copy bytes from `address` of the process to `to`, or from `from` to `address`. They return true
+  // if all bytes were moved. They return false if the range is not all mapped, the kernel refuses,
+  // or the process has ended; bytes moved until then stay moved.
   bool read(std::uint64_t address, std::span<std::byte> to) const;
   bool write(std::uint64_t address, std::span<const std::byte> from) const;
-  // Copies through the buffer, piece by piece. Both may be the same process.
+  // Copies `bytes` bytes from one process to another, or within one, through the buffer, piece by
+  // piece. Returns as read() does.
   static bool copy(const ProcessMemory& from, std::uint64_t from_address, const ProcessMemory& to,
                    std::uint64_t to_address, std::uint64_t bytes, std::span<std::byte> buffer);
 
-  // Returns true if the kernel gives access to that memory. It reads `number` there, and writes its
-  // complement after it.
+  // Returns true if the kernel gives access to the process's memory. Reads 8 bytes at `address`,
+  // which must equal `number`, and writes their complement behind them.
   bool is_reached(std::uint64_t address, std::uint64_t number) const;
 
   // Returns true if the process still lives. Returns false also if there is no pidfd.

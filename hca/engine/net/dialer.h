@@ -1,6 +1,6 @@
-// Begins connections of this node to other nodes, and asks the directory where they listen and by
-// which key. What it knows about a node stands with the node (peer.h). Fabric has one, on the
-// engine's one thread.
+// Begins connections of this node to other nodes. It asks the directory, which is the agent of this
+// node, where they listen and by which key. OtherNode has what it knows about a node (peer.h).
+// Fabric has one, on the engine's one thread; no function blocks.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,31 @@
 
 namespace scela::hca {
 
+// Connects to nodes, one address after the other.
 class Dialer {
  public:
-  // `directory` answers what the job's record leaves open; it may be absent. All references must
-  // live as long as this object.
+  // `directory` answers what the job's description does not say; it may be a default-constructed
+  // one, which is absent. All references must live as long as this object.
   Dialer(Directory directory, const OwnNode& own, PeerLinks& links, FabricTimers& timers)
       : directory_(std::move(directory)), own_(own), links_(links), timers_(timers) {}
 
-  // Waits for the directory's messages, and tells it where this node listens. Returns false on
-  // failure.
+  // Waits for the directory's messages through the poller, and tells it where this node listens.
+  // Returns false if the kernel refuses. Does nothing if there is no directory.
   bool begin(const TaggedPoller& poller) const;
+  // Returns true if there is a directory.
   bool can_ask() const { return directory_.is_there(); }
-  // Returns the directory's next message (Directory::hear).
+  // Copies the directory's next message to `answer`, as Directory::hear() does.
   Directory::Came hear(Directory::Answer& answer) const { return directory_.hear(answer); }
 
-  // These begin to reach a node. connect() begins a round of its addresses, or asks for one.
-  // try_next() tries the next address of the round, and ask() asks the directory. They return
-  // true if frames to the node may wait. They return false if it cannot be reached now: frames are
-  // then lost.
+  // These begin to reach the node with this number, at the time `now`. connect() tries its
+  // addresses in turn, or asks the directory if none or no key is known. try_next() tries the
+  // addresses that connect() has left, and ask() asks the directory. They return true if frames to
+  // the node may wait. They return false if it cannot be reached now: frames are then lost.
   bool connect(std::uint32_t node, OtherNode& peer, Moment now);
   bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
   bool ask(std::uint32_t node, OtherNode& peer, Moment now);
-  // Takes the directory's answer about a node that it was asked for, and connects if frames wait.
-  // Returns false if they are lost.
+  // Notes the directory's answer about a node that it was asked for, and connects if frames wait.
+  // Returns false if the frames are lost, because the node cannot be reached.
   bool take(const Directory::Answer& answer, OtherNode& peer, Moment now);
 
  private:

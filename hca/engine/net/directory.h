@@ -22,30 +22,40 @@
 
 namespace scela::hca {
 
+// This engine's end of the socket. A default-constructed object is absent: there is no agent to
+// ask.
 class Directory {
  public:
   Directory() = default;
   explicit Directory(Fd socket) : socket_(std::move(socket)) {}
 
+  // Returns true if there is an agent to ask.
   bool is_there() const { return socket_.valid(); }
   int descriptor() const { return socket_.get(); }
-  // Neither reports a failure. The engine asks again if no answer comes.
+  // Tells the agent the address at which other engines reach this one. Neither this function nor
+  // the next reports a failure: the engine asks again if no answer comes.
   void tell_listening(const Endpoint& at) const;
+  // Asks the agent where the engine of the node with this number listens.
   void ask(std::uint32_t node) const;
 
+  // A message of the agent about a node.
   struct Answer {
     std::uint32_t node = 0;
-    // This has no value if no engine runs there.
+    // The address where the node's engine listens, or std::nullopt if none runs there.
     std::optional<Endpoint> endpoint;
-    std::string key = {};  // empty: none was told
+    // The bytes of the key of connections to that node, or an empty string if none was told. It is
+    // wiped at the end.
+    std::string key = {};
     ~Answer() { wipe(key); }
   };
-  // `nothing`: no message is there now. `end`: the agent has closed its end.
+  // The result of hear(). `nothing`: no message is there now. `answer`: one was received. `end`:
+  // the agent has closed its end.
   enum class Came : std::uint8_t { nothing, answer, end };
-  // Returns the next message. Messages that make no sense are skipped.
+  // Receives the next message into `answer`. Messages that make no sense are skipped.
   Came hear(Answer& answer) const;
 
  private:
+  // Sends a message to the agent; a failure is ignored.
   void tell(const std::string& text) const;
 
   Fd socket_;

@@ -32,26 +32,33 @@
 
 namespace scela::hca {
 
+// The values of these lines.
 struct FabricRecord {
   ~FabricRecord() { wipe(key); }
 
   std::string job;
   std::uint32_t node = 0;
   std::uint32_t nodes = kMaxNodes;
-  std::string key;        // kEngineKeyBytes
-  bool is_nodes = false;  // the key is this node's own
+  std::string key;  // kEngineKeyBytes bytes
+  // `key` is this node's own, not the job's.
+  bool is_nodes = false;
   Endpoint listen;
-  Endpoint reached;  // its port is that of `listen`
+  // The address of other nodes' connections to this one; its port is that of `listen`.
+  Endpoint reached;
   bool encrypt = false;
+  // The lines `peer`: where other nodes listen, by their numbers.
   std::map<std::uint32_t, Endpoint> directory;
+  // True if there is a line `asks`.
   bool asks = false;
 };
 
-// Converts hexadecimal digits to kEngineKeyBytes. Returns false if the text is anything else.
+// Converts 64 hexadecimal digits to kEngineKeyBytes bytes in `key`. Returns false if the text is
+// anything else.
 bool parse_key(std::string_view hex, std::string& key);
-// Returns an error of kind usage that says which line is wrong, without the key.
+// Parses the lines. Returns an error of kind usage that says which line is wrong, without the key.
 Result<FabricRecord> parse_fabric_record(std::string_view text);
-// Reads to the end, or to "asks", which must come soon. The text is wiped from memory.
+// Reads the lines from the descriptor to its end or to "asks", and parses them. Blocks for at most
+// 10 s; it is an error if the end does not come. The text is wiped from memory.
 Result<FabricRecord> read_fabric_record(int descriptor);
 
 }  // namespace scela::hca

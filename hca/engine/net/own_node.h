@@ -13,42 +13,47 @@
 
 namespace scela::hca {
 
+// The description of the job (FabricRecord), from this node's point of view.
 class OwnNode {
  public:
-  // `port` is the one at which this node listens.
+  // `port` is the TCP port at which this node listens.
   OwnNode(const FabricRecord& record, std::uint16_t port);
 
-  // Returns whether the record says the same about the job and this node; its addresses may differ.
+  // Returns true if the record says the same about the job and this node; its addresses may differ.
   bool is_of(const FabricRecord& record) const;
-  // Returns whether this node wishes that traffic between nodes is encrypted.
+  // Returns true if this node asks that traffic between nodes is encrypted.
   bool encrypts() const { return identity_.encrypts; }
-  // Wishes so in the greetings from now on.
+  // Asks for it in the greetings from now on.
   void encrypt() { identity_.encrypts = true; }
-  // Returns the settings of this node for the interpreter.
+  // Returns the interpreter's settings of this node: its GUID, its first LID and its first GID. The
+  // others have their defaults.
   Settings settings() const;
 
   const std::string& job() const { return record_.job; }
+  // Return the number of this node in the job, and the number of nodes.
   std::uint32_t number() const { return record_.node; }
-  std::uint32_t nodes() const { return record_.nodes; }  // of the job
+  std::uint32_t nodes() const { return record_.nodes; }
   // Returns the address at which other nodes and programs reach this one.
   const Endpoint& reached() const { return record_.reached; }
   // Returns where other nodes listen, by their numbers, as far as the record says so.
   const std::map<std::uint32_t, Endpoint>& announced() const { return record_.directory; }
-  // Returns what greetings say about this node. It stays where it is.
+  // Returns what greetings say about this node. The reference is valid as long as this object.
   const Identity& identity() const { return identity_; }
 
+  // Another node, as an address names it.
   struct Target {
     std::uint32_t node = 0;
     std::optional<Endpoint> endpoint;  // if the address says where the node listens
   };
-  // Returns the other node of the job that a program's address leads to, or std::nullopt if it
-  // leads to none.
+  // Returns the other node of the job that an address leads to, or std::nullopt if it leads to
+  // none. The address is the GID if `is_global` is true, otherwise the LID.
   std::optional<Target> target_of(const Gid& gid, bool is_global, std::uint16_t lid) const;
 
-  // `told` is the key of connections to a node as the directory has told it, or empty. knows_key()
-  // returns whether this node can connect there. key_to() returns the key of such connections, or
-  // an empty string if it must be asked for.
+  // `told` is the key of connections to a node that the directory has told, or empty. Returns true
+  // if this node can connect there, with that key or with the job's.
   bool knows_key(const std::string& told) const { return !record_.key.empty() || !told.empty(); }
+  // Returns the key of connections to the node `node`, or an empty string if neither the job's key
+  // nor `told` gives one.
   std::string key_to(std::uint32_t node, const std::string& told) const;
 
  private:

@@ -1,5 +1,5 @@
 // The state that this engine keeps about another node's engine, and the rule for which of several
-// connections between the two stays. Fabric uses it.
+// connections between the two stays. Fabric and Dialer use it, on the engine's one thread.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 
 namespace scela::hca {
 
+// Another node. Times are nanoseconds; connections are named by their numbers in PeerLinks.
 struct OtherNode {
   ~OtherNode() { wipe(key); }
 
@@ -20,36 +21,43 @@ struct OtherNode {
   // The key of connections that this node makes to it, as the directory has told it. It stays empty
   // if all nodes have one key.
   std::string key;
-  std::size_t untried = 0;  // addresses, of this round
-  bool was_asked = false;   // the directory, for an address
+  // Addresses that the present round of attempts has not tried.
+  std::size_t untried = 0;
+  // The directory was asked for its address.
+  bool was_asked = false;
+  // When the directory may be asked again.
   Moment ask_again = 0;
-  std::uint32_t standing = 0;  // the connection, 0: none
-  std::uint32_t trying = 0;    // begun by this node, not established
-  std::uint32_t attempts = 0;  // that this node has begun
-  // The other's connections of this instance up to this attempt have ended, or are established.
+  std::uint32_t standing = 0;  // established connection; 0: none
+  // A connection that this node has begun and that is not established; 0: none.
+  std::uint32_t trying = 0;
+  std::uint32_t attempts = 0;  // connections begun by this node
+  // `instance` is the random number of the other engine. Its connections up to attempt number
+  // `seen` have ended or are established.
   std::uint64_t instance = 0;
   std::uint32_t seen = 0;
 
   Outbox outbox;
-  bool full = false;   // it was too full for another frame
-  bool dirty = false;  // it is sent at the end of this turn
+  // Fabric::ready() has returned false.
+  bool full = false;
+  bool dirty = false;  // it is in Fabric::dirty_
   // While no connection is established: when waiting frames are given up, and when to try again.
   Moment give_up = 0;
   Moment not_before = 0;
-  // Its engine has sent all that it had to send and closed the last connection: it ended with its
-  // programs. If it does not answer then, the owner of this engine need not know.
+  // True if its engine has sent all that it had to send and closed the last connection: it ended
+  // with its programs. That it does not answer then is not worth a report.
   bool has_left = false;
 
-  // Returns the answer to the other engine, which has proved itself. If both connect at once, the
-  // connection of the lower node stays. That node refuses the other's, and the other takes it
-  // instead of its own. A connection that was begun before an established one is not taken for a
-  // new one.
+  // Returns the answer to `other`, an engine that has proved itself and wants its connection to be
+  // established. If both connect at once, the connection of the lower node stays. That node refuses
+  // the other's, and the other takes it instead of its own. A connection that was begun before an
+  // established one is refused as old.
   Greeting::Verdict verdict(std::uint32_t own_node, const Hello& other) const {
     if (other.instance == instance && other.attempt <= seen) return Greeting::Verdict::stale;
     if (trying != 0 && own_node < other.from) return Greeting::Verdict::crossing;
     return Greeting::Verdict::welcome;
   }
-  // Notes the attempt of the other engine's connection that was established.
+  // Notes that a connection was established: the other engine's instance, and the number of its
+  // attempt.
   void saw(std::uint64_t other_instance, std::uint32_t attempt) {
     instance = other_instance;
     seen = attempt;

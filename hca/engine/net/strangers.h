@@ -1,5 +1,5 @@
-// The connections that this node has accepted and that have not proved themselves, and when they
-// came. Fabric uses it, on the engine's one thread.
+// The strangers: connections that this node has accepted and that have not proved that they know
+// the key, and when they came. Fabric uses it, on the engine's one thread.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 
 namespace scela::hca {
 
+// The strangers by their numbers in PeerLinks; times are nanoseconds.
 class Strangers {
  public:
-  // The connection's number is larger than those of earlier ones.
+  // Adds a connection that came at `now`. Its number is larger than those of earlier ones.
   void add(std::uint32_t id, Moment now) { came_.emplace(id, now); }
-  // Returns when the connection came, or std::nullopt if it is no stranger (any more).
+  // Removes a connection. Returns when it came, or std::nullopt if it is no stranger (any more).
   std::optional<Moment> remove(std::uint32_t id) {
     const auto found = came_.find(id);
     if (found == came_.end()) return std::nullopt;
@@ -23,13 +24,16 @@ class Strangers {
     came_.erase(found);
     return came;
   }
+  // Returns true if the connection is a stranger.
   bool contains(std::uint32_t id) const { return came_.contains(id); }
   std::size_t size() const { return came_.size(); }
 
+  // A stranger: its number, and when it came.
   struct Stranger {
     std::uint32_t id = 0;
     Moment came = 0;
   };
+  // Returns the stranger that came first, or std::nullopt if there is none.
   std::optional<Stranger> oldest() const {
     if (came_.empty()) return std::nullopt;
     return Stranger{came_.begin()->first, came_.begin()->second};

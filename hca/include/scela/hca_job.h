@@ -1,7 +1,7 @@
 /* A program tells the adapter with these functions to which node of which job it belongs. It must
  * do so under the launcher of an MPI library or of a batch system, where no agent of ScELA has done
- * it (docs/design/hca.md, examples/verbs_pmi.c). Under scela-run the agents have done it already, and
- * a program may repeat it. So one program runs under all launchers.
+ * it (docs/guide/run-verbs-programs.md, examples/verbs_pmi.c). Under scela-run the agents have done
+ * it already, and a program may repeat it. So one program runs under all launchers.
  *
  * Engines of different nodes exchange data only after they have proved that they know the job's
  * key. So one process draws a key (getrandom). The others learn it through the exchange that their

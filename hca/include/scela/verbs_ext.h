@@ -29,14 +29,15 @@
 extern "C" {
 #endif
 
-/* Values for create_flags. The numbers are those of the Linux kernel (enum ib_qp_create_flags). */
+/* Values for create_flags, as bits. The numbers are those of the Linux kernel (enum
+ * ib_qp_create_flags). The last two make a queue pair that holds its send or receive requests. */
 enum scela_qp_create_flags {
   SCELA_QP_CROSS_CHANNEL = 1 << 2, /* no effect: all queue pairs take tasks */
   SCELA_QP_MANAGED_SEND = 1 << 3,
   SCELA_QP_MANAGED_RECV = 1 << 4
 };
 
-/* These are also the opcodes of the completions (ibv_wc.opcode). */
+/* The kind of a task; also the opcode of its completion (ibv_wc.opcode). */
 enum scela_task_opcode {
   SCELA_TASK_WAIT = 0x100,
   SCELA_TASK_SEND_ENABLE = 0x101,
@@ -44,6 +45,7 @@ enum scela_task_opcode {
   SCELA_TASK_CALC = 0x103
 };
 
+/* The operation that a CALC applies to elements. */
 enum scela_calc_op {
   SCELA_CALC_SUM,
   SCELA_CALC_MIN,
@@ -53,6 +55,7 @@ enum scela_calc_op {
   SCELA_CALC_XOR
 };
 
+/* The type of the elements of a CALC, in the machine's byte order. */
 enum scela_calc_type {
   SCELA_CALC_INT32,
   SCELA_CALC_INT64,
@@ -62,20 +65,22 @@ enum scela_calc_type {
   SCELA_CALC_DOUBLE
 };
 
+/* A task to post. `u.wait` is for WAIT, `u.enable` for SEND_ENABLE and RECV_ENABLE, and `u.calc`
+ * for CALC. */
 struct scela_task {
-  uint64_t wr_id;
-  struct scela_task* next;
+  uint64_t wr_id;          /* the completion repeats it */
+  struct scela_task* next; /* NULL: the last one */
   enum scela_task_opcode opcode;
   unsigned int send_flags; /* IBV_SEND_SIGNALED, or 0 */
   union {
     struct {
       struct ibv_cq* cq; /* of the same context */
-      uint32_t count;
-      int last; /* moves the base */
+      uint32_t count;    /* of completions, after the base */
+      int last;          /* not 0: moves the base */
     } wait;
     struct {
       struct ibv_qp* qp; /* of the same context, made to hold its requests */
-      uint32_t count;
+      uint32_t count;    /* of requests to release */
     } enable;
     struct {
       enum scela_calc_op op;
@@ -89,21 +94,23 @@ struct scela_task {
   } u;
 };
 
-/* Like ibv_create_cq and ibv_destroy_cq, for completion queues that tasks wait for, and those of
- * queue pairs that take tasks or hold requests. If a thread executes tasks, `channel` must be NULL
- * (otherwise EOPNOTSUPP). */
+/* Make and destroy a completion queue as ibv_create_cq and ibv_destroy_cq do. They are for
+ * completion queues that tasks wait for, and for those of queue pairs that take tasks or hold
+ * requests. If a thread executes tasks, `channel` must be NULL (otherwise EOPNOTSUPP). */
 struct ibv_cq* scela_create_cq(struct ibv_context* context, int cqe, void* cq_context,
                                struct ibv_comp_channel* channel, int comp_vector);
 int scela_destroy_cq(struct ibv_cq* cq);
 
-/* Like ibv_create_qp_ex, ibv_modify_qp and ibv_destroy_qp, for queue pairs that take tasks or hold
- * requests. Their completion queues are made by scela_create_cq. */
+/* Make, change and destroy a queue pair as ibv_create_qp_ex, ibv_modify_qp and ibv_destroy_qp do.
+ * They are for queue pairs that take tasks or hold requests. Their completion queues must be made
+ * by scela_create_cq. */
 struct ibv_qp* scela_create_qp(struct ibv_context* context, struct ibv_qp_init_attr_ex* attributes);
 int scela_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int attr_mask);
 int scela_destroy_qp(struct ibv_qp* qp);
 
-/* Posts a list of tasks to the send queue: all of them, or those before *bad_task. Returns EINVAL
- * if a task or the queue pair's state is invalid, and ENOMEM if the queue is full. */
+/* Posts a list of tasks to the send queue; the list may be changed afterwards. Returns 0 if all
+ * were posted. Otherwise those before *bad_task were posted. Returns EINVAL if a task or the queue
+ * pair's state is invalid, and ENOMEM if the queue is full. */
 int scela_post_task(struct ibv_qp* qp, struct scela_task* task, struct scela_task** bad_task);
 
 /* Makes a management queue: a queue pair that takes only tasks, and is ready for them. Its

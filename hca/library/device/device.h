@@ -1,4 +1,5 @@
-// The library's one device, before and after a program opens it. Any thread may call.
+// The library's one device: functions for a program that has opened it, and its name. Any thread
+// may call.
 #pragma once
 
 #include <cstddef>

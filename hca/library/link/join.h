@@ -8,12 +8,13 @@
 
 namespace scela::hca::library {
 
-// Connects to the engine of this process's job, or starts it (connect_engine). If the process has
-// named its job, the engine is told of it first, because it may be another engine than before,
-// which has died. Returns 0 or an errno; `why` then says what was tried.
+// Connects `socket` to the engine of this process's job, or starts that engine (connect_engine()).
+// If the process has named its job, the engine is told of it first, because it may be another
+// engine than before, which has died. Returns 0 or an errno; `why` then says what was tried.
 int connect_told(Fd& socket, std::string& why);
 
-// Counts a device that was opened (1) or closed (-1).
+// Counts the open devices of this process: `more` is 1 for a device that was opened, and -1 for one
+// that was closed. A process that has one open cannot name its job any more.
 void count_open(int more);
 
 }  // namespace scela::hca::library

@@ -1,5 +1,5 @@
-// The engine's description of this node, kept for questions that come without an open device. Any
-// thread may call.
+// The engine's description of this node's device, kept for questions about the device that come
+// while it is not open. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace scela::hca::library {
 
-// After remember(Device{}), nothing is known until the engine is asked again.
+// Keeps the description. After remember(Device{}), nothing is known until the engine is asked
+// again.
 void remember(const Device& device);
 // Returns the GUID of the device, or 0 if it is not known.
 std::uint64_t known_guid();

@@ -1,5 +1,5 @@
-// Finds variables in a program's environment that have no effect there. EngineLink calls this when
-// a device is opened; any thread may.
+// Finds environment variables SCELA_HCA_... of a program that have no effect there. EngineLink
+// calls this when a device is opened; any thread may.
 #pragma once
 
 #include "hca/core/wire/variables.h"
@@ -8,7 +8,7 @@ namespace scela::hca::library {
 
 // Writes a line on the standard error for each such variable, once in a process. These are
 // variables that do not exist, and those of the engine that ask for something else than the engine
-// was told when it began.
+// was told when it began. `engine` is the engine's shared memory, which says that.
 void check_settings(const EngineMemory& engine);
 
 }  // namespace scela::hca::library

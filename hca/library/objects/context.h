@@ -22,24 +22,30 @@ struct Qp;
 struct Srq;
 
 // The objects that events and completions name, by the numbers that the engine knows them by.
+// `mutex` protects the table.
 struct Table {
   mutable std::shared_mutex mutex;
   std::unordered_map<std::uint32_t, Qp*> qps;    // by handle
   std::unordered_map<std::uint32_t, Srq*> srqs;  // by handle
-  // The library gives each object a cookie when it makes it. The engine's events repeat the cookie.
+  // The library gives each object a number when it makes it, the cookie. The engine's events repeat
+  // the cookie.
   std::unordered_map<std::uint64_t, Cq*> cqs_by_cookie;
   std::unordered_map<std::uint64_t, Qp*> qps_by_cookie;
   std::unordered_map<std::uint64_t, Srq*> srqs_by_cookie;
-  std::uint64_t next_cookie = 1;  // never reused: late events find nothing
+  // A cookie is never used again, so late events find nothing.
+  std::uint64_t next_cookie = 1;
 };
 
+// An open device.
 struct Context : verbs_context {
   EngineLink link;
   Table table;
   PollSleeper poll_sleeper;
-  std::atomic<bool> told_fatal{false};  // it has had IBV_EVENT_DEVICE_FATAL
+  // IBV_EVENT_DEVICE_FATAL was handed to the program.
+  std::atomic<bool> told_fatal{false};
 };
 
+// Returns the object behind a program's pointer.
 inline Context& context_of(ibv_context* context) {
   return *static_cast<Context*>(verbs_get_ctx(context));
 }

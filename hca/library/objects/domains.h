@@ -12,24 +12,33 @@
 
 namespace scela::hca::library {
 
+// A protection domain.
 struct Pd : ibv_pd {
-  Pd* of = nullptr;             // a parent domain's protection domain
-  std::atomic<int> parents{0};  // domains and address handles made of it
+  // Only for a parent domain: the protection domain that it was made of.
+  Pd* of = nullptr;
+  // Parent domains and address handles that were made of this one.
+  std::atomic<int> parents{0};
 };
 
+// An address handle.
 struct Ah : ibv_ah {
-  Destination destination;  // without the fields that a request sets
+  // The destination, without the fields that a request sets (QP number and Q_Key).
+  Destination destination;
 };
 
+// An XRC domain. `handle` is the number by which the engine knows it.
 struct Xrcd : ibv_xrcd {
   std::uint32_t handle = 0;
-  Fd file;  // keeps its inode number from being reused
+  // The file of the domain, kept open so that its inode number is not used again.
+  Fd file;
 };
 
+// A completion channel. `handle` is the number by which the engine knows it.
 struct Channel : ibv_comp_channel {
   std::uint32_t handle = 0;
 };
 
+// Return the object behind a pointer that this library has given the program.
 inline Pd& pd_of(ibv_pd* pd) {
   return *static_cast<Pd*>(pd);
 }

@@ -1,8 +1,9 @@
 // Polls that sleep until a completion comes (hca/core/wire/doorbells.h), and callers that must make
 // sure that none of them sleeps. PollSleeper uses it; any thread may call.
 //
-// It is a template of a counter and a lock, because tests/unit/hca/core/interleavings_test.cpp runs
-// it in every order.
+// It is a template of a counter (an atomic integer) and of a lock (a shared mutex), because
+// tests/unit/hca/core/interleavings_test.cpp runs it in every order. `Page` is ProcessPage; its
+// futex `doorbell` changes when a watched ring gets a completion.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,14 @@
 
 namespace scela::hca::library {
 
+// The threads that sleep, and a lock that excludes them.
 template <class Counter, class Lock>
 class SleeperSet {
  public:
-  // Sleeps until a watched queue gets something. `rings()` names the queues to watch, which stay as
-  // they are until this returns. `wait(doorbell, seen)` sleeps as long as the doorbell has the
-  // value `seen`.
+  // Blocks until a watched ring gets a completion. `rings()` returns the pointers to the rings to
+  // watch, which stay as they are until this returns. `wait(doorbell, seen)` must block as long as
+  // the doorbell has the value `seen`; it may return earlier. Returns at once if another thread is
+  // in without().
   template <class Page, class Rings, class Wait>
   void sleep(Page& page, Rings rings, Wait wait) {
     // The lock lets readers pass a writer that waits, and there may always be one more reader.
@@ -31,9 +34,9 @@ class SleeperSet {
     });
   }
 
-  // While the lock that this returns is held, no thread sleeps, and none will. If `page` is null,
-  // no thread can be asleep for long. `wake(doorbell)` wakes every thread that sleeps on that
-  // futex.
+  // Returns a lock. While it is held, no thread sleeps, and none begins to. `wake(doorbell)` must
+  // wake every thread that sleeps on that futex. If `page` is null, none is woken: each sleep must
+  // then end by itself soon.
   template <class Page, class Wake>
   [[nodiscard]] std::unique_lock<Lock> without(Page* page, Wake wake) {
     wanting_.fetch_add(1, std::memory_order_seq_cst);

@@ -12,15 +12,18 @@ namespace scela::hca::library {
 
 struct Cq;
 
+// A shared receive queue.
 struct Srq : ibv_srq {
-  std::uint32_t number = 0;
+  std::uint32_t number = 0;  // SRQ number, for XRC senders
   SrqType type = SrqType::basic;
-  std::uint64_t cookie = 0;
-  Cq* cq = nullptr;  // XRC
+  std::uint64_t cookie = 0;  // number of this object in events
+  Cq* cq = nullptr;          // XRC: gets its completions
   RequestQueue queue;
-  std::uint32_t async_events = 0;  // handed out; under `mutex`
+  // Asynchronous events that were handed to the program; protected by ibv_srq's `mutex`.
+  std::uint32_t async_events = 0;
 };
 
+// Returns the object behind a program's pointer.
 inline Srq& srq_of(ibv_srq* srq) {
   return *static_cast<Srq*>(srq);
 }

@@ -1,6 +1,6 @@
 // Queue pairs, shared receive queues and the XRC domains of these: how they are made, and how
-// requests are posted to them. The table of an open device uses it. Any thread may call, within the
-// rules of verbs.
+// requests are posted to them. The table of functions of an open device uses it. Any thread may
+// call, within the rules of verbs.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,17 @@ int close_xrcd(ibv_xrcd* xrcd);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
 
-// Fills in the extended interface of a new queue pair (extended.cpp). Returns 0 or an errno.
-// `operations` are bits IBV_QP_EX_WITH_*; EOPNOTSUPP means that this type of queue pair does not
-// allow one.
+// Fills in the function pointers of a new queue pair by which a program posts requests (ibv_qp_ex,
+// extended.cpp). `operations` are bits IBV_QP_EX_WITH_*. Returns 0, or EOPNOTSUPP if this type of
+// queue pair does not allow one of them.
 int offer_work_requests(Qp& qp, std::uint64_t operations);
 
-// Returns true if queue pairs of this type take the request. Every post checks this.
+// Returns true if queue pairs of this type take requests with this opcode (IBV_WR_*). Every post
+// checks this.
 bool allows(QpType type, std::uint32_t opcode);
-// Returns 0, or the errno of a post to a queue pair in this state.
+// Returns 0 if requests may be posted to the send queue now, or else the errno of the post. That is
+// EIO if the engine is gone, ENOMEM or EINVAL if there is no send queue, and EINVAL in a state
+// before RTS.
 int check_send_state(const Qp& qp);
 
 }  // namespace scela::hca::library

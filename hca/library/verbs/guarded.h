@@ -6,15 +6,17 @@
 
 namespace scela::hca::library {
 
-// Returns null and sets errno, as a verb does that cannot make an object.
+// Sets errno to `error` and returns a null T*, as a verb does that cannot make an object. The
+// second parameter is unused.
 template <class T>
 T* no(int error, T* = nullptr) {
   errno = error;
   return nullptr;
 }
 
-// No exception leaves the library: the only one that can come reports that memory is exhausted. The
-// function then sets errno to ENOMEM, and returns null or ENOMEM.
+// Calls call() and returns its result, a pointer or an errno. No exception leaves the library: the
+// only one that can come reports that memory is exhausted. This function then sets errno to ENOMEM,
+// and returns null or ENOMEM.
 template <class Call>
 auto guarded(Call call) noexcept -> decltype(call()) {
   using Returned = decltype(call());

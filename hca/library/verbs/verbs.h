@@ -1,7 +1,8 @@
 // The header infiniband/verbs.h as this library defines it: the functions declared here are visible
-// to programs.
+// to programs. The .cpp files of the library include it instead of the original.
 //
-// It also declares functions that libibverbs exports and the headers of libibverbs-dev do not.
+// It also declares functions that libibverbs exports and the headers of libibverbs-dev do not. Any
+// thread may call them.
 #pragma once
 
 #pragma GCC visibility push(default)

@@ -21,6 +21,7 @@
 
 namespace scela {
 
+// A host that the user names. A slot is room for one rank.
 struct HostEntry {
   std::string name;
   std::optional<std::uint32_t> slots;  // absent: not stated
@@ -29,14 +30,16 @@ struct HostEntry {
 
 inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against typing errors
 
-// Parses the text of -w. `where` names its source in errors ("--hosts", "SCELA_HOSTS"). Returns an
-// error if there are more than `most` hosts, before they are expanded.
+// Parses a SPEC, the text of -w. `where` names its source in errors ("--hosts", "SCELA_HOSTS").
+// Returns the hosts, at least one. Returns an error if there are more than `most` hosts, before
+// they are expanded.
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
                                            std::string_view where = "--hosts",
                                            std::size_t most = NodeSet::kMaxNodes);
+// Parses the text of a host file, and returns its hosts, at least one. `file_name` is for errors.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
-// Removes the hosts of -x. Returns an error if no host is left. Hosts that are not in the list are
-// no error.
+// Returns the hosts without those that -x names. `spec` is the text of -x, a node set without
+// slots. Returns an error if no host is left. Names that are not in the list are no error.
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);
 
 }  // namespace scela

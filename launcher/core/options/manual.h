@@ -13,12 +13,15 @@
 
 namespace scela {
 
-std::string options_roff();      // .SS per group, .TP per option
-std::string exit_status_roff();  // .TP per row of exit_table()
-std::string variables_roff();    // list of the SCELA_* variables
+// Returns the section of all options: .SS per group, .TP per option.
+std::string options_roff();
+// Returns the exit statuses: .TP per row of exit_table().
+std::string exit_status_roff();
+// Returns the names of the SCELA_* variables with which a user can set options.
+std::string variables_roff();
 
-// Replaces @OPTIONS@, @EXIT_STATUS@, @VARIABLES@ and @VERSION@. Returns an error that names an
-// unknown placeholder.
+// Returns the page: `source` with @OPTIONS@, @EXIT_STATUS@, @VARIABLES@ and @VERSION@ replaced.
+// `version` is the text for @VERSION@. Returns an error that names an unknown placeholder.
 Result<std::string> render_page(std::string_view source, std::string_view version);
 
 }  // namespace scela

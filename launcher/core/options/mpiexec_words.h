@@ -16,19 +16,21 @@
 
 namespace scela {
 
+// The part of the command line for one program.
 struct ProgramWords {
-  // The words --name, --name=value, -n, -n2 and separate arguments.
+  // The options in long or one-letter form: --name, --name=value, -n, -n2, and separate arguments.
   std::vector<std::string> options;
   // The program and its arguments. It may be empty.
   std::vector<std::string> argv;
 };
 
-// Returns at least one element. Returns an error (kind usage) for an unknown single-dash word, or
+// Splits the command line. `words` is argv without the program's own name. Returns one element per
+// program, and one if there are no words. Returns an error (kind usage) for an unknown option, or
 // if -env or -genv lacks an argument.
 Result<std::vector<ProgramWords>> split_programs(const std::vector<std::string>& words);
 
-// Returns an error such as "unknown option -hostfile (did you mean --hostfile? see scela-run
-// --help)".
+// Returns the error for a word that is no option, with advice, such as "unknown option -hostfile
+// (did you mean --hostfile? see scela-run --help)".
 Error unknown_option(std::string_view word);
 
 }  // namespace scela

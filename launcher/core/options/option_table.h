@@ -1,8 +1,9 @@
 // The table of all options of scela-run. options.cpp, mpiexec_words.cpp and manual.cpp use it.
 //
 // The table drives parsing, --help, the option section of the manual page, the SCELA_* variables
-// and the keys of the configuration file. An option exists if it has a row here. All functions are
-// pure and safe in any thread; the rows live as long as the program.
+// and the keys of the configuration file. An option exists if it has a row here. A command line has
+// one part per program, separated by ":". All functions are pure and safe in any thread; the rows
+// live as long as the program.
 #pragma once
 
 #include <span>
@@ -15,12 +16,15 @@
 
 namespace scela {
 
+// The groups of options in --help and in the manual page.
 enum class OptionGroup { programs, hosts, tree, remote, output, job_end, inspection, other };
 inline constexpr OptionGroup kOptionGroups[] = {
     OptionGroup::programs, OptionGroup::hosts,   OptionGroup::tree,       OptionGroup::remote,
     OptionGroup::output,   OptionGroup::job_end, OptionGroup::inspection, OptionGroup::other};
+// Returns the heading of a group in --help, such as "Hosts and mapping".
 std::string_view title_of(OptionGroup group);
 
+// Says whether an option takes a value.
 enum class OptionArgument {
   // A flag. The long form may be --name=no, to undo a variable or a configuration file.
   none,
@@ -29,61 +33,70 @@ enum class OptionArgument {
   optional,
 };
 
+// Says what an option applies to.
 enum class OptionScope {
   // Given once for the job; on the command line, in the first program's part only.
   job,
-  program,  // for the program of its part
+  program,  // for the program of its part only
 };
 
-// The place of a value: the job, the program with the option in its part, or the environment of
-// every program.
+// The places where a value may be stored: the options of the job, those of the program with the
+// option in its part, and the variables of every program (--genv).
 struct OptionTarget {
   Options& options;
   App& app;
   std::vector<EnvVariable>& global_env;
 };
 
+// One option.
 struct OptionRow {
   // The long form without dashes, which is also the key in a configuration file.
   std::string_view name;
   char short_name;  // 0: none
   // The argument as --help shows it: "N", "[=json]", or "" for flags.
   std::string_view argument;
-  OptionArgument takes;
-  OptionScope scope;
-  OptionGroup group;
-  // Such as "SCELA_NP". It is empty if no variable can set the option.
+  OptionArgument takes;  // whether it takes a value
+  OptionScope scope;     // what it applies to
+  OptionGroup group;     // where --help shows it
+  // The variable that sets the option, such as "SCELA_NP". It is empty if no variable can.
   std::string_view variable;
   std::string_view help;  // one line
-  // Stores a value ("" for an option without one). An error has only `why` and perhaps `hint`; the
-  // caller adds the place.
+  // Parses a value ("" for an option without one) and stores it in `target`. An error has only
+  // `why` and perhaps `hint`; the caller adds the option and the source.
   Result<void> (*apply)(OptionTarget target, std::string_view value);
 
-  // If an option may be repeated, it may be in a configuration file although no variable can set
-  // it.
+  // The option may be given several times, and each value counts. Such an option may be in a
+  // configuration file although no variable can set it.
   bool repeatable = false;
+  // Returns true if the option may be in a configuration file.
   bool in_config() const { return !variable.empty() || repeatable; }
 };
 
+// Returns all rows, in the order of --help.
 std::span<const OptionRow> option_table();
-const OptionRow* find_option(std::string_view name);  // exact long name; null if unknown
+// Returns the row of an option by its exact long name, without dashes, or null if there is none.
+const OptionRow* find_option(std::string_view name);
+// Returns the row of an option by its letter, or null if there is none.
 const OptionRow* find_option(char short_name);
 
-// Returns the option that a mistyped name probably means, ignoring dashes. Returns "" if no name is
-// near.
+// Returns the long name, without dashes, that a mistyped name probably means. Dashes in front of
+// `name` are ignored. Returns "" if no name is near.
 std::string_view nearest_option(std::string_view name);
-// Returns the variable that a mistyped name probably means. Returns "" also for a known name, and
-// for one that agents set for ranks, as scela-run may run inside a rank.
+// Returns the SCELA_* variable that a mistyped name probably means. Returns "" if none is near, and
+// for a known name. It also returns "" for a variable that agents set for ranks, as scela-run may
+// run inside a rank.
 std::string_view nearest_variable(std::string_view name);
 
-// Returns true if libraries in ranks read this variable (SCELA_RING) but do not understand the
-// value.
+// Returns true if libraries in ranks read this variable (SCELA_RING, SCELA_SEGMENT) but do not
+// understand the value.
 bool is_lost_on_ranks(std::string_view name, std::string_view value);
 
-// Returns a heading such as "-n, --np N", "    --sim-nodes N" or "-v, --verbose[=SUBSYSTEM]".
+// Returns the option as --help shows it, such as "-n, --np N", "    --sim-nodes N" or "-v,
+// --verbose[=SUBSYSTEM]".
 std::string option_heading(const OptionRow& row);
 
-// Adds a variable, or replaces its value and keeps its position.
+// Adds a variable to the list. If the list has its name, the value is replaced and the position
+// stays.
 void set_env(std::vector<EnvVariable>& list, EnvVariable variable);
 
 }  // namespace scela

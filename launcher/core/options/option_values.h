@@ -12,11 +12,12 @@
 
 namespace scela {
 
-// The limit of --host-timeout: the agents count milliseconds in 32 bits.
+// The limit of --host-timeout: the agents count milliseconds in 32 bits, which is about 49 days.
 inline constexpr std::chrono::hours kMaxHostTimeout{24 * 40};
-Result<std::chrono::milliseconds> parse_grace(std::string_view text);  // at most a day
-Result<EnvVariable> parse_env_variable(std::string_view text);         // NAME=VALUE
-Result<EnvPass> parse_env_pass(std::string_view text);                 // all, none, NAME,NAME
-Result<StdinTarget> parse_stdin(std::string_view text);                // all, none, RANK
+// Parses a time of at most a day, in the form of parse_duration().
+Result<std::chrono::milliseconds> parse_grace(std::string_view text);
+Result<EnvVariable> parse_env_variable(std::string_view text);  // "NAME=VALUE"
+Result<EnvPass> parse_env_pass(std::string_view text);          // "all", "none" or "NAME,NAME"
+Result<StdinTarget> parse_stdin(std::string_view text);         // "all", "none" or a rank's number
 
 }  // namespace scela

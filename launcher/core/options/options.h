@@ -7,6 +7,10 @@
 //
 // The functions are pure: the caller reads files, environment and terminal. They never throw; every
 // error has kind usage and names the option and the source. Durations are std::chrono types.
+//
+// "Once per host" means that hosts are named but no number of ranks, slots or placement. The
+// program then runs once on each host, as under pdsh (is_once_per_host() of
+// launcher/plan/job_hosts.h).
 #pragma once
 
 #include <chrono>
@@ -24,14 +28,16 @@
 
 namespace scela {
 
+// Limits of options, against typing errors, and defaults.
 inline constexpr std::uint32_t kMaxSimNodes = 1u << 16;          // agents on one machine
 inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // beyond any descriptor limit
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
 inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
-// The time that agents below a lost host go on without a parent.
+// The time for which agents below a lost host go on without a parent.
 inline constexpr std::chrono::milliseconds kDefaultAdoptTimeout{10000};
-inline constexpr std::uint32_t kDefaultFanout = 128;  // length of sshd's listen queue
+inline constexpr std::uint32_t kDefaultFanout = 128;  // the length of sshd's listen queue
+// The limit of each phase of starting an agent, and the interval of heartbeats.
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 
@@ -51,6 +57,7 @@ enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
 // PMI-1 or PMI-2 over TCP (PMI_PORT). pmgr: PMGR, protocol 8. pmgr_mvapich1: the older PMGR of
 // MVAPICH 1. none: no PMI. automatic: launcher/plan/pmi_choice.h chooses from the programs.
 enum class PmiKind { fd, port, pmgr, pmgr_mvapich1, pmix, none, automatic };
+// Says whether --stats prints no statistics, lines for a terminal, or JSON.
 enum class StatsFormat { none, text, json };
 // fold: names to a node set. expand: a node set to names. count: the number of names.
 enum class NodesetOperation { fold, expand, count };
@@ -71,6 +78,7 @@ struct EnvPass {
   friend bool operator==(const EnvPass&, const EnvPass&) = default;
 };
 
+// An environment variable.
 struct EnvVariable {
   std::string name;
   std::string value;
@@ -80,7 +88,7 @@ struct EnvVariable {
 // One program of the job: the part of the command line between two ":" words.
 struct App {
   std::optional<std::uint32_t> np;   // ranks, >= 1; absent: by the mapping
-  std::optional<std::uint32_t> ppn;  // ranks per node, >= 1
+  std::optional<std::uint32_t> ppn;  // most ranks per node, >= 1
   // Set only if a later program names its own hosts. Otherwise the job's hosts apply.
   std::optional<std::string> hosts;
   // The variables of --genv first, then those of --env. Each name is there once, with the last
@@ -88,10 +96,10 @@ struct App {
   std::vector<EnvVariable> env;
   std::optional<std::string> wdir;  // absent: scela-run's own directory
   std::optional<std::string> path;  // directories searched before $PATH
-  std::vector<std::string> argv;    // never empty in a job
+  std::vector<std::string> argv;    // the program first; never empty in a job
 };
 
-// The universe size that ranks get.
+// The universe size that ranks get: the number of ranks that could run at once.
 struct UniverseSize {
   enum class Kind { system, infinite, number };  // system: the slots of all hosts
   Kind kind = Kind::system;
@@ -99,34 +107,36 @@ struct UniverseSize {
   friend bool operator==(const UniverseSize&, const UniverseSize&) = default;
 };
 
+// The request of --nodeset.
 struct NodesetRequest {
   NodesetOperation operation = NodesetOperation::fold;
-  std::string spec;
+  std::string spec;  // a node set, or names
 };
 
+// All options of scela-run. An absent value was not given.
 struct Options {
   // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
   // names hosts, the job runs on this machine.
-  std::optional<std::string> hosts;     // text of -w, see launcher/core/hosts/hostfile.h
-  std::optional<std::string> hostfile;  // a path, not yet read
-  std::optional<std::string> exclude;   // text of -x
-  LaunchMethod launch = LaunchMethod::automatic;
-  std::string launch_program;              // LaunchMethod::program: "ssh -x", "rsh"
-  std::optional<std::uint32_t> sim_nodes;  // >= 1: agents on this machine
-  bool oversubscribe = false;
+  std::optional<std::string> hosts;               // text of -w: a host list
+  std::optional<std::string> hostfile;            // a path, not yet read
+  std::optional<std::string> exclude;             // text of -x
+  LaunchMethod launch = LaunchMethod::automatic;  // --launch
+  std::string launch_program;                     // LaunchMethod::program: "ssh -x", "rsh"
+  std::optional<std::uint32_t> sim_nodes;         // >= 1: agents on this machine
+  bool oversubscribe = false;                     // more ranks than slots are allowed
   // If absent, the universe is the slots of all hosts. If set, hosts without a rank get an agent
   // too, for spawned ranks.
   std::optional<UniverseSize> usize;
-  bool no_spawn = false;
-  PlacementOptions placement;
+  bool no_spawn = false;                // ranks may not spawn ranks
+  PlacementOptions placement;           // --map-by, --bind-to and so on
   std::optional<std::string> rankfile;  // a path; its reader sets rank_places
   std::vector<RankPlace> rank_places;   // by rank; empty: no rankfile
   PmiKind pmi = PmiKind::automatic;     // PMI of the ranks and its transport
 
   // The tree of agents.
-  std::optional<std::uint32_t> degree;  // >= 1; absent: from the two below
-  std::uint32_t max_depth = kDefaultMaxDepth;
-  std::uint32_t max_conn = kDefaultMaxConn;
+  std::optional<std::uint32_t> degree;         // >= 1; absent: from the two below
+  std::uint32_t max_depth = kDefaultMaxDepth;  // levels of agents below scela-run
+  std::uint32_t max_conn = kDefaultMaxConn;    // connections of one agent, with its ranks
 
   bool flat = false;                       // scela-run starts every agent itself
   std::uint32_t fanout = kDefaultFanout;   // sessions a process opens at once, >= 1
@@ -134,10 +144,10 @@ struct Options {
   std::optional<std::uint32_t> min_nodes;  // >= 1: agents needed; absent: all
 
   // How the hosts are reached.
-  std::optional<std::string> agent;  // path of scela-nla, here and on hosts
-  bool forward_agent = false;
-  std::optional<std::string> ssh_config;  // a file, or none
-  HostKeys host_keys = HostKeys::strict;
+  std::optional<std::string> agent;       // path of scela-nla, here and on hosts
+  bool forward_agent = false;             // hosts may use this machine's ssh-agent
+  std::optional<std::string> ssh_config;  // as ssh -F: a file, or "none"
+  HostKeys host_keys = HostKeys::strict;  // --ssh-host-keys
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
   LinkKind link = LinkKind::automatic;                      // the connections between agents
   std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
@@ -155,30 +165,30 @@ struct Options {
   std::uint64_t cache_limit = 0;     // bytes per agent; 0: as policy needs
 
   // Output of the ranks.
-  std::optional<bool> label;  // absent: yes if once per host
-  bool gather = false;        // equal output is shown once, at the end
-  bool timestamp = false;     // every line begins with the time
-  std::optional<std::string> output_dir;
+  std::optional<bool> label;              // absent: yes if once per host
+  bool gather = false;                    // equal output is shown once, at the end
+  bool timestamp = false;                 // every line of output has the time
+  std::optional<std::string> output_dir;  // a directory, for a file per rank
   // The rank that reads standard input gets a terminal. This excludes gather, output_dir and
   // several readers.
   bool pty = false;
 
   // The end of the job.
-  std::optional<std::chrono::milliseconds> timeout;
-  std::chrono::milliseconds grace = kDefaultGrace;
-  std::optional<OnFailure> on_failure;  // absent: kill, or wait if once per host
+  std::optional<std::chrono::milliseconds> timeout;  // of the job; absent: none
+  std::chrono::milliseconds grace = kDefaultGrace;   // from SIGTERM to SIGKILL
+  std::optional<OnFailure> on_failure;               // absent: kill, or wait if once per host
   // The time that agents below a lost host go on without a new parent (not with kill). 0 means that
   // they end at once.
   std::chrono::milliseconds adopt_timeout = kDefaultAdoptTimeout;
   std::optional<std::chrono::milliseconds> host_timeout;  // for the program on one host
 
   // Inspection of the job.
-  bool dry_run = false;
-  bool show_map = false;
+  bool dry_run = false;   // show the plan and start nothing
+  bool show_map = false;  // show the map, then run
   StatsFormat stats = StatsFormat::none;
-  std::optional<std::string> trace;   // file, Chrome trace format
-  std::optional<std::string> record;  // file, core events for the simulator
-  bool verbose = false;
+  std::optional<std::string> trace;             // file, Chrome trace format
+  std::optional<std::string> record;            // file, core events for the simulator
+  bool verbose = false;                         // show log records of level info
   std::vector<std::string> verbose_subsystems;  // empty: all of them
 
   std::vector<std::string> warnings;  // for the user, about unused settings
@@ -186,9 +196,10 @@ struct Options {
   // Requests that replace a job.
   bool version = false;
   bool help = false;
-  std::optional<NodesetRequest> nodeset;
+  std::optional<NodesetRequest> nodeset;  // --nodeset
 };
 
+// The sources of options. The caller reads them.
 struct OptionSources {
   std::vector<std::string> words;                                // argv[1..]
   std::vector<std::pair<std::string, std::string>> environment;  // all of it; SCELA_* are used
@@ -196,10 +207,11 @@ struct OptionSources {
   std::optional<std::string> config_text;  // absent: no configuration file
 };
 
-// Reads neither the host file nor the rank file: the options only have their paths.
+// Parses all sources and returns the options, or the first error (kind usage). Reads neither the
+// host file nor the rank file: the options only have their paths.
 Result<Options> parse_options(const OptionSources& sources);
 
-// The configuration file that the caller must read before parse_options(). If --config or
+// Says which configuration file the caller must read before parse_options(). If --config or
 // SCELA_CONFIG names one, it must exist. Otherwise it is the user's default file, which may be
 // missing: $XDG_CONFIG_HOME/scela/scela-run.conf, or $HOME/.config/scela/scela-run.conf. An empty
 // path means that there is none.
@@ -207,6 +219,7 @@ struct ConfigChoice {
   std::string path;
   bool must_exist = false;
 };
+// Returns the choice. It uses the words and the environment of `sources` only.
 ConfigChoice config_choice(const OptionSources& sources);
 
 // Returns the text of --help: every option, in groups, at most 100 columns wide.

@@ -17,12 +17,12 @@ namespace scela {
 // Parses "8", "system" or "infinite". The words may be in capitals too, as Hydra writes them.
 Result<UniverseSize> parse_universe(std::string_view text);
 
-// Returns the number of slots of the nodes, as the mapping counts them: the stated slots, else
+// Returns the sum of the slots of the nodes, as the mapping counts them: the stated slots, else
 // --ppn of all programs together, else one per node.
 std::uint32_t slots_of(const Options& options, const std::vector<MapNode>& nodes);
 
-// Returns the value of nla::Job::universe; -1 means infinite. `slots` is the sum over all hosts of
-// the job.
+// Returns the number of ranks that the ranks get as universe size (nla::Job::universe); -1 means
+// infinite. `slots` is the sum over all hosts of the job.
 std::int32_t universe_size(const Options& options, std::uint32_t slots);
 
 }  // namespace scela

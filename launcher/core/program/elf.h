@@ -15,25 +15,28 @@
 
 namespace scela {
 
-// Returns up to `size` bytes from `offset` on, or fewer if the file ends before.
+// Returns up to `size` bytes of the file from `offset` on, or fewer if the file ends before.
 using ReadAt = std::function<std::string(std::uint64_t offset, std::size_t size)>;
 
+// The facts about a program's or library's links that are in its file.
 struct Linkage {
-  std::vector<std::string> libraries;  // empty: no libraries (static)
+  // The names of the libraries (DT_NEEDED). It is empty for a static program.
+  std::vector<std::string> libraries;
   // The run path as it is in the file, such as "$ORIGIN/../lib:/opt/lib".
   std::string directories;
-  // The string table names a function of libc that loads a library or starts a program (dlopen,
-  // execve, posix_spawn, system, ...).
+  // True if the string table names a function of libc that loads a library or starts a program
+  // (dlopen, execve, posix_spawn, system, ...).
   bool can_become_more = false;
   friend bool operator==(const Linkage&, const Linkage&) = default;
 };
 
-// Returns std::nullopt if the file is no such ELF file (a script, for instance), or is malformed.
+// Reads the linkage of an ELF file by calls of `read`. Returns std::nullopt if the file is no
+// 64-bit little-endian ELF file (a script, for instance), or is malformed.
 std::optional<Linkage> linkage_of(const ReadAt& read);
 
-// Returns the paths of the libraries with this name in the loader's cache (/etc/ld.so.cache). It
-// does not filter out libraries of other architectures. `cache` may have any bytes; reads stay
-// within its bounds.
+// Returns the paths of the libraries called `name` in the loader's cache; `cache` is the text of
+// /etc/ld.so.cache. It does not filter out libraries of other architectures. `cache` may have any
+// bytes; reads stay within its bounds.
 std::vector<std::string> paths_in_loader_cache(std::string_view cache, std::string_view name);
 
 }  // namespace scela

@@ -1,6 +1,7 @@
-// Serves a process that was started without a launcher and calls for one (pmi/protocol/singinit.h):
-// parses its command line and makes that of its job. launcher/command.cpp uses it. All functions
-// are pure, except that narrow_to_singleton() changes its argument.
+// Serves a process that was started without a launcher (an MPI singleton) and starts scela-run to
+// get a PMI (pmi/protocol/singinit.h): parses its command line and makes that of its job.
+// launcher/command.cpp uses it. All functions are pure, except that narrow_to_singleton() changes
+// its argument.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,22 @@ namespace scela {
 // follows. It is not an option: it has no meaning in other places.
 inline constexpr std::string_view kStandFor = "-pmi_stand_for";
 
+// The arguments of such a call: -pmi_args PORT INTERFACE KEY PID.
 struct SingletonCall {
-  std::vector<std::string> options;  // options before; MPICH's may say -v
+  // The options in front of the call; MPICH's may have -v.
+  std::vector<std::string> options;
+  // The TCP port on which the process waits for its PMI.
   std::string port;
-  std::uint32_t process = 0;  // as the caller says; MPICH's: our own
+  // The id of the process, as the caller states it.
+  std::uint32_t process = 0;
 };
 
-// Parses argv[1..]. Returns std::nullopt if it is no such call. Returns an error (kind usage) if it
-// is a call that cannot be served.
+// Parses `words`, argv[1..] of scela-run. Returns std::nullopt if they are no such call. Returns an
+// error (kind usage) if they are a call that cannot be served.
 Result<std::optional<SingletonCall>> singleton_call(const std::vector<std::string>& words);
 
-// Returns the command line of the job. Its one rank represents the process.
+// Returns the command line (argv[1..]) of the job that serves the call. Its one rank is `self`, the
+// path of scela-run, which represents the process (kStandFor).
 std::vector<std::string> singleton_words(const SingletonCall& call, const std::string& self);
 
 // Resets the options that variables and the configuration set for other jobs: hosts, ranks and

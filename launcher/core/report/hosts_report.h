@@ -13,12 +13,12 @@
 
 namespace scela {
 
-// Returns the largest status of any host. It is the exit code, 128 plus the signal, or the status
-// in the table for unreachable hosts, timeouts and so on.
+// Returns the largest status of any host. It is the exit code, or 128 plus the signal. Unreachable
+// hosts, timeouts and so on have the status of their row in exit_table().
 int largest_status(const JobOutcome& job);
-// Returns the causes that need words, then the summary, and last the reason why the whole job
-// ended, if there is one. Returns an empty string if every host succeeded and JobOutcome::tell_all
-// is not set.
+// Returns the report, in lines for standard error: the causes that need words, then the summary,
+// and last the reason why the whole job ended, if there is one. Returns an empty string if every
+// host succeeded and JobOutcome::tell_all is not set.
 std::string hosts_verdict_text(const JobOutcome& job);
 
 }  // namespace scela

@@ -2,17 +2,20 @@
 // stream. OutputWriter uses it.
 //
 // It takes bytes and returns writes, and it has no descriptor and no clock. The caller does the
-// writes and calls moment_passed() at regular moments while awaits_moments() is true, so that
-// prompts are shown. It adds and drops no byte, with one exception. Lines may begin with a mark, a
-// label or a time, which the rank's agent makes (common/core/line_marks.h). If another rank or the
-// end of the stream then interrupts a line, the line gets a newline. Its rest begins with the same
-// mark. A line that does not begin with its rank's label gets that label, so no compromised node
-// can sign its lines with another rank.
+// writes. It also calls moment_passed() at a regular interval, a moment, while awaits_moments() is
+// true, so that prompts are shown.
 //
-// Credit: each write says how many bytes of the rank were accepted with it. The caller returns that
-// much credit to the rank's stream when the write is done. Partial lines hold back no credit, as a
-// rank without credit could not end its line. The bytes held are therefore bounded by kMaxHeldLine
-// per stream and kMaxHeld in total. One thread uses an object, and no call blocks.
+// It adds and drops no byte, with one exception. Lines may begin with a mark, a label or a time,
+// which the rank's agent makes (common/core/line_marks.h). If another rank or the end of the stream
+// then interrupts a line, the line gets a newline. Its rest begins with the same mark. A line that
+// does not begin with its rank's label gets that label, so no compromised node can sign its lines
+// with another rank.
+//
+// Credit is the number of bytes that a rank's stream may still send. Each write says how many bytes
+// of the rank were accepted with it. The caller returns that much credit to the rank's stream when
+// the write is done. Partial lines hold back no credit, as a rank without credit could not end its
+// line. The bytes held are therefore bounded by kMaxHeldLine per stream and kMaxHeld in total. One
+// thread uses an object, and no call blocks.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +31,7 @@
 
 namespace scela {
 
+// The streams of a rank: standard output and standard error.
 enum class OutputStream : std::uint8_t { out, err };
 
 // A longer line is passed on in pieces, so that memory stays bounded whatever a program prints. The
@@ -44,12 +48,13 @@ inline constexpr std::uint32_t kQuietMoments = 8;
 // is shown after this many moments without a byte from that rank.
 inline constexpr std::uint32_t kStaleMoments = 40;
 
+// Says how output is shown.
 struct PresentationSettings {
   Rank ranks = 1;  // of the job; gives label widths
   // Every line begins with its rank, or with its name. This is ignored with files.
   bool label = false;
-  bool timestamp = false;  // and, after that, with the time
-  bool files = false;      // --output-dir: one per rank and stream
+  bool timestamp = false;  // lines have the time, after the label
+  bool files = false;      // --output-dir: a file per rank and stream
   // Names by rank, which replace the numbers in labels and file names (HOST.out). If empty, numbers
   // are used.
   std::vector<std::string> names = {};
@@ -58,6 +63,7 @@ struct PresentationSettings {
   std::optional<Rank> terminal = {};
 };
 
+// One write that the caller must do: `bytes` to `target`.
 struct PresentedWrite {
   enum class Target : std::uint8_t { standard_output, standard_error, file };
   Target target = Target::standard_output;
@@ -72,19 +78,21 @@ struct PresentedWrite {
   bool last = false;
 };
 
+// Holds the partial lines of all ranks, and says what is written and when.
 class Presentation {
  public:
+  // Makes the presentation of a job of which no rank has printed yet.
   explicit Presentation(PresentationSettings settings);
 
-  // Takes the next bytes of one rank's stream, in order. `eof` is set with or after the last bytes,
-  // and `bytes` may then be empty.
+  // Takes the next bytes of one rank's stream, in order, and returns the writes that can be done
+  // now. `eof` says that the stream ends after these bytes, which may be none.
   std::vector<PresentedWrite> accept(Rank rank, OutputStream stream, std::string_view bytes,
                                      bool eof);
-  // Returns the held partial lines that have waited long enough, in rank order. `congested` says
-  // that earlier output is not written yet. This may delay a rank in the middle of a line, so such
-  // a moment does not count.
+  // Counts a moment, and returns the held partial lines that have waited long enough, in rank
+  // order. `congested` says that earlier output is not written yet. This may delay a rank in the
+  // middle of a line, so such a moment does not count.
   std::vector<PresentedWrite> moment_passed(bool congested);
-  // Returns all held partial lines, in rank order.
+  // Returns all held partial lines, in rank order, for the end of the job.
   std::vector<PresentedWrite> flush();
   // Says that the job got more ranks than it had at the start. Labels and file names keep their
   // width.
@@ -92,17 +100,21 @@ class Presentation {
   // Says that no rank gets more input.
   void input_over() { settings_.prompts = {}; }
 
+  // Returns true if any bytes are held.
   bool holds_partial_lines() const { return held_ > 0; }
   // Returns true if some held line will be shown if moments pass and no other event comes.
   bool awaits_moments() const;
+  // Returns how many bytes accept() has taken, and how many were returned in writes.
   std::uint64_t bytes_accepted() const { return accepted_; }
-  std::uint64_t bytes_written() const { return written_; }  // bytes returned in writes
+  std::uint64_t bytes_written() const { return written_; }
 
-  // Returns the name of a rank's file, such as "rank.03.out", for a job of `ranks` ranks.
+  // Returns the name of a rank's file, such as "rank.03.out", for a job of `ranks` ranks. With
+  // PresentationSettings::names, files have other names.
   static std::string file_name(Rank rank, OutputStream stream, Rank ranks);
 
  private:
   using Key = std::pair<Rank, OutputStream>;
+  // A partial line of a stream.
   struct Line {
     std::string text;
     std::uint32_t moments = 0;  // since its last byte

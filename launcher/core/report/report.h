@@ -36,15 +36,17 @@ enum ExitStatus : int {
   kExitSignal = 128,  // plus the number of the signal
 };
 
+// A row of the table of exit statuses, as the manual page prints it.
 struct ExitRow {
   std::string_view code;  // "64", "128+N"
   std::string_view meaning;
 };
+// Returns all exit statuses and their meanings, in ascending order of the statuses.
 std::span<const ExitRow> exit_table();
 // Returns the status for an error that ended scela-run before, or instead of, a verdict.
 int exit_status(ErrorKind kind);
 
-// Says how one rank ended.
+// Says how one rank ended. `kind` says which of the other fields have a meaning.
 struct RankOutcome {
   enum class Kind : std::uint8_t {
     exited,    // code
@@ -67,34 +69,39 @@ struct RankOutcome {
     killed_by_us,
   };
   Kind kind = Kind::exited;
+  // The exit code, or the code of PMI abort.
   int code = 0;
-  int signal = 0;
-  bool core_dumped = false;
-  std::string message;
+  int signal = 0;            // the number of the signal
+  bool core_dumped = false;  // the kernel has written a core file
+  std::string message;       // more about the cause; may be empty
 
+  // Returns true unless the rank exited with 0 or was ended with the job.
   bool failed() const { return kind == Kind::exited ? code != 0 : kind != Kind::killed_by_us; }
   // Returns the outcome of a program that could not be executed with this errno.
   static RankOutcome exec_failed(int error_number);
   friend bool operator==(const RankOutcome&, const RankOutcome&) = default;
 };
 
-// A host that had no agent when the job began, or that lost it.
+// A host that had no agent when the job began, or that lost it. The texts are for the user.
 struct MissingHost {
   std::string host;
-  std::string phase;  // phase of its start
-  std::string why;
+  std::string phase;  // the step of the start that failed
+  std::string why;    // the reason of the failure
   // Says what to do about it. Hosts with the same phase and reason share the first host's hint.
   std::string hint = {};
   friend bool operator==(const MissingHost&, const MissingHost&) = default;
 };
 
-// The result of a job. The caller fills it with add() and then sets the other fields.
+// The result of a job, and all that its report needs. The caller fills it with add() and then sets
+// the other fields.
 struct JobOutcome {
+  // Ranks that ended in the same way.
   struct Group {
     // The outcome is equal for all ranks of the group. The message is that of the lowest rank.
     RankOutcome outcome;
     RankSet ranks;
   };
+  // The rank that failed first, with the host and the program that it ran on.
   struct FirstFailure {
     Rank rank = 0;
     std::string host;
@@ -104,23 +111,27 @@ struct JobOutcome {
   std::vector<Group> groups;
   std::optional<FirstFailure> first;                   // first in time, not the lowest rank
   std::optional<std::chrono::milliseconds> timed_out;  // the limit that was reached
-  std::optional<int> interrupted;                      // signal that scela-run received
-  std::optional<Error> error;                          // kind of the error sets the status
+  std::optional<int> interrupted;                      // the signal that stopped the job
+  std::optional<Error> error;                          // of the job; its kind sets the status
   std::vector<std::string> failed_nodes;               // names, in the order they failed
   std::vector<MissingHost> missing;                    // hosts left out, or that were needed
 
   // If the program ran once on each host, the verdict is about hosts (hosts_report.h).
   bool once_per_host = false;
-  // The hosts by rank. Hosts that missed the tree may be in `missing` only.
+  // The names of the hosts by rank. Hosts that missed the tree may be in `missing` only.
   std::vector<std::string> hosts;
-  // The hosts that lost their agent, whatever the outcome of the rank is.
+  // The ranks on hosts that lost their agent, whatever the outcome of the rank is. It is empty
+  // unless once_per_host is set.
   RankSet lost;
-  bool tell_all = false;  // summary even if every host did well
+  bool tell_all = false;  // report also if every host did well
 
+  // Adds the outcome of one or several ranks. Each rank is added once.
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
   void add(const RankSet& ranks, const RankOutcome& outcome);
 };
 
+// Returns the exit status of scela-run if this rank failed first, or if the job ended in this way.
+// The status of a job that succeeded is 0.
 int exit_status(const RankOutcome& outcome);
 int exit_status(const JobOutcome& job);
 // Returns the verdict for standard error: a short summary, and last the line with the cause, so
@@ -130,29 +141,34 @@ std::string verdict_text(const JobOutcome& job);
 // Returns, for example, "killed by signal 11 (SIGSEGV, Segmentation fault), core dumped" or "exited
 // with code 3".
 std::string cause_text(const RankOutcome& outcome);
-std::string signal_text(int signal);  // "SIGSEGV, Segmentation fault"
+// Returns, for example, "SIGSEGV, Segmentation fault", or "signal 99" for an unknown number.
+std::string signal_text(int signal);
 
-// The plan of a job. It has references, so the caller's values must outlive the call.
+// The plan of a job, for map_text(). It has references, so the caller's values must outlive the
+// call. launcher/core/map/mapping.h explains segments.
 struct MapReport {
+  // The ranks on each node, and the names of the nodes by number.
   const RankMap& map;
   const std::vector<std::string>& node_names;
   // The index of each node's parent; -1 is scela-run.
   const std::vector<std::int64_t>& parents;
+  // The ranks and the argv of each program.
   const std::vector<SegmentRanks>& segments;
-  const std::vector<std::vector<std::string>>& commands;  // argv per segment
+  const std::vector<std::vector<std::string>>& commands;
 };
-// Returns the tree with names and ranks, and then one line per program. In large trees, similar
-// leaves of one parent share a line.
+// Returns the text of --show-map: the tree with names and ranks, and then one line per program. In
+// large trees, similar leaves of one parent share a line.
 std::string map_text(const MapReport& report);
-// The places to which the ranks of a node will be bound.
+// The processors to which the ranks of a node will be bound.
 struct NodeBindings {
   std::string node;
   std::string has;                                  // its processors, or why unknown
   std::vector<std::pair<Rank, std::string>> ranks;  // each rank and its place
   std::optional<Error> refused = {};                // set if the node will refuse to start
 };
-// Returns a heading, and then a line for each node and one for each place on it. Similar nodes
-// share their lines. Returns an empty string if there are no nodes.
+// Returns the text of --show-map about bindings: a heading, a line for each node, and one for each
+// rank's place on it. Similar nodes share their lines. Returns an empty string if there are no
+// nodes.
 std::string bindings_text(const std::vector<NodeBindings>& nodes);
 // Returns argv as a shell needs it: words are quoted if necessary.
 std::string command_text(const std::vector<std::string>& argv);

@@ -10,20 +10,24 @@
 
 namespace scela {
 
+// The text with which each line for the user begins.
 inline constexpr std::string_view kProgramName = "scela-run: ";
 // Maximum length in bytes of a message that a rank or node may have written.
 inline constexpr std::size_t kMaxMessage = 300;
 
-// Makes a message of a rank or a node safe to print: one line of at most `most` bytes, where "..."
-// marks a cut. Control characters of both sets (C0, C1), which a terminal would obey, become '?'.
-// Bytes that are not valid UTF-8 become '?' too.
+// Returns a message of a rank or a node as text that is safe to print: one line of at most `most`
+// bytes, and "..." after a cut. Newlines, tabs and carriage returns become blanks. Other characters
+// that a terminal would obey (control characters, changes of direction) become '?'. So do bytes
+// that are not valid UTF-8.
 std::string printable(std::string_view text, std::size_t most = kMaxMessage);
-// Returns the names as a node set, or separated by commas if they do not fold.
+// Returns the names as one node set ("node[1-4]"), or separated by commas if they do not fold.
 std::string folded(const std::vector<std::string>& names);
-// Returns one line that says why the job as a whole ended. It is empty if the job succeeded.
+// Returns one line, without newline, that says why the job as a whole ended. It is empty if the job
+// succeeded.
 std::string cause_of_end(const JobOutcome& job);
 // Returns one line for each cause of missing hosts, with all hosts that have this cause. The number
-// of causes is limited; other hosts share one line.
+// of causes is limited; other hosts share one line. Every line begins with kProgramName and ends
+// with a newline.
 std::string missing_text(const std::vector<MissingHost>& missing);
 
 }  // namespace scela

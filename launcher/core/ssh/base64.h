@@ -8,8 +8,8 @@
 
 namespace scela {
 
-// Returns std::nullopt if `text` is empty, has an invalid character, or has a length that no base64
-// text has. Padding is required.
+// Returns the decoded bytes. Returns std::nullopt if `text` is empty, has an invalid character, or
+// has a length that no base64 text has. Padding is required.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace scela

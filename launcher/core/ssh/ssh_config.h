@@ -30,46 +30,54 @@
 
 namespace scela {
 
+// The values of AddressFamily: any, IPv4 only, IPv6 only.
 enum class SshFamily { any, inet, inet6 };
 
 // The settings of a host. An absent or empty value was not set. Tokens ("%"), "~" and "${}" are not
 // yet expanded, except in host_name.
 struct SshSettings {
+  // HostName, User, Port and AddressFamily.
   std::optional<std::string> host_name;
   std::optional<std::string> user;
   std::optional<std::uint16_t> port;
   std::optional<SshFamily> family;
   std::vector<std::string> identity_files;     // in order, each once; may be "none"
   std::vector<std::string> certificate_files;  // in order, each once; may be "none"
-  std::optional<bool> identities_only;
-  std::optional<std::string> identity_agent;
+  std::optional<bool> identities_only;         // use no other keys of the ssh agent
+  std::optional<std::string> identity_agent;   // the ssh agent's socket, or a variable
   // "none" means no proxy at all. At most one of proxy_jump and proxy_command is set.
   std::optional<std::string> proxy_jump;
-  std::optional<std::string> proxy_command;  // "none": no proxy at all
-  std::optional<std::string> host_key_alias;
+  std::optional<std::string> proxy_command;   // "none": no proxy at all
+  std::optional<std::string> host_key_alias;  // a name to look up in known_hosts
+  // The files of UserKnownHostsFile and GlobalKnownHostsFile.
   std::optional<std::vector<std::string>> user_known_hosts;
   std::optional<std::vector<std::string>> global_known_hosts;
 };
 
+// The host for which settings are asked.
 struct SshQuery {
   std::string host;  // as the user wrote it
   // The user that was given with the host. It takes precedence over the configuration.
   std::optional<std::string> user;
-  std::string local_user;
+  std::string local_user;  // the user that runs scela-run
   // Returns true if a command of "Match exec" succeeds.
   std::function<bool(const std::string& command)> succeeds;
 };
 
+// One parsed configuration file, with the files that it includes.
 class SshConfig {
  public:
+  // A file that the caller has read. `name` is for errors.
   struct File {
     std::string name;
     std::string text;
   };
-  // Returns the files that a word of an Include names. There may be none.
+  // Reads the files that a word of an Include names (a path that may have wildcards), and returns
+  // them. There may be none.
   using IncludeReader = std::function<Result<std::vector<File>>(const std::string& pattern)>;
 
   // Parses a file and all files that it includes. `include` is called only during this call.
+  // Returns an error if any line of the files is malformed.
   static Result<SshConfig> parse(const File& file, const IncludeReader& include);
 
  private:
@@ -84,7 +92,8 @@ class SshConfig {
     bool negated = false;
     std::vector<std::string> values;  // patterns, or the one command
   };
-  // `criteria` is for Match only, and `included` for Include only.
+  // One line of a file. `criteria` is for Match only, and `included` (the lines of the included
+  // files) for Include only.
   struct Line {
     Keyword keyword;
     std::vector<std::string> words;  // without the keyword
@@ -97,9 +106,9 @@ class SshConfig {
   bool has_final_ = false;  // some Match asks for a second reading
 };
 
-// Returns the settings that the files have for a host. The first value counts, and the user's file
-// comes before the system's. `tokens` has the values that do not depend on the host (local_user,
-// home, ...).
+// Returns the settings that the files have for a host. `files` has the user's file before the
+// system's; for each setting the first value counts. `tokens` has the values that do not depend on
+// the host (local_user, home, ...). Returns an error if a value has an unknown token.
 Result<SshSettings> ssh_settings(std::span<const SshConfig> files, const SshQuery& query,
                                  const SshTokens& tokens);
 

@@ -49,17 +49,19 @@ enum class SshConfig::Attribute : std::uint8_t {
   exec,
 };
 
+// Parses one configuration and the files that it includes.
 class SshConfigParser {
  public:
   // Both references must outlive the parser. The parser sets has_final_ in `config`.
   SshConfigParser(SshConfig& config, const SshConfig::IncludeReader& include)
       : config_(config), include_(include) {}
 
-  // Appends the lines of a file to `out`. `depth` is the number of Includes that lead to the file:
-  // 0 for the user's own. Returns an error if files include one another without end.
+  // Parses a file and appends its lines to `out`. `depth` is the number of Includes that lead to
+  // the file: 0 for the user's own. Returns an error if a line is malformed, or if files include
+  // one another without end.
   Result<void> parse(const SshConfig::File& file, std::vector<SshConfig::Line>& out, int depth);
 
-  // Returns the error of a line with the `why` and `hint` of `inner`.
+  // Returns an error with the `why` and `hint` of `inner`. `where` is the line, as "file:line".
   static Error at(std::string_view where, Error inner);
   // Parses a value of AddressFamily. Returns std::nullopt for another word.
   static std::optional<SshFamily> family_of(std::string_view word);
@@ -67,14 +69,15 @@ class SshConfigParser {
  private:
   using Line = SshConfig::Line;
 
-  // These fill `line`. An error has no place yet: parse() adds it.
+  // These fill `line`: from the text of any line, and from the words of a Match and of an Include.
+  // `depth` is that of parse(). An error has no file and line yet: parse() adds them.
   Result<void> parse_line(std::string_view text, Line& line, int depth);
   Result<void> parse_match(Line& line);
   Result<void> parse_include(Line& line, int depth);
 
   SshConfig& config_;
   const SshConfig::IncludeReader& include_;
-  std::size_t files_ = 0;
+  std::size_t files_ = 0;  // files parsed so far
 };
 
 }  // namespace scela

@@ -12,22 +12,24 @@
 
 namespace scela {
 
-// The last host on the way, and the way to it.
+// The last host of a ProxyJump value, and the hosts by which that one is reached.
 struct SshJump {
   std::string user;  // empty: from the configuration
   std::string host;
   std::optional<std::uint16_t> port;  // absent: from the configuration
-  std::string before;                 // the hosts before it, as given
+  std::string before;                 // the hosts before it, as in ProxyJump
 };
 
+// Parses the value of ProxyJump. Returns an error if a host, user or port is malformed or could be
+// read as an option.
 Result<SshJump> parse_jump(std::string_view jumps);
 
-// Returns a shell command: an ssh that connects its standard streams to host:port. `config_file` is
-// the value of ssh -F, or absent if none was given.
+// Returns a shell command: an ssh to the jump host that connects its standard streams to host:port.
+// `config_file` is the value of ssh -F, or absent if none was given.
 std::string jump_command(const SshJump& jump, const std::optional<std::string>& config_file,
                          std::string_view host, std::uint16_t port);
 
-// Returns a word in quotes, so that a POSIX shell does not change it.
+// Returns the word in single quotes, so that a POSIX shell does not change it.
 std::string shell_quote(std::string_view word);
 
 }  // namespace scela

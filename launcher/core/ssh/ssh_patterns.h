@@ -12,8 +12,10 @@
 
 namespace scela {
 
+// Returns true if the pattern, which has no "!", matches all of the text. Letters are compared
+// exactly.
 bool matches_pattern(std::string_view text, std::string_view pattern);
-// Returns true if one of the patterns matches and no negated one does.
+// Returns true if one of the patterns matches and no negated one ("!PATTERN") does.
 bool matches_patterns(std::string_view text, std::span<const std::string> patterns);
 
 std::string to_lower(std::string_view text);  // ASCII only; for names of hosts

@@ -12,6 +12,7 @@
 
 namespace scela {
 
+// The values of the tokens. The token of each value is beside it.
 struct SshTokens {
   std::string host_name;       // %h
   std::string original_name;   // %n
@@ -24,12 +25,13 @@ struct SshTokens {
   std::uint32_t user_id = 0;   // %i
 };
 
-// Replaces the tokens. Returns an error for a token that is not in the list above, such as %C (a
-// hash) or %j.
+// Returns the text with its tokens replaced by their values. Returns an error for a token that is
+// not in the list above, such as %C (a hash) or %j.
 Result<std::string> expand_tokens(std::string_view text, const SshTokens& tokens);
 
-// Expands a path: first "~/", then tokens and "${NAME}". Also returns an error if a variable is not
-// set, or if the path is in the home of another user ("~user/").
+// Returns a path with "~/" in front expanded, and then tokens and "${NAME}". `environment` has the
+// variables by name. Returns an error for an unknown token, for a variable that is not set, and for
+// a path in the home of another user ("~user/").
 Result<std::string> expand_path(std::string_view text, const SshTokens& tokens,
                                 const std::map<std::string, std::string>& environment);
 

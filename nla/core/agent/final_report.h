@@ -1,5 +1,6 @@
-// The last reports of an agent: the trace and the statistics, its own and those of the agents
-// below. The agent's core uses this part, and one thread at a time calls it.
+// The last reports of an agent: the trace (--trace) and the statistics (--stats), its own and those
+// of the agents below. The agent's core uses this part, and one thread at a time calls it. What it
+// sends goes to the parent; at the root, inside scela-run, to the shell.
 #pragma once
 
 #include "nla/core/io/streams.h"
@@ -13,6 +14,7 @@ namespace scela::nla {
 
 class FinalReport {
  public:
+  // All references are borrowed, from the same agent (agent_state.h).
   FinalReport(Context& context, Verdicts& verdicts, const JobEnd& job_end,
               const RankServices& services, OutputFlow& output)
       : context_(context),
@@ -21,11 +23,15 @@ class FinalReport {
         services_(services),
         output_(output) {}
 
+  // Sends on a piece of this agent's own trace.
   void on(const event::SendTrace& event);
-  // The shell's last answer: sends Done, or shows the end of the job at the root.
+  // Takes the shell's measurements of this process. Sends Done, the last message of an agent; at
+  // the root, reports the end of the job.
   void on(const event::Measured& event);
-  // Return false if the message breaks the protocol.
+  // Passes a piece of trace of a node below on. Returns false if the message breaks the protocol.
   bool from_child(Child& child, const msg::Report& message);
+  // Takes a child's last message: adds its statistics to those of this agent. Returns false if the
+  // message breaks the protocol.
   bool from_child(Child& child, const msg::Done& message);
 
  private:

@@ -1,7 +1,7 @@
 // The loss of children: what follows when a child's link or process ends before the child said
-// Done. If the job goes on without lost agents (OnFailure::wait), this agent adopts the children
-// that a lost child has left behind. docs/design/protocol.md has the reasons. The agent's core uses
-// this part, and one thread at a time calls it.
+// Done, its last message. If the job goes on without lost agents (OnFailure::wait), this agent
+// adopts the children that a lost child has left behind (the orphans). docs/design/protocol.md has
+// the reasons. The agent's core uses this part, and one thread at a time calls it.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@
 
 namespace scela::nla {
 
-// How a child is lost decides if the children that it leaves behind may be adopted.
+// How a child is lost. It decides if the children that it leaves behind may be adopted.
 enum class Loss : std::uint8_t {
   ended,     // its link or process ended
   given_up,  // this agent ended the link; what is below goes with the child
@@ -27,6 +27,7 @@ enum class Loss : std::uint8_t {
 
 class LostChildren {
  public:
+  // All references are borrowed, from the same agent (agent_state.h).
   LostChildren(Context& context, Children& children, const Verdicts& verdicts, JobEnd& job_end,
                RankFailures& failures, LostNodes& nodes, RankServices& services, Spawns& spawns,
                OutputFlow& output, InputFlow& input, TerminalSize& terminal)
@@ -42,16 +43,24 @@ class LostChildren {
         input_(input),
         terminal_(terminal) {}
 
+  // Takes a child that could not be started: hands its slice to other agents, or back to the root.
   void on(const event::ChildFailed& event);
+  // Notes that a child's start has begun. From now on the child counts as slow if it does not
+  // answer.
   void on(const event::ChildBegun& event);
+  // Notes that no process of the child is left. If the child has not ended before, treats it as
+  // lost.
   void on(const event::ChildGone& event);
-  // A child's link is over before the child said Done. Children may move in memory.
+  // Treats a child as lost because its link is over. Reports its node and its ranks as lost, with
+  // `why` to print, and adopts the orphans if that is possible. If the child was never ready, its
+  // slice is handed on instead. Children may move in memory.
   void lost(Child& child, const std::string& why, Loss loss = Loss::ended);
-  // Timer::give_up has fired: the children that must end have had their time. This agent gives them
-  // up, and when the timer fires again, also what is left of their processes.
+  // Call it when Timer::give_up has fired: the children that must end have had their time. Closes
+  // the links of those that have not ended. When the timer fires again, this agent does not wait
+  // for their processes either.
   void give_up();
-  // An adopted child says what it answers for. Returns false if the message breaks the protocol.
-  // Children may move in memory.
+  // Takes the answer of an adopted child, which says for which slice it answers. Returns false if
+  // the message breaks the protocol. Children may move in memory.
   bool from_child(Child& child, const msg::Orphan& message);
 
  private:
@@ -59,8 +68,8 @@ class LostChildren {
   bool may_adopt_from(const Child& child) const;
   // Adopts these agents, which `lost` has left behind. Children may move in memory.
   void adopt(const Child& lost, std::vector<Child> orphans);
-  // An adopted child has a smaller slice than was assumed. Adopts the agents of the rest, or loses
-  // their ranks. Children may move in memory.
+  // Takes a smaller slice of an adopted child than was assumed. Adopts the agents of the rest, or
+  // reports their ranks as lost. Children may move in memory.
   void correct(Child& child, Slice slice);
 
   Context& context_;

@@ -1,6 +1,6 @@
 // The link to the parent as seen by the agent below: its loss, and the adoption by another agent.
-// docs/design/protocol.md has the reasons. The agent's core uses this part, and one thread at a
-// time calls it.
+// An adopter is an agent that becomes the new parent. docs/design/protocol.md has the reasons. The
+// agent's core uses this part, and one thread at a time calls it.
 #pragma once
 
 #include <utility>
@@ -18,6 +18,7 @@ namespace scela::nla {
 
 class ParentLink {
  public:
+  // All references are borrowed, from the same agent (agent_state.h).
   ParentLink(Context& context, const Children& children, JobEnd& job_end,
              const NodeProcesses& processes, RankServices& services, JobUpdates& updates,
              OutputFlow& output, InputFlow& input)
@@ -30,17 +31,18 @@ class ParentLink {
         output_(output),
         input_(input) {}
 
-  // The link has ended. The agent waits for an adopter if one may come; otherwise see lost().
+  // Call it when the link has ended. The agent then waits for an adopter if one may come; otherwise
+  // see lost().
   void ended();
-  // The parent is gone for good. This agent ends the subtree.
+  // Treats the parent as gone for good: this agent ends its ranks and its subtree.
   void lost();
 
-  // A message of an adopter. Returns false if it breaks the protocol. After the last message, this
-  // agent has a parent again, and has reported itself to it. The caller then repeats what the lost
-  // parent may not have passed on. Last it sends again the output that the adopter has not seen
-  // (release_seen()).
+  // Takes a message of an adopter. Returns false if it breaks the protocol. After the last message
+  // (Adopt::last), this agent has a parent again, and has sent it msg::Orphan. The caller then
+  // repeats what the lost parent may not have passed on. Last it sends again the output that the
+  // adopter has not seen (release_seen()).
   bool adopted_by(const msg::Adopt& message);
-  // Returns what the adopter has seen of the output of ranks here, and forgets it.
+  // Returns how much of the output of ranks here the adopter has, and forgets it.
   std::vector<msg::Seen> release_seen() { return std::exchange(seen_, {}); }
 
  private:

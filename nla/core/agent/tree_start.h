@@ -1,6 +1,7 @@
 // The start of the tree below an agent: from the first message, which says what the agent's slice
-// is, until every child is ready. The children themselves are in nla/core/tree/children.h. The
-// agent's core uses this part, and one thread at a time calls it.
+// is, until every child is ready. A slice is the range of nodes that an agent and those below it
+// look after. The children themselves are in nla/core/tree/children.h. The agent's core uses this
+// part, and one thread at a time calls it.
 #pragma once
 
 #include <string>
@@ -13,38 +14,47 @@
 
 namespace scela::nla {
 
-// Bytes of output that the presenter at the root may hold at once, while a terminal or a disk is
-// behind.
+// Bytes of output that the presenter (the part of scela-run that shows output) may hold at once,
+// while a terminal or a disk is behind.
 inline constexpr std::uint64_t kPresenterWindow = std::uint64_t{1024} * 1024;
 
 class TreeStart {
  public:
+  // All references are borrowed, from the same agent (agent_state.h).
   TreeStart(Context& context, Children& children, const JobEnd& job_end, OutputFlow& output)
       : context_(context), children_(children), job_end_(job_end), output_(output) {}
 
-  // At the root: starts the tree.
+  // At the root, inside scela-run: starts the tree.
   void on(const event::Begin& event);
-  // Return false if the message breaks the protocol.
+  // Takes the agent's identity and its slice, and answers with Hello. Returns false if the message
+  // breaks the protocol.
   bool from_parent(const msg::Start& message);
+  // Takes some hosts of the slice. With the last ones, starts the children. Returns false if the
+  // message breaks the protocol.
   bool from_parent(const msg::SliceHosts& message);
+  // Takes a child's first message: the child is up. Returns false if the message breaks the
+  // protocol.
   bool from_child(Child& child, const msg::Hello& message);
-  // The child is ready if this returns true.
+  // Takes a child's report that its subtree is complete. Returns true if the child is ready now,
+  // and false if the message breaks the protocol.
   bool from_child(Child& child, const msg::Ready& message);
 
-  // Timer::slow has fired.
+  // Call it when Timer::slow has fired. Starts the nodes below children that are still slow.
   void slow_timer_fired();
-  // The phase is `starting`. Reports once that the subtree is ready. Until then, keeps Timer::slow
-  // running while only slow children are left.
+  // Call it after each event while the phase is `starting`. Reports once that the subtree is ready,
+  // and enters the phase `ready`. Until then, keeps Timer::slow running while only slow children
+  // are left.
   void advance();
 
  private:
+  // Starts Timer::slow if `slow` is true and it does not run. Cancels it if `slow` is false.
   void start_or_cancel_slow_timer(bool slow);
 
   Context& context_;
   Children& children_;
   const JobEnd& job_end_;
   OutputFlow& output_;
-  Topologies topologies_;  // told by the nodes below
+  Topologies topologies_;  // reported by the nodes below
   std::string names_;      // the slice's host names received so far
   bool slow_timer_runs_ = false;
 };

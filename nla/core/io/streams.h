@@ -1,6 +1,8 @@
-// Standard output, error and input across the tree, under credit (decision D8): nothing is lost and
-// nothing queues without bound. A slow reader at the root slows the writers at the leaves. The
-// agent's core uses this part, and one thread at a time calls it.
+// Standard output, error and input across the tree of agents, under credit (decision D8): nothing
+// is lost and nothing queues without bound. Credit is the number of bytes that may be sent before
+// the receiver allows more. A slow reader at the root slows the writers at the leaves. The agent's
+// core uses this part, and one thread at a time calls it. An agent without a parent (an orphan) may
+// get a new one, its adopter.
 #pragma once
 
 #include <array>
@@ -19,62 +21,72 @@ namespace scela::nla {
 // their bytes have left here.
 //
 // If a lost parent is replaced (Context::adopts), every byte still arrives once, whichever agent is
-// lost on the way. The agent keeps what it has sent until the root has it (Credit::past), and sends
-// again what the adopter has not seen. It keeps at most the windows from here to the root.
+// lost. The agent keeps what it has sent until the root has it (Credit::past), and sends again what
+// the adopter has not seen. It keeps at most the windows from here to the root. A window is the
+// whole credit of one link.
 class OutputFlow {
  public:
+  // `context` is borrowed.
   explicit OutputFlow(Context& context) : context_(context) {}
 
   // Sets the credit of this agent's parent, in bytes. At the root: the credit of the presenter.
   void open(std::uint64_t window) { credit_ = window; }
-  // Ranks of this node are about to run. Asks the shell to read them.
+  // Call it before ranks of this node start. Asks the shell to read their output.
   void start_reading();
 
-  // A rank of this node has written something, or one of its streams has ended.
+  // Take output that a rank of this node has written, or the end of one of its streams.
   void local(const event::RankOutput& output);
   void local_end(Rank rank, Stream stream);
-  // `window` is the child's whole credit in bytes. Returns false if the child sent more than its
-  // credit allows, or something after the end of a stream.
+  // Takes output of a child. `window` is the child's whole credit in bytes. Returns false if the
+  // child sent more than its credit allows, or something after the end of a stream.
   bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
-  // The parent gives this many more bytes of credit. Both numbers are those of msg::Credit. At the
-  // root, the presenter gives credit.
+  // Takes credit from the parent: `bytes` more may be sent. Both numbers are those of msg::Credit.
+  // At the root, the presenter (the part of scela-run that shows output) gives credit.
   void credit(std::uint64_t bytes, std::uint64_t past);
-  // The child will send no more. What it sent is passed on, and it gets no credit for that.
+  // Call it if the child will send no more. What it sent is passed on, and it gets no credit for
+  // that.
   void child_ended(LinkId child) { from_children_[child].ended = true; }
-  // The parent is gone. All that would be sent is dropped, so that ranks can still be drained.
+  // Call it if the parent is gone for good. All that would be sent is dropped, so that ranks can
+  // still be drained.
   void drop_all();
-  // The parent is lost. Nothing is sent until another parent has said what it has seen.
+  // Call it if the parent is lost and may be replaced. Nothing is sent until go_on().
   void hold() { credit_ = 0; }
-  void forget();  // drops what is kept: no parent follows
-  // Another parent replaces the lost one. It gives `window` bytes of credit, and has `seen` so much
-  // of each stream. Sends the rest again.
+  // Drops what is kept for another parent, because none follows.
+  void forget();
+  // Call it when another parent has replaced the lost one. It gives `window` bytes of credit, and
+  // has `seen` so much of each stream. Sends the rest again.
   void go_on(std::uint64_t window, const std::vector<msg::Seen>& seen);
-  // Returns what came from these ranks' streams.
+  // Returns how many bytes of each stream of these ranks came here, and if the stream has ended.
+  // Streams without any are left out.
   std::vector<msg::Seen> seen(const RankSet& ranks) const;
 
-  // Returns true if nothing waits for credit.
+  // Returns true if no output waits for credit.
   bool empty() const { return queue_.empty(); }
+  // Returns the bytes that wait for credit or are kept for another parent.
   std::uint64_t held_bytes() const { return held_ + kept_bytes_; }
   // Returns how many bytes were read from ranks of this node in all.
   std::uint64_t read_bytes() const { return read_bytes_; }
 
  private:
+  // Output that waits for credit.
   struct Waiting {
-    LinkId from = kParentLink;
+    LinkId from = kParentLink;  // kParentLink: a rank of this node
     msg::Output output;
     std::uint64_t offset = 0;  // offset in its stream
   };
-  // Sends what waits, as far as there is credit.
+  // Sends output that waits, as far as there is credit.
   void pump();
-  // Bytes from that link have left here. Gives credit for them, when enough have.
+  // Call it if bytes from that link have left here. Gives the sender credit for them once they are
+  // enough for a message.
   void forwarded(LinkId from, std::uint64_t bytes);
   // Returns true if what was sent is kept for another parent.
   bool keeps() const { return context_.adopts() && context_.parent != kRootNode; }
   // Adds to the bytes that have come of a stream. Returns how many had come before.
   std::uint64_t count(Rank rank, Stream stream, std::uint64_t bytes);
-  // Notes output that is sent now, for another parent and for Credit::past.
+  // Records output that is sent now, for another parent and for Credit::past.
   void sent(const Waiting& waiting, const msg::Output& output);
-  // Appends to `again` what the new parent has not seen.
+  // Appends to `again` the kept output that the new parent has not seen. `seen` says how much of
+  // each stream it has.
   void send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& seen,
                   std::deque<Waiting>& again);
 
@@ -83,6 +95,7 @@ class OutputFlow {
   std::deque<Waiting> queue_;
   std::uint64_t held_ = 0;
   std::uint64_t read_bytes_ = 0;
+  // The state of a child's link.
   struct FromChild {
     std::uint64_t in_use = 0;  // sent by the child, not credited yet
     std::uint64_t owed = 0;    // forwarded, not credited yet
@@ -101,8 +114,9 @@ class OutputFlow {
     std::uint64_t offset = 0;
     std::uint64_t end = 0;  // position behind it on the parent's link
   };
+  // Output of a child that was sent to the parent.
   struct OnItsWay {
-    LinkId from = 0;
+    LinkId from = 0;  // the child
     std::uint64_t bytes = 0;
     std::uint64_t end = 0;
   };
@@ -122,33 +136,41 @@ class OutputFlow {
 // reading, and the rest of the input stays unread.
 class InputFlow {
  public:
+  // The references are borrowed.
   InputFlow(Context& context, Children& children) : context_(context), children_(children) {}
 
-  void start();                              // at the root: the ranks run
-  void read(const event::StdinRead& input);  // at the root
-  // Input from the parent, and progress of a child.
+  // At the root: asks for the first input. To be called when the ranks run.
+  void start();
+  // At the root: takes input that the shell has read.
+  void read(const event::StdinRead& input);
+  // Take input from the parent, and how much of it a child's ranks have taken.
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
-  // Ranks of this node have taken this many bytes in all (event::StdinTaken).
+  // Takes the number of bytes that ranks of this node have taken in all (event::StdinTaken).
   void local_taken(std::uint64_t bytes);
-  void ranks_closed(const RankSet& ranks);  // ended, or want no more input
-  void child_ended();                       // a child does not serve any more
+  // Call it if these ranks of this node have ended, or want no more input. They are not waited for
+  // any more.
+  void ranks_closed(const RankSet& ranks);
+  // Call it if a child does not serve any more.
+  void child_ended();
 
-  // A child of a lost child is to be adopted. It takes over the progress of the lost child.
+  // Call it if a child of a lost child is to be adopted. It takes over the progress of the lost
+  // child.
   void adopt(const Child& lost, const Child& orphan);
-  // The orphan is adopted. Sends it the input that it lacks.
+  // Call it if the orphan is adopted. Sends it the input that it lacks; `state` says what it has.
   void resume(const Child& orphan, const msg::Orphan& state);
-  // Fills in the members of Orphan that are about input.
+  // Fills in the members of msg::Orphan that are about input.
   void describe(msg::Orphan& self) const;
 
  private:
   // Sends input to the children and local ranks that still take some.
   void pass_on(const Chunk& bytes, bool end);
-  // Tells the parent the progress of the slowest target, if it is worth a message. The root reads
-  // on.
+  // Tells the parent how much the slowest target has taken, if it is worth a message. At the root,
+  // reads more input instead.
   void report();
-  // Return true if a target that takes input is below the child, or on this node.
+  // Returns true if a rank below the child takes input.
   bool takes(const Child& child) const;
+  // Returns true if a rank of this node takes input.
   bool local_takes() const;
   // Returns true if an orphan may lack input that came here.
   bool keeps() const;
@@ -167,6 +189,7 @@ class InputFlow {
   // For orphans: the input that the slowest target has not taken, up to received_.
   std::deque<Chunk> kept_;
   std::uint64_t kept_from_ = 0;
+  // The progress that a child has reported (msg::StdinTaken).
   struct FromChild {
     std::uint64_t taken = 0;
     bool last = false;

@@ -1,6 +1,6 @@
 // The report that the ranks the job began with have been started: gathered from the children, and
-// made once to the parent, or at the root to the user. The agent's core uses this part, and one
-// thread at a time calls it.
+// sent once to the parent, or shown at the root to the user. The agent's core uses this part, and
+// one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace scela::nla {
 
 class LaunchReport {
  public:
+  // All references are borrowed, from the same agent (nla/core/agent/agent_state.h).
   LaunchReport(Context& context, const Children& children, const Verdicts& verdicts,
                const NodeProcesses& processes, InputFlow& input)
       : context_(context),
@@ -23,15 +24,18 @@ class LaunchReport {
         processes_(processes),
         input_(input) {}
 
+  // Takes a child's report. Returns true; a child may repeat its report.
   bool from_child(Child& child, const msg::Launched& message);
-  // The ranks run. Reports once all first ranks of the subtree have been started, or have ended.
+  // Call it after each event while the ranks run. Reports once all first ranks of the subtree have
+  // been started, or have ended.
   void advance();
-  // Returns true once that was reported.
+  // Returns true once the report was sent.
   bool sent() const { return sent_; }
-  // Repeats the report to a new parent, if it was sent.
+  // Sends the report again to a new parent, if it was sent.
   void repeat_to_parent();
 
  private:
+  // Sends the report to the parent, or at the root shows it and begins to read standard input.
   void send();
   // Returns those of `ranks` that the job began with.
   RankSet first_ranks(const RankSet& ranks) const;

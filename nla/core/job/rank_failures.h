@@ -1,6 +1,7 @@
-// The failures of ranks in a subtree, on their way to the root, and what the root does about the
-// first one. A failure that matters at once travels as PROCESS_FAIL (thesis section 2.2.1), ahead
-// of the verdicts. The agent's core uses this part, and one thread at a time calls it.
+// The failures of ranks in a subtree, on their way to the root, which is the agent inside
+// scela-run. This part also decides at the root what follows from the first one. A failure that
+// matters at once travels as PROCESS_FAIL (thesis section 2.2.1), ahead of the verdicts, which say
+// how each rank ended. The agent's core uses this part, and one thread at a time calls it.
 #pragma once
 
 #include <map>
@@ -16,29 +17,32 @@ namespace scela::nla {
 
 class RankFailures {
  public:
+  // All references are borrowed, from the same agent (nla/core/agent/agent_state.h).
   RankFailures(Context& context, Verdicts& verdicts, JobEnd& job_end, RankServices& services)
       : context_(context), verdicts_(verdicts), job_end_(job_end), services_(services) {}
 
-  // Reports the failure of a rank of the subtree upwards. The root decides what follows.
+  // Reports the failure of a rank of the subtree upwards; at the root, decides what follows. If one
+  // failure ends the job, later ones are not sent.
   void report(Rank rank, const Outcome& said);
   // Reports the failure of these ranks. If the job ends because of them, one report is enough. If
-  // it goes on, peers must hear of every rank that they might wait for.
+  // it goes on, each rank is reported: peers might wait for it.
   void report_all(const RankSet& ranks, const Outcome& outcome);
-  // Records verdicts of those of these ranks that have none: no agent will report theirs any more.
-  // A failure that was reported is the verdict of its rank; the others are lost, because of `why`.
+  // Gives verdicts to those of these ranks that have none: no agent will report theirs any more. A
+  // failure that was reported is the verdict of its rank; the others get Ending::lost with the text
+  // `why`.
   void lose(const RankSet& ranks, const std::string& why);
-  // Returns false if the message breaks the protocol.
+  // Takes a child's report of a failure. Returns false if the message breaks the protocol.
   bool from_child(Child& child, const msg::ProcessFail& message);
-  // Repeats to a new parent all failures that still matter.
+  // Sends a new parent again all failures that still matter.
   void repeat_to_parent();
 
-  // Returns the outcome with which the rank asked for the end of the job, and nullptr if it did
-  // not. That counts instead of how the rank exits.
+  // Returns the outcome with which the rank asked for the end of the job (PMI abort), or nullptr if
+  // it did not. That outcome counts instead of how the rank exits.
   const Outcome* abort_of(Rank rank) const;
 
  private:
-  // At the root: a rank failed. Ends the job, or tells every agent that the job goes on without
-  // that rank.
+  // At the root: ends the job because of this failure, or tells every agent that the job goes on
+  // without the rank.
   void decide(Rank rank, const Outcome& outcome);
 
   Context& context_;

@@ -1,6 +1,6 @@
-// The reports of verdicts to the parent: when they are due, and those that come from children. The
-// verdicts themselves are in nla/core/tree/verdicts.h. The agent's core uses this part, and one
-// thread at a time calls it.
+// The reports of verdicts to the parent: when they are due, and those that come from children. A
+// verdict is how a rank ended; the verdicts themselves are in nla/core/tree/verdicts.h. The agent's
+// core uses this part, and one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,20 @@ enum class VerdictsSent : std::uint8_t {
 
 class VerdictReports {
  public:
+  // All references are borrowed, from the same agent (nla/core/agent/agent_state.h).
   VerdictReports(Context& context, Verdicts& verdicts, RankServices& services, InputFlow& input)
       : context_(context), verdicts_(verdicts), services_(services), input_(input) {}
 
-  // Returns false if the message breaks the protocol.
+  // Takes verdicts of ranks below a child. Returns false if the message breaks the protocol.
   bool from_child(Child& child, const msg::Verdicts& message);
-  // Ranks were added to the subtree: its verdicts are not complete any more.
+  // Call it when ranks were added to the subtree: its verdicts are not complete any more.
   void expect_more();
-  // Sends what is due. `launched` says that all first ranks were reported as started, `terminating`
-  // that the ranks were ordered to end. Returns true, once, if this is the root and all verdicts
-  // are in.
+  // Call it after each event while the ranks run. Sends the reports that are due. `launched` says
+  // that all first ranks were reported as started, `terminating` that the ranks were ordered to
+  // end. Returns true, once, if this is the root and all verdicts are in.
   bool advance(bool launched, bool terminating);
-  // Sends the parent all verdicts that are known, in as many messages as it takes to keep each of
-  // them within a piece.
+  // Sends the parent all verdicts that are known, in as many messages as are needed to keep each of
+  // them within a piece (kMaxPiece bytes).
   void send();
 
  private:
@@ -46,8 +47,8 @@ class VerdictReports {
   VerdictsSent sent_ = VerdictsSent::none;
 };
 
-// Returns the outcome that a child reported, with a text of bounded length. A child that has sent
-// too many bytes of such texts gets them cut off.
+// Returns the outcome that a child reported, with at most kMaxWhy bytes of text. A child that has
+// sent too many bytes of such texts gets an empty text.
 Outcome with_bounded_why(Child& child, const Outcome& said);
 
 }  // namespace scela::nla

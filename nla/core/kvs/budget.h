@@ -1,4 +1,5 @@
-// Bounds on what one rank may make agents hold. The agent's core applies them.
+// Bounds, in bytes, on what one rank may make agents hold. An agent is the process of the job on
+// one node. The agent's core applies them.
 #pragma once
 
 #include <cstdint>

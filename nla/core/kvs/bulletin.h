@@ -1,14 +1,18 @@
-// The bulletin board: NLA_Put and NLA_Get over the tree, through the node's cache (thesis 2.2.3,
-// 2.2.4). The agent's core uses it, and one thread at a time calls it.
+// The bulletin board: the key-value pairs that ranks put and get (NLA_Put and NLA_Get, thesis
+// 2.2.3, 2.2.4), over the tree of agents and through the node's cache. The agent's core uses it,
+// and one thread at a time calls it.
 //
-// The cache policy says what is kept and which agent is asked, and this part carries that out. One
-// question for each key is in flight, whatever the number of askers. Answers are cached on their
-// way back. A get that waits is parked at the place where the answer will appear.
+// The cache policy (cache/policy.h) says what is kept and which agent is asked, and this part
+// carries that out. With the policy hcs, a pair travels up at once; with dht, each key has an
+// owner, a rank. Each node has one agent. A question is a Get to another agent (msg::Get). One
+// question for each key is in flight, whatever the number of askers: ranks of this node, or links
+// to other agents. Answers are cached on their way back. A get that waits is parked at the agent
+// where the answer will appear.
 //
-// If keys have owners (cache::Policy::owner), this part also knows the way to an owner. Every agent
-// has the ranks of its own node and of each child; all other ranks are further up. Pairs of a fence
-// go up with the aggregate as far as they must, and down from there in Pairs. Questions go the same
-// way.
+// If keys have owners (cache::Policy::owner), this part also knows the next link towards an owner.
+// Every agent has the ranks of its own node and of each child; all other ranks are further up.
+// Pairs of a fence go up with the aggregate (the pairs of a subtree) as far as they must, and down
+// from there in msg::Pairs. Questions go the same way.
 #pragma once
 
 #include <cstdint>
@@ -32,51 +36,58 @@ inline constexpr LinkId kHere = UINT32_MAX;  // not a link, but this node's rank
 
 class Bulletin {
  public:
+  // The references are borrowed.
   Bulletin(Context& context, Children& children) : context_(context), children_(children) {}
-  // The caller keeps the policy alive for as long as the board, and the job and the children's
-  // ranks are known.
+  // Sets the policy; before that no request may come. The caller keeps the policy alive for as long
+  // as the board. The job and the ranks of the children are known already.
   void use(cache::Policy* policy);
 
-  // Carry out a request of a rank of this node. An action::Reply with `id` answers it, at once or
-  // later.
+  // Carry out a request of a rank of this node. An action::Reply with `id` answers a put at once.
+  // It answers a get at once or when the answer is known.
   void ask(Rank rank, RequestId id, const ask::Put& put);
   void ask(Rank rank, RequestId id, const ask::Get& wanted);
-  // A child sends a pair up at once (policy hcs).
+  // Takes a pair that a child sends up at once (policy hcs): caches it or sends it further up.
   void receive(const msg::Put& message);
-  // Returns false if the child asks for more than its ranks can be waiting for, or asks for a key
-  // that it leads to itself.
+  // Takes the question of a child, and answers it now or later. Returns false if the child asks for
+  // more than its ranks can be waiting for, or asks for a key that it leads to itself.
   bool receive(const Child& from, const msg::Get& message);
-  // From the parent. Returns false for the reasons above, or if keys have no owners.
+  // Takes a question of the parent, in the same way. Returns false for the reasons above, or if
+  // keys have no owners.
   bool receive(const msg::Get& message);
-  // Returns false if `from` was not asked for this, or if a get that waits is answered with not
-  // found. If keys have no owners, the parent may send such an answer: it does not know what
-  // fail_waiting() dropped.
+  // Takes an answer and answers all that asked for the key. Returns false if `from` was not asked
+  // for this, or if a get that waits is answered with not found. If keys have no owners, the parent
+  // may send such an answer: it does not know what fail_waiting() dropped.
   bool receive(LinkId from, const msg::Answer& message);
 
-  // Does nothing if keys have no owners. Keeps the pairs that are owned here, puts the pairs that
-  // are owned below aside for send_spread(), and leaves in `pairs` what goes further up. Returns
-  // false if a child sends pairs that belong to its own subtree.
+  // Takes the pairs of one piece of a fence, on their way up; `from` is the child's link, or kHere.
+  // Keeps the pairs that are owned here, puts the pairs that are owned below aside for
+  // send_spread(), and leaves in `pairs` what goes further up. Does nothing if keys have no owners.
+  // Returns false if a child sends pairs that belong to its own subtree.
   bool spread(LinkId from, Chunk& pairs);
   // Sends what spread() put aside to the children that lead to the owners.
   void send_spread();
-  // Returns false if the message is malformed or not for this subtree.
+  // Takes pairs that come down to their owners: keeps those of this node and sends on those of
+  // nodes below. Returns false if the message is malformed or not for this subtree.
   bool receive(const msg::Pairs& message);
   // Returns the bytes that spread() put aside.
   std::uint64_t held_bytes() const { return aside_bytes_; }
 
-  // A fence was committed, and its pairs are visible.
+  // Call it when a fence was committed. Looks up again what parked gets ask for, because the
+  // fence's pairs are visible now.
   void fence_passed();
-  // These ranks of this node ended. Their gets are dropped without an answer.
+  // Call it if these ranks of this node ended. Drops their gets that are not answered yet.
   void ranks_ended(const RankSet& ranks);
-  // The askers that wait for an answer from this child are told that it is lost.
+  // Call it if the child is lost. Answers with an error (Answer::lost) the gets that wait for an
+  // answer from it, and drops the child's own questions.
   void child_ended(LinkId link);
-  // Asks a new parent what the lost parent was asked.
+  // Sends a new parent the questions that the lost parent has not answered.
   void ask_again();
-  // A rank failed and the job goes on. Every get that waits for a pair fails with `why`, because
-  // the pair may never come.
+  // Call it if a rank failed and the job goes on. Fails every waiting get of this node's ranks with
+  // the error `why`, because the pair may never come. Agents below do the same for theirs.
   void fail_waiting(const std::string& why);
 
  private:
+  // The sender of a question: a rank of this node, or the agent on a link.
   struct Asker {
     LinkId link = kHere;
     Rank rank = 0;  // only if the asker is on this node
@@ -85,17 +96,20 @@ class Bulletin {
   };
   using Askers = std::vector<Asker>;
   using Key = std::pair<std::string, bool>;  // the key, and if the get waits
+  // A question that was sent to another agent, and the askers that wait for its answer.
   struct Question {
     Askers askers;
     LinkId to = kParentLink;
     // The answer in flight may be older than a fence or a pair that has come since.
     bool stale = false;
   };
+  // An asker of which the question waits, because the next agent takes no more questions.
   struct HeldBack {
     std::string key;
     bool wait = false;
     Asker asker;
   };
+  // The link that leads to the ranks [first, last].
   struct Route {
     Rank last = 0;
     Rank first = 0;
@@ -110,10 +124,10 @@ class Bulletin {
   void ask_elsewhere(const std::string& key, bool wait, const Asker& asker);
   // Returns true if the agent on that link takes one more question now.
   bool may_ask(LinkId to) const;
-  // Asks the questions in held_back_, as far as the next agents take them.
+  // Sends the questions in held_back_, as far as the next agents take them.
   void ask_on();
-  // No agent has the pair. If `wait` is true, the asker waits in parked_. Otherwise it is answered
-  // with not found.
+  // Keeps an asker in parked_, because no agent has the pair. If `wait` is false, answers with not
+  // found instead.
   void park(const std::string& key, bool wait, const Asker& asker);
   // Adds the asker to `askers` and counts it in questions_. Returns false if its link is among them
   // already.
@@ -129,25 +143,29 @@ class Bulletin {
   void answer_all(const Askers& askers, const msg::Answer& message);
   // Answers the ranks of this node that asked other agents for this pair: this node has it now.
   void answer_local(const ask::Put& put);
-  // Looks all parked keys up again. Askers for a key that is not absent any more are answered, or
-  // ask another agent.
+  // Looks all parked keys up again. For a key that is not absent any more, answers its askers or
+  // asks another agent.
   void recheck();
-  // Answers waiting gets that are in flight if their pair is visible here now.
+  // Answers gets that wait and of which the question is in flight, if their pair is visible here
+  // now.
   void answer_here();
 
-  // `link` leads to the owners among these ranks. The caller sorts routes_ after the last call.
+  // Notes that `link` leads to the owners among these ranks. The caller sorts routes_ after the
+  // last call.
   void add_routes(const RankSet& ranks, LinkId link);
   // Returns the link towards an agent that knows more of a key than this node, and kHere if there
-  // is none. Returns std::nullopt if the way there was lost or has ended.
+  // is none. Returns std::nullopt if the child that leads there was lost or has ended.
   std::optional<LinkId> way_to(std::string_view key) const;
-  // Shows each pair to the policy. Adds the pairs for children to `parts`, and those for the parent
-  // to `up`. `up` may be nullptr if the pairs come from the parent. Returns false if the pairs are
-  // malformed, or if one is a pair that `comes_from` should have kept to itself.
+  // Shows each pair to the policy. Appends the pairs for children to `parts`, and those for the
+  // parent to `up`. `up` may be nullptr if the pairs come from the parent. Returns false if the
+  // pairs are malformed, or if one of them leads back to the link `comes_from`.
   bool sort(std::string_view pairs, LinkId comes_from, Parts& parts, std::string* up);
-  // Sends each part to its child and clears `parts`. The parts of lost children are dropped.
+  // Sends the pairs in `parts` to their children and clears it. Pairs for lost children are
+  // dropped.
   void send(Parts& parts);
-  // Sets Question::stale of the questions about this key, or of one question.
+  // Sets Question::stale of the questions about this key.
   void mark_stale(std::string_view key);
+  // Sets Question::stale of one question, and Asker::before of its askers.
   static void mark_stale(Question& question);
 
   Context& context_;

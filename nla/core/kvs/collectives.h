@@ -2,10 +2,11 @@
 // alltoall. The agent's core uses this part, and one thread at a time calls it.
 //
 // One engine carries out all of them (decision D5, thesis section 2.2.3). Contributions travel up
-// as records and turn round at the root of the tree; results travel down. A record is
-// self-contained and at most a piece long. So an agent forwards what has arrived before it holds
-// the rest (cut through), merges children by appending, and holds at most one piece for each
-// operation on the way up:
+// as records and turn round at the root of the tree; results travel down. The members
+// of an operation are the ranks of its set. A record is self-contained and at most a piece
+// (kMaxPiece bytes) long. So an agent forwards what has arrived before it holds the rest (cut
+// through), and merges children by appending. It holds at most one piece for each operation on the
+// way up:
 //
 //   record := source:varint destination+1:varint (0: every member) total:varint offset:varint
 //   bytes:text
@@ -44,52 +45,63 @@ namespace scela::nla {
 
 class Bulletin;
 
+// The collective operations of one agent, on behalf of its ranks and of its children.
 class Collectives {
  public:
-  // `policy` takes part in fences, and `bulletin` brings pairs to their owners. use() keeps both
-  // pointers, and the caller owns them.
+  // The references are borrowed.
   Collectives(Context& context, Children& children) : context_(context), children_(children) {}
+  // `policy` takes part in fences, and `bulletin` brings pairs to their owners. The caller owns
+  // both and keeps them alive. To be called before the first operation.
   void use(cache::Policy* policy, Bulletin* bulletin) {
     policy_ = policy;
     bulletin_ = bulletin;
   }
 
-  // A rank of this node enters its next operation of the set and tag. An action::Reply with `id`
-  // answers it when the operation is complete, or at once if it is refused.
+  // Lets a rank of this node enter its next operation of the set and tag. An action::Reply with
+  // `id` answers it when the operation is complete, or at once if it is refused.
   void ask(Rank rank, RequestId id, const ask::Collective& call);
-  // These ranks of this node ended. They are missing in every operation that they have not entered.
+  // Call it if these ranks of this node ended. They count as missing in every operation that they
+  // have not entered.
   void ranks_ended(const RankSet& ranks);
-  // No rank of the child's subtree will enter anything any more. Contributions that it sent before
-  // count.
+  // Call it if no rank of the child's subtree will enter anything any more. They count as missing.
+  // Contributions that the child sent before count.
   void child_ended(const Child& child);
-  // The caller has set Child::some_ended of a child. Probes the children that have ended ranks.
+  // Call it when Child::some_ended was set for a child. Sends the probes for open operations to the
+  // children that have ended ranks.
   void child_has_ended_ranks();
-  // The parent was lost, and with it the way to the ranks outside the subtree.
+  // Call it if the parent was lost. Fails the operations that have members outside the subtree.
+  // From now on, operations of the subtree are completed at this agent.
   void cut_off();
 
-  // Return false if the message breaks the protocol; the link must end then.
+  // Take a piece from a child or from the parent. Return false if the message breaks the protocol;
+  // the caller ends the link then.
   bool receive_up(Child& child, const msg::CollectiveUp& message);
   bool receive_down(const msg::CollectiveDown& message);
 
-  // Returns true if a fence was committed since the last call; waiting gets may be answerable then.
+  // Returns true if a fence was committed since the last call. The caller then calls
+  // Bulletin::fence_passed().
   bool take_committed() { return std::exchange(committed_, false); }
+  // Returns the bytes of payload of operations that are not over.
   std::uint64_t held_bytes() const;
 
  private:
-  struct Assembly {  // one source's payload to one destination
-    std::uint64_t total = 0;
-    std::uint64_t have = 0;
-    Chunk whole;          // if it came in one piece
-    std::string partial;  // if it came in several pieces
+  // The payload of one source for one destination, put together from its records.
+  struct Assembly {
+    std::uint64_t total = 0;  // bytes of the whole payload
+    std::uint64_t have = 0;   // bytes that have come
+    Chunk whole;              // if it came in one piece
+    std::string partial;      // if it came in several pieces
   };
+  // A piece of an operation's data, as it travels.
   struct Piece {
     Chunk bytes;
     bool packed = false;  // only of a fence (nla/core/wire/packing.h)
   };
+  // One operation that is not over, at this agent.
   struct Operation {
     CollectiveKind kind = CollectiveKind::barrier;
     Rank root = 0;
-    bool known = false;  // some member has said kind and root
+    bool known = false;  // kind and root are set
     // The members on this node that have neither entered nor ended.
     RankSet waiting_for;
     // The children with members that have not sent their last piece.
@@ -134,32 +146,40 @@ class Collectives {
   bool may_contribute(Operation& op, Child& child, std::size_t bytes) const;
   // Returns the operation, which begins here if it is not known yet.
   Operations::iterator open(const CollectiveId& id);
-  // Returns true if operations turn round at this agent.
+  // Returns true if operations turn round at this agent: here contributions are complete, and the
+  // result begins to go down.
   bool turns_here() const { return context_.is_root() || cut_off_; }
-  // A member says kind and root. The first one sets those of `op`. A later one that differs sets
-  // op.mismatch, with a text that names the member.
+  // Notes that a member calls the operation with this kind and root. The first member sets those of
+  // `op`. A later one that differs sets op.mismatch. The last argument names the member in that
+  // text.
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
-  // The parent was lost. The members outside the subtree are missing in `op` from now on.
+  // Counts the members outside the subtree as missing in `op`, because the parent was lost.
   void leave_outside(const CollectiveId& id, Operation& op);
-  // These ranks of this node have entered or ended. Calls advance(), so `at` may be invalid after
-  // the call.
+  // Notes that these ranks of this node have entered or ended. Calls advance(), so `at` may be
+  // invalid after the call.
   void enter(Operations::iterator at, const RankSet& ranks);
   // Sends a probe to each open child with ended ranks that has not been sent one.
   void probe(const CollectiveId& id, Operation& op);
   // Adds the records of a rank's call to op.pending. What has no room there goes up first.
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
+  // Appends one contribution as records to op.pending. `destination` is a rank or kEverybody. If
+  // op.pending is full, it goes up first.
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
                   const Chunk& payload);
-  // Adds the pairs that this node's ranks have put to a fence.
+  // Adds to a fence what this node's ranks have put, unless a fence of the whole job has brought it
+  // to all nodes.
   void take_stage(Operation& op, const CollectiveId& id);
+  // Appends pairs of a fence to op.pending. If op.pending is full, it goes up first.
   void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
   // Sends op.pending up as a piece, if it is not empty.
   void flush(Operation& op, const CollectiveId& id);
   // If all members below have entered or are missing, sends the last piece up or turns the
   // operation round. `at` may be invalid after the call.
   void advance(Operations::iterator at);
-  // At the agent where operations turn round: returns true if contributions go down to the others.
+  // To be called at the agent where operations turn round. Returns true if contributions go down to
+  // the other members.
   bool goes_down(const Operation& op) const;
+  // Returns the clock that the last piece carries; 0 if the operation is no fence.
   static cache::Stamp clock_of(const Operation& op) {
     return op.kind == CollectiveKind::fence ? op.clock : 0;
   }
@@ -178,8 +198,8 @@ class Collectives {
   void forward_down(Operation& op, const CollectiveId& id, const Piece& piece, bool last);
   // Gives the pairs of a fence to the policy. If a piece is damaged, sets op.mismatch and stops.
   void commit(Operation& op, const CollectiveId& id);
-  // The last piece is here. Commits a fence that succeeded, answers the callers, and erases the
-  // operation.
+  // Ends an operation of which the last piece is here. Commits a fence that succeeded, answers the
+  // callers, and erases the operation.
   void complete(Operations::iterator at);
   // Replies to the callers, with results or with the error of the operation.
   void answer(const CollectiveId& id, Operation& op);

@@ -1,8 +1,10 @@
-// NLA_Send and NLA_Recv: messages between ranks, routed over the tree by rank location (thesis
-// 2.2.3). The agent's core uses this part, and one thread at a time calls it.
+// NLA_Send and NLA_Recv: messages between ranks, routed over the tree of agents (thesis 2.2.3).
+// Each node has one agent. The agent's core uses this part, and one thread at a time calls it.
 //
 // A message goes up until an agent has the destination in its subtree, then down. Order is kept for
 // each (source, destination, tag). Messages that were not received wait at the destination's agent.
+// Messages with a service tag (kServiceTags and above) are for the server of the destination on its
+// node, not for the rank itself.
 #pragma once
 
 #include <cstdint>
@@ -50,37 +52,47 @@ class Mailbox {
     std::uint64_t unreceived = kMaxUnreceived;
     std::uint64_t unreceived_of_node = kMaxUnreceivedOfNode;
   };
+  // The references are borrowed.
   Mailbox(Context& context, Children& children) : Mailbox(context, children, Bounds()) {}
   Mailbox(Context& context, Children& children, const Bounds& bounds)
       : context_(context), children_(children), max_(bounds) {}
 
-  // Carry out a request of a rank of this node. A send is answered at once. A receive is answered
-  // when a message comes, or with an error if none can come.
+  // Sends a message of a rank of this node, and answers at once. A message that is too long or for
+  // no rank of the job is refused.
   void ask(Rank rank, RequestId id, const ask::Send& send);
+  // Answers a rank of this node when a message of the source with the tag is here, or with an error
+  // if none can come.
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
-  // Returns false if the message breaks the protocol; the link must end then.
+  // Takes a piece of a message from another agent: delivers it here or sends it on. Returns false
+  // if the message breaks the protocol; the caller ends the link then.
   bool receive(const msg::RoutedMessage& routed);
 
-  // These ranks of this node ended. What waits for them is dropped, except messages with service
-  // tags.
+  // Call it if these ranks of this node ended. Drops messages and receives that wait for them,
+  // except messages with service tags.
   void ranks_ended(const RankSet& ranks);
-  // Ranks failed and the job goes on. Receives that wait for a message of them fail.
+  // Call it if ranks failed and the job goes on. Fails receives that wait for a message of them.
   void peers_failed(const RankSet& ranks);
   // Returns all ranks that peers_failed() named.
   const RankSet& failed() const { return failed_; }
-  // Messages between these ranks and all others were lost with an agent on their way. Later ones do
-  // not pass either, except those with a service tag. Receives that wait for such a message fail.
+  // Call it if messages between these ranks and all others were lost with an agent between them.
+  // Later ones do not pass either, except those with a service tag. Fails receives that wait for
+  // such a message.
   void cut_off(const RankSet& ranks);
-  // Returns the sets that cut_off() named.
+  // Returns the sets that cut_off() was given, each once.
   const std::vector<RankSet>& islands() const { return islands_; }
+  // Returns the bytes of messages that were not handed to a rank yet.
   std::uint64_t held_bytes() const;
+  // Returns the number of (destination, source, tag) for which a message or a receive waits, for
+  // tests.
   std::size_t boxes() const { return boxes_.size(); }
 
  private:
-  struct Box {  // for one (destination, source, tag)
+  // The messages and receives of one destination, source and tag.
+  struct Box {
     std::string partial;
     std::uint64_t total = 0;  // length of the message in `partial`
-    std::uint64_t turn = 0;   // key in partials_; 0: none has begun
+    // The key in partials_ of a message that has begun to come; 0: none has begun.
+    std::uint64_t turn = 0;
     // The bytes that `partial` counts for in partial_bytes_.
     std::uint64_t counted = 0;
     std::deque<Chunk> messages;
@@ -89,18 +101,20 @@ class Mailbox {
   // The destination, the source and the tag.
   using Key = std::tuple<Rank, Rank, std::uint32_t>;
 
-  // Delivers a piece here, or sends it towards its destination. It is dropped if the way was lost.
+  // Delivers a piece here, or sends it towards its destination. Drops it if an agent on the way was
+  // lost.
   void route(const msg::RoutedMessage& routed);
-  // A piece has come for a rank of this node.
+  // Takes a piece for a rank of this node, and hands over the message if it is whole.
   void deliver(const msg::RoutedMessage& routed);
-  struct Begun {  // messages that a node began to send
+  // The messages that one node has begun to send, and their bytes.
+  struct Begun {
     std::set<std::uint64_t> turns;
     std::uint64_t bytes = 0;
   };
   // Adds a piece to a message that is not whole. If that takes too many bytes, older messages that
   // are not whole are dropped.
   void add_partial(const Key& key, Box& box, const msg::RoutedMessage& routed);
-  // Drops the message that has this key in partials_.
+  // Drops the message with this key in partials_, to make room.
   void give_way(std::uint64_t turn);
   // Drops the message that has begun to come, if there is one.
   void drop_partial(const Key& key, Box& box);
@@ -113,7 +127,8 @@ class Mailbox {
   // Returns false if there is no room for one more message that no rank has asked for. Counts
   // nothing.
   bool may_wait(Rank source, const Chunk& message);
-  // Count a message that begins or ends to wait.
+  // waits() counts a message that begins to wait for a receive, and waits_no_more() one that ends
+  // to wait.
   void waits(Rank source, const Chunk& message);
   void waits_no_more(Rank source, const Chunk& message);
   // Returns 0 if the rank is not in the job.

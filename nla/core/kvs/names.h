@@ -1,14 +1,16 @@
 // The names of a job: a rank publishes a port under a name, and others look the port up. The
-// agent's core uses this part, and one thread at a time calls it.
+// agent's core uses this part, and one thread at a time calls it. Each node has one agent; the root
+// of the tree of agents is inside scela-run.
 //
 // There is one table, at the root of the tree. A question goes up, and its answer comes down to the
-// rank that has asked. Agents on the way keep nothing of either. The asker's own agent knows what
-// the rank waits for. If the way to the root is lost, a question or an answer may be lost with it.
-// The agent then says so, and the rank cannot know if its request was carried out. A look-up that
-// waits does so at the root.
+// rank that has asked. Agents between keep nothing of either. The asker's own agent knows what the
+// rank waits for. If the connection to the root is lost, a question or an answer may be lost with
+// it. The agent then replies so, and the rank cannot know if its request was carried out. A look-up
+// that waits does so at the root.
 //
-// A name is published for a range of ranks, once in each range: in other ranges the same name may
-// stand for other ports. A look-up finds what is for its asker, the narrowest range first.
+// A name is published for a range of ranks (NameRange), once in each range: in other ranges the
+// same name may stand for other ports. A look-up finds what is for its asker, the narrowest range
+// first. NameAct lists the questions.
 #pragma once
 
 #include <cstdint>
@@ -37,43 +39,53 @@ inline constexpr std::uint64_t kMaxHeldOfNode = std::uint64_t{16} * 1024 * 1024;
 
 class Names {
  public:
+  // The references are borrowed.
   Names(Context& context, Children& children) : context_(context), children_(children) {}
 
-  // A rank of this node asks. An action::Reply with `id` answers it later, or at once if the way to
-  // the root is lost. give_up and withdraw have no answer of their own.
+  // Carries out a question of a rank of this node. An action::Reply with `id` answers it later, or
+  // at once if the connection to the root is lost. give_up and withdraw have no answer of their
+  // own.
   void ask(Rank rank, RequestId id, const ask::Name& question);
-  // Return false if the message breaks the protocol; the link must end then.
+  // Takes a question of a rank below: answers it at the root, and sends it up elsewhere. Returns
+  // false if the message breaks the protocol; the caller ends the link then.
   bool receive(const Child& from, const msg::NameAsked& message);
+  // Takes an answer from above: replies to the rank if it is on this node, and sends it down
+  // elsewhere. Returns false if the message breaks the protocol.
   bool receive(const msg::NameAnswer& message);
-  // These ranks of this node ended. They are not answered any more.
+  // Call it if these ranks of this node ended. Their questions are not answered any more.
   void ranks_ended(const RankSet& ranks);
-  // At the root: these ranks failed. Their waiting look-ups are dropped, so that no name of
-  // publish_once goes to them, and their names of publish_own are gone.
+  // At the root: call it if these ranks failed. Drops their waiting look-ups, so that no name of
+  // publish_once goes to them, and removes their names of publish_own.
   void askers_failed(const RankSet& ranks);
-  // The way to the root was lost, here or above. Questions that are in flight fail, because they
-  // may be lost too.
+  // Call it if the connection to the root was lost, here or above. Questions that are in flight are
+  // answered with an error, because they may be lost too.
   void cut_off();
 
  private:
+  // The key of a name in the table.
   struct Key {
     std::string name;
     NameRange range = NameRange::job;
-    std::uint64_t where = 0;  // world, node or rank of this range
+    // The world, node or rank that the name is for; 0 if the range is the job.
+    std::uint64_t where = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
+  // A published name.
   struct Entry {
     std::string port;
     Rank owner = 0;
-    bool once = false;
-    bool own = false;  // it is gone with its owner
+    bool once = false;  // it is gone with its first look-up
+    bool own = false;   // it is gone with its owner
   };
   using Table = std::map<Key, Entry>;
+  // A look-up that waits for its name.
   struct Asker {
     Rank rank = 0;
     RequestId id = 0;
     NameRange range = NameRange::job;  // the ranks it accepts names of
   };
 
+  // Returns true if this agent has no parent now, so that no question reaches the root.
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
   // Returns the world, node or rank that `rank` belongs to in a range, and 0 for the whole job.
   std::uint64_t where(NameRange range, Rank rank) const;
@@ -86,15 +98,16 @@ class Names {
   void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
   // Lets a look-up wait. Refuses it if the rank or its node has too many.
   void park(const msg::NameAsked& message);
-  // Answers the waiting look-ups that find this name now, in the order in which they came.
+  // Answers the waiting look-ups that find this name now, the oldest first.
   void answer_parked(const std::string& name);
   // Ends a look-up that still waits, with an error as its answer. Otherwise does nothing.
   void give_up(const msg::NameAsked& message);
   // Removes the names of publish_own of these ranks.
   void withdraw(const RankSet& owners);
   // Counts the bytes for the rank's node. Returns false if that node would hold too much; nothing
-  // is counted then. release() takes the bytes off again.
+  // is counted then.
   bool may_hold(Rank rank, std::uint64_t bytes);
+  // Takes bytes that may_hold() has counted off again.
   void release(Rank rank, std::uint64_t bytes);
   // Removes a name, and takes it off the counts of its owner and node.
   void erase(Table::iterator at);

@@ -1,5 +1,5 @@
-// Records of collective operations, in the form that collectives.h describes. Pure functions and
-// values, for any thread.
+// Records of collective operations: each is a part of what one member contributes, in the form that
+// collectives.h describes. Pure functions and values, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@
 
 namespace scela::nla {
 
-// The destination of a record for all members.
+// The value of Record::destination if the record is for all members.
 inline constexpr std::uint32_t kEverybody = UINT32_MAX;
-// The most payload bytes of one record: with its header it stays within a piece.
+// The most payload bytes of one record: with its header it stays within a piece of kMaxPiece bytes.
 inline constexpr std::size_t kRecordPayload = std::size_t{60} * 1024;
 
+// Some bytes of the payload that the rank `source` contributes for the rank `destination`, or for
+// all members.
 struct Record {
   Rank source = 0;
   std::uint32_t destination = kEverybody;
@@ -23,13 +25,14 @@ struct Record {
   Chunk bytes;
 };
 
-// Appends a record with `bytes`, which begin at `offset` of a payload of `total` bytes. The caller
+// Appends a record to `out`. `bytes` begin at `offset` of a payload of `total` bytes. The caller
 // cuts payloads, so that `bytes` has at most kRecordPayload bytes.
 void append_record(std::string& out, Rank source, std::uint32_t destination, std::uint64_t total,
                    std::uint64_t offset, std::string_view bytes);
 
-// Calls each(record) for every record. Returns false if the bytes are malformed; the records before
-// the fault have been passed to `each` then.
+// Calls each(const Record&) for every record, in order. Returns false if the bytes are malformed;
+// the records before the fault have been passed to `each` then. The record's bytes are a window
+// into `records`.
 template <class F>
 bool for_each_record(const Chunk& records, F&& each) {
   ByteReader in(records.view());

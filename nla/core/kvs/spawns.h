@@ -1,12 +1,14 @@
-// Requests of ranks for more ranks (PMI spawn), and the launch of those. The agent's core uses this
-// part, and one thread at a time calls it.
+// Requests of ranks for more ranks (PMI spawn), and the start of those. The agent's core uses this
+// part, and one thread at a time calls it. Each node has one agent; the root of the tree of agents
+// is inside scela-run.
 //
-// A question goes up to the root, and the root's shell plans which node starts what. The plan comes
-// down to every agent as a World (nla/core/wire/job.h) and is added to the job. Each agent says up
-// when its ranks of the world have been started. When all have, the asker is told the world's name.
-// If one could not be started, the others are ended again, and the asker is told that. Their end
-// counts as no rank's failure. The asker's own agent knows what the rank waits for, as with names
-// (names.h).
+// A request goes up to the root, and the root's shell (the code around its core) plans which node
+// starts what. The plan comes down to every agent as a World (nla/core/wire/job.h) and is added to
+// the job. World 0 is the ranks that the job began with. Each agent reports to its parent when the
+// ranks of the world in its subtree have been started. When all have, the rank that asked is sent
+// the world's name. If one could not be started, the others are ended again, and the asker gets an
+// error. Their end counts as no rank's failure. The asker's own agent knows what the rank waits
+// for, as with names (names.h).
 #pragma once
 
 #include <cstdint>
@@ -24,64 +26,78 @@ namespace scela::nla {
 
 class Spawns {
  public:
+  // The references are borrowed.
   Spawns(Context& context, Children& children) : context_(context), children_(children) {}
 
-  // A rank of this node asks. An action::Reply with `id` answers it later, or at once if it is
-  // refused.
+  // Sends a request of a rank of this node up. An action::Reply with `id` answers it later, or at
+  // once if it is refused.
   void ask(Rank rank, RequestId id, const ask::Spawn& wanted);
-  // Return false if the message breaks the protocol; the link must end then.
+  // Passes a request of a rank below on: at the root to the shell, elsewhere upwards. Returns false
+  // if the message breaks the protocol; the caller ends the link then.
   bool receive(const Child& from, const msg::SpawnAsked& message);
+  // Takes a child's report of which ranks of a world were started. Returns false if the message
+  // breaks the protocol.
   bool receive(const Child& from, const msg::WorldLaunched& message);
+  // Takes an answer from above: replies to the rank if it is on this node, and sends it down
+  // elsewhere. Returns false if the message breaks the protocol.
   bool receive(const msg::SpawnAnswer& message);
-  // These ranks of this node ended. They are not answered any more.
+  // Call it if these ranks of this node ended. Their requests are not answered any more.
   void ranks_ended(const RankSet& ranks);
-  // The way to the root was lost, here or above. Requests that are in flight fail.
+  // Call it if the connection to the root was lost, here or above. Requests that are in flight are
+  // answered with an error.
   void cut_off();
 
-  // At the root: refuses a request, for the reason `text`.
+  // At the root: answers a request with the error `text`.
   void refuse(Rank rank, RequestId id, const std::string& text);
-  // The job has one more world. `asker` is only given at the root.
+  // Call it when a world was added to the job. `asker` is the rank and its request, and is only
+  // given at the root.
   void began(std::pair<Rank, RequestId> asker = {});
-  // A rank of a world was not started; `error` is an errno.
+  // Call it if a rank of this node was not started; `error` is an errno. The error is reported with
+  // its world. Ranks of world 0 are ignored.
   void not_started(Rank rank, std::int32_t error, const std::string& why);
-  // Reports each world with ranks below that have all been started or will not be. `ended` says
-  // that the job is being ended.
+  // Reports, once for each world, that its ranks in the subtree have all been started or will not
+  // be. `started` are the ranks of this node that have been started. `ended` says that the job is
+  // being ended. To be called after each event.
   void advance(const RankSet& started, const Verdicts& verdicts, bool ended);
-  // Repeats the reports to a new parent, which may not have heard them.
+  // Sends all reports again, to a new parent that may not have got them.
   void tell_again();
-  // send_worlds() sends a child the worlds after the first `has` ones, and the ranks of it that are
-  // to end. send_world() sends it world number `world`, from 1 on.
+  // Sends a child the worlds after the first `has` ones, and which ranks of its subtree are to end.
   void send_worlds(const Child& child, std::size_t has);
+  // Sends a child world number `world`, from 1 on.
   void send_world(const Child& child, std::size_t world);
 
-  // Ranks that are not to start, or not to go on.
+  // Ranks that are not to be started, or are to be killed if they run, because their world failed
+  // to start.
   RankSet unwanted;
 
  private:
+  // The start of one world.
   struct Launch {
     std::pair<Rank, RequestId> asker;  // at the root
-    RankSet started;                   // below this node; complete once told
+    RankSet started;                   // below this node; complete once reported
     std::int32_t error = 0;            // errno of a rank that was not started
     std::string why;
-    std::set<LinkId> heard;
-    bool told = false;
+    std::set<LinkId> heard;  // children that have reported
+    bool told = false;       // the report was sent
   };
 
+  // Returns true if this agent has no parent now, so that no request reaches the root.
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
   // Replies to the asker if it is on this node. Otherwise sends the answer to the child that leads
   // to it.
   void answer(const msg::SpawnAnswer& message);
-  // Tells the parent what was started of a world, or why not.
+  // Reports to the parent which ranks of a world were started, or why not.
   void tell(std::size_t world);
-  // At the root: tells the asker and the agent's shell (its system calls) what became of a world.
-  // If a rank was not started, ends the others, unless `ended` says that all ranks are being ended.
+  // At the root: reports to the asker and to the shell (the code with system calls) what became of
+  // a world. If a rank was not started, ends the others, unless `ended` says that all ranks are
+  // being ended.
   void conclude(std::size_t world, bool ended);
 
   Context& context_;
   Children& children_;
   std::set<std::pair<Rank, RequestId>> waiting_;  // askers on this node
   std::vector<Launch> launches_;                  // from world 1 on
-  std::size_t untold_ = 0;                        // number of launches not told
+  std::size_t untold_ = 0;                        // number of launches not reported
 };
 
 }  // namespace scela::nla

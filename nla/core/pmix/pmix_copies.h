@@ -1,11 +1,12 @@
-// Copies of what ranks write, for tools that a PMIx server serves (PMIx_IOF_pull). A tool asks the
-// server of its node, and that node's agent asks the agents of the other nodes.
+// Copies of what ranks write, for tools that a PMIx server serves (PMIx_IOF_pull). Each node has an
+// agent, the process of the job there, and a PMIx server beside it. A tool asks the server of its
+// node, and that node's agent asks the agents of the other nodes.
 //
 // The output itself never waits for copies. Each node gives each other node a window of bytes.
 // Output that does not fit into the window is left out, and the next copy of that stream says how
-// many bytes that was. When a server says what it has passed on, the window opens again
-// (docs/design/pmix.md). The reading node counts too, and takes no more than the window from a node
-// that does not keep to it.
+// many bytes that was. When a server reports what it has passed on, the window opens again
+// (docs/design/pmix.md). The reading node, where the tool is, counts too, and takes no more than
+// the window from a node that does not keep to it.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -22,86 +23,106 @@
 
 namespace scela::nla {
 
-// A server may be told this many bytes of all nodes together before it has passed them on, and at
-// least the second number of each node. If they were smaller, a burst would be cut although the
-// tool could keep up. If they were larger, the server would need more memory.
+// The bytes of copies that a server may be sent before it has passed them on: of all nodes
+// together, and at least the second number of each node. If they were smaller, a burst would be cut
+// although the tool could keep up. If they were larger, the server would need more memory.
 inline constexpr std::uint64_t kCopiesWindow = std::uint64_t{4} * 1024 * 1024;
 inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 
 class PmixCopies {
  public:
+  // The functions by which this part reaches the server of this node and other agents. They do not
+  // call back.
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
-    // Sends to the agent that serves `to` on its node.
+    // Sends a message to the server.
+    std::function<void(pmix::Message)> tell;
+    // Sends bytes under a service tag to the agent of rank `to`.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixCopies(const Job& job, const RankSet& own, Sides sides);
 
-  // Return false if no server of this kind says that here.
+  // Takes the server's wish for the output of ranks from now on, and asks their nodes. Returns
+  // false if the message breaks the protocol.
   bool receive(pmix::msg::Pull& message);
+  // Takes the server's message that it wants no output any more. Returns false if the message
+  // breaks the protocol.
   bool receive(pmix::msg::PullNoMore& message);
+  // Takes the number of bytes that the server has passed on, and opens the window again. Returns
+  // false if the message breaks the protocol.
   bool receive(pmix::msg::Taken& message);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Takes a message of the agent of rank `from`. Returns false, and does nothing, if the tag is not
+  // one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has written these bytes, to standard error if `error` is true.
+  // Takes what a rank of this node has written, to standard error if `error` is true. Sends copies
+  // to the nodes that want them.
   void output(Rank rank, bool error, std::string_view bytes);
   // Returns true if any node reads from ranks of this node.
   bool wanted() const { return !readers_.empty(); }
-  // Ranks of any node failed.
+  // Call it if ranks of any node failed. Nodes of which all ranks have failed get and send no more
+  // copies.
   void peers_failed(const RankSet& ranks);
-  // The events of PmixService with these names.
+  // Call it if the agents of these nodes (node numbers) are gone. They get and send no more copies.
   void nodes_lost(const RankSet& nodes);
+  // Call it if messages between `ranks` and all others may be lost. The nodes on the other side are
+  // asked for output again.
   void reconnected(const RankSet& ranks);
 
  private:
+  // The ranks of which standard output and standard error are wanted.
   struct Wanted {
     RankSet out;
     RankSet err;
     bool empty() const { return out.empty() && err.empty(); }
+    // Returns the ranks of both.
     RankSet all() const;
   };
   using Source = std::pair<Rank, bool>;             // rank; true: standard error
   using LeftOut = std::map<Source, std::uint64_t>;  // bytes since the last copy
-  struct Reader {                                   // a node that reads
-    Rank to = 0;
+  // A node that reads the output of ranks of this node.
+  struct Reader {
+    Rank to = 0;  // the rank that copies are sent to
     Wanted wanted;
     std::uint64_t generation = 0;  // generation of its question
     std::uint64_t room = 0;        // bytes that it may be sent now
     LeftOut left_out;
   };
-  struct Asked {  // a node that was asked
+  // Another node that was asked for output of its ranks.
+  struct Asked {
     Rank rank = 0;
-    // The generation of the question, a new one after a way was lost. Bytes of older ones that are
-    // still in flight count at neither end.
+    // The generation of the question, a new one after an agent between the nodes was lost. Bytes of
+    // older ones that are still in flight count at neither end.
     std::uint64_t generation = 0;
     std::uint64_t window = 0;
-    // The bytes that the server was told of and has not passed on.
+    // The bytes that the server was sent and has not passed on.
     std::uint64_t held = 0;
     LeftOut left_out;  // left out here, beyond the window
   };
 
   // Returns the bytes that one node may send another before they were passed on.
   std::uint64_t window() const;
+  // Returns the number of this node.
   std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
-  // A node wants output of ranks of this node; rank `to` is where copies go. Returns nullptr if it
-  // wants nothing. want_again() is for other nodes, which ask again after a loss.
+  // Sets which output of this node's ranks a node reads; copies go to rank `to`. Returns nullptr if
+  // it reads none.
   Reader* want(std::uint32_t node, Rank to, Wanted wanted);
+  // Does the same for another node, which asks again after a loss. `room` is how many bytes it may
+  // be sent now.
   void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
                   std::uint64_t room);
   // Sends the node its question: which ranks' output this node wants (pulled_), the question's
   // generation, and how many bytes the node may send. A caller sets asked.generation and
   // asked.window before.
   void ask(Asked& asked);
-  // A copy came from a node. If `counts` is false, it answers an older question, and its bytes are
-  // left out.
+  // Takes a copy that a node has sent. If `counts` is false, it answers an older question, and its
+  // bytes are left out.
   void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
-  // This node's server has passed on bytes of that node, which may send as many more.
+  // Call it if this node's server has passed on bytes of that node. The node may send as many more.
   void passed(Asked& asked, std::uint64_t bytes);
   // Sends a copy to the reader. The caller has checked that there is room.
   void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
-  // A reader has passed on this many bytes.
+  // Call it if a reader has passed on this many bytes. It may be sent as many more.
   void taken(std::uint32_t node, std::uint64_t bytes);
   // Sends the question to all nodes that it concerns.
   void tell_others();

@@ -1,6 +1,7 @@
-// Data that ranks have put, between nodes (direct modex). A server wants the data of a rank of
-// another node. Its agent asks that node's server, which answers once the rank has put the data. If
-// an agent is lost with the question or its answer, the question is asked again.
+// Data that ranks have put, between nodes (direct modex). Each node has an agent, the process of
+// the job there, and a PMIx server beside it. A server wants the data of a rank of another node.
+// Its agent asks the agent of that node, and that node's server answers once the rank has put the
+// data. If an agent is lost with the question or its answer, the question is asked again.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -20,30 +21,39 @@ namespace scela::nla {
 
 class PmixData {
  public:
+  // The functions by which this part reaches the server of this node and other agents.
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
-    // Sends to the agent that serves `to` on its node.
+    // Sends a message to the server.
+    std::function<void(pmix::Message)> tell;
+    // Sends bytes under a service tag to the agent of rank `to`.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
-  // A server wants the data of a rank elsewhere, or has the data that this node was asked for. Both
-  // return true.
+  // Takes the question of this node's server for the data of a rank elsewhere: asks that rank's
+  // agent. Returns true.
   bool receive(pmix::msg::DataWanted& message);
+  // Takes the data that this node's server has for another node: sends it there. Returns true.
   bool receive(pmix::msg::Data& message);
-  // A rank here has waited for long enough. Returns false if that question is not about data.
+  // Call it if the rank here has waited for long enough: the server is answered with a timeout.
+  // Returns false if question `id` is not an open one about data.
   bool give_up(pmix::Id id);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Takes a message of the agent of rank `from`, about rank `to` of this node. Returns false, and
+  // does nothing, if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
 
-  // The server knows this many worlds, from the first on.
+  // Call it if the server knows this many worlds (sets of ranks that are started together) from the
+  // first on. Asks the questions about them that have waited.
   void worlds_ready(std::size_t worlds);
-  // A rank of this node has ended.
+  // Call it when a rank of this node has ended: no data of it will come any more.
   void rank_ended(Rank rank);
-  // The events of PmixService with these names.
+  // Call it if ranks of any node failed. Questions about them are answered with not found.
   void peers_failed(const RankSet& ranks);
+  // Call it if the agents of these nodes (node numbers) are gone. Questions to and from them end.
   void nodes_lost(const RankSet& nodes);
+  // Call it if messages between `ranks` and all others may be lost. Questions to the other side are
+  // asked again.
   void reconnected(const RankSet& ranks);
 
  private:
@@ -60,19 +70,19 @@ class PmixData {
 
   // Answers a question of this node's server.
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
-  // Asks the node of the wanted rank. If `no_more` is true, withdraws the question instead.
+  // Asks the agent of the wanted rank's node. If `no_more` is true, withdraws the question instead.
   void want(pmix::Id id, const Wanted& one, bool no_more = false);
   // Returns true if that node asked this question under this id.
   bool is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const;
-  // That node waits for this answer no more.
+  // Call it if that node waits for this answer no more. Forgets the question.
   void withdrawn(std::uint32_t node, pmix::Id id);
   // Drops the visitors for which which(visitor) returns true, without an answer.
   template <class Which>
   void forget_visitors(Which which);
-  // Another node asks. Its question goes to the server, waits for its world in early_, or is
+  // Takes the question of another node. It goes to the server, waits in early_ for its world, or is
   // refused.
   void wanted(const Visitor& visitor);
-  // Takes the visitor off waiting_of_.
+  // Counts one question less of the visitor's node in waiting_of_.
   void waits_no_more(const Visitor& visitor);
   // Sends a visitor its answer. Any status but ok counts as not found there.
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);

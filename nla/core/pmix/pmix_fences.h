@@ -1,10 +1,12 @@
-// The fences of a node's PMIx server. A fence is an allgather among the lowest ranks that its set
-// has on each node. Each gives what its node's server has collected.
+// The fences of a node's PMIx server (the process beside the agent to which the node's ranks are
+// connected). A fence is an allgather among the lowest ranks that its set has on each node. Each of
+// these contributes what its node's server has collected.
 //
 // The tag of a fence comes from the set, so that fences of different ranks on the same nodes are
 // apart. Each contribution names the set, so that equal tags are noticed. Fences of one set follow
 // each other. Fences with a name (groups) are apart and get a number from the node of their lowest
 // rank. A member that has ended fails the fence on every node: libpmix would let it pass.
+// PmixGathering (pmix_questions.h) is the set and the name.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -26,13 +28,15 @@ class PmixFences {
   PmixFences(const Job& job, const RankSet& own, const PmixRanks& ranks, PmixQuestions& questions)
       : job_(job), own_(own), ranks_(ranks), questions_(questions) {}
 
-  // Returns false if no server of this kind says that here.
+  // Takes a fence that all ranks of this node in its set have entered. It begins, or waits for
+  // earlier ones of the same set. The server is answered later. Returns false if the message breaks
+  // the protocol.
   bool receive(pmix::msg::Fence& message);
-  // The agent has answered the question of a fence, which was taken from the open ones. Answers the
+  // Takes the agent's answer to a fence; PmixQuestions::take() has returned `question`. Answers the
   // server and goes on as go_on() does.
   void answered(const PmixQuestion& question, const Response& response);
-  // A fence is over. Begins a fence of the gathering that waits for it; if none waits, forgets the
-  // gathering.
+  // Call it if a fence is over. Begins the next fence of the gathering that waits; if none waits,
+  // forgets the gathering.
   void go_on(const PmixGathering& gathering);
 
  private:

@@ -1,6 +1,6 @@
 // The names that ranks of a node publish and look up by PMIx. The job's table of names
-// (nla/core/kvs/names.h) holds them. When a rank ends, the table is told if the rank has published
-// names that go with it.
+// (nla/core/kvs/names.h), at the root of the tree of agents, holds them. When a rank ends, the
+// table is told if the rank has published names that end with it.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -19,16 +19,18 @@ class PmixNames {
   PmixNames(const Job& job, std::uint32_t node, const PmixRanks& ranks, PmixQuestions& questions)
       : job_(job), node_(node), ranks_(ranks), questions_(questions) {}
 
-  // Return false if no server of this kind says that here.
+  // Publishes, looks up or unpublishes a name for a rank of this node. The server is answered
+  // through PmixQuestions, later or at once. Each returns false if the message breaks the protocol:
+  // it names a rank of another node.
   bool receive(pmix::msg::Publish& message);
   bool receive(pmix::msg::Lookup& message);
   bool receive(pmix::msg::Unpublish& message);
-  // A rank of this node has ended. The agent must still accept requests of that rank.
+  // Call it when a rank of this node has ended. The agent must still accept requests of that rank.
   void rank_ended(Rank rank);
 
  private:
-  // Asks the table of names. A request that cannot be is answered with an error. Returns false if
-  // the rank is not of this node.
+  // Asks the table of names. A request that is too long, or for a rank that has ended, is answered
+  // with an error. Returns false if the rank is not of this node.
   bool ask_name(PmixQuestion question, ask::Name name);
 
   const Job& job_;

@@ -1,9 +1,11 @@
-// The lives of a node's ranks, as its PMIx server sees them: which of them are connected, and which
-// have ended.
+// The states of a node's ranks, as its PMIx server sees them: which of them are connected, and
+// which have ended. The server is the process beside the agent to which the node's ranks are
+// connected.
 //
 // libpmix waits in its fences for every rank of its node, until it loses the connection of one. A
-// rank that ends before it has connected has no connection to lose, so a stand-in connects in its
-// name and ends. It is sent once other ranks are connected, because those may wait for it.
+// rank that ends before it has connected has no connection to lose, so a stand-in, a small process,
+// connects in its name and ends. It is started once other ranks are connected, because those may
+// wait for it.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part and lends it to the others; one
 // thread at a time calls it.
@@ -25,22 +27,26 @@ class PmixRanks {
             std::function<void(Rank)> stand_in)
       : job_(job), own_(own), is_leaving_(std::move(is_leaving)), stand_in_(std::move(stand_in)) {}
 
-  // The server reports these. They return false if the rank is not of this node.
+  // Takes the server's report that a rank has called PMIx_Init. Returns false if the rank is not of
+  // this node.
   bool connected(Rank rank);
+  // Takes the server's report that a rank has called PMIx_Finalize. Returns false if the rank is
+  // not of this node.
   bool finalized(Rank rank);
-  // A rank of this node has ended.
+  // Call it when a rank of this node has ended.
   void ended(Rank rank);
-  // Sends a stand-in for the rank if it never connected, now or when another rank is connected. To
+  // Starts a stand-in for the rank if it never connected, now or when another rank is connected. To
   // be called after ended().
   void note_end(const pmix::Process& process);
 
-  // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
+  // Returns true if the rank called PMIx_Init and not PMIx_Finalize, even if it has ended.
   bool is_connected(Rank rank) const { return connected_.contains(rank); }
+  // Returns true if the rank is one of this node.
   bool is_own(Rank rank) const { return own_.contains(rank); }
   // Returns true if the rank is of this node and has not ended.
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
   // Returns true if one of `ranks` has ended here or is about to. The server lets a fence pass when
-  // the last of its ranks that is left has come, but such a fence must fail.
+  // the last of its ranks that is left has entered, but such a fence must fail.
   bool is_incomplete(const RankSet& ranks) const;
 
  private:

@@ -1,11 +1,13 @@
-// Translates what the PMIx server of a node asks into the collective primitives, and their answers
-// back: a state machine between pmix/core/messages.h and nla/core/wire/request.h. The shell uses
-// it.
+// Translates the requests of a node's PMIx server into requests to the agent, and the answers back:
+// a state machine between pmix/core/messages.h and nla/core/wire/request.h. An agent is the process
+// of the job on one node. The PMIx server is a process beside it (scela-pmix) to which the node's
+// ranks are connected. The shell, the agent's code with system calls, uses it.
 //
-// It has a part for each kind of question: pmix_worlds.h, pmix_fences.h, pmix_names.h; pmix_data.h
+// It has a part for each kind of request: pmix_worlds.h, pmix_fences.h, pmix_names.h; pmix_data.h
 // has the data that ranks of other nodes have put; pmix_watch.h and pmix_copies.h serve tools.
 // pmix_ranks.h knows the ranks of this node, pmix_questions.h what the agent was asked. Ranks that
-// ask for more ranks are heard like those of the other protocols (nla/core/kvs/spawns.h).
+// ask for more ranks are treated like those of the other protocols (nla/core/kvs/spawns.h). Such
+// ranks form a world (nla/core/wire/job.h), a namespace of PMIx.
 //
 // Pure: this part has no descriptor and no process. The shell feeds both sides and owns both ends
 // (nla/ranks/pmix_helper.h). It has no lock, and one thread at a time calls it.
@@ -34,12 +36,16 @@ namespace scela::nla {
 
 class PmixService {
  public:
-  // The callbacks are called only from within calls of the service, never later.
+  // The functions by which the service reaches the server, the agent and the ranks. They are called
+  // only from within calls of the service, never later.
   struct Sides {
-    std::function<void(pmix::Message)> tell;            // tells the server
-    std::function<void(Rank, RequestId, Request)> ask;  // asks the agent
-    // Returns true if the rank's process is on its way out; the server may know that before the
-    // agent is told. If absent, no process is.
+    // Sends a message to the server.
+    std::function<void(pmix::Message)> tell;
+    // Makes a request to the agent in the name of a rank. reply() brings the answer with the same
+    // id.
+    std::function<void(Rank, RequestId, Request)> ask;
+    // Returns true if the rank's process is about to end; the server may know that before the agent
+    // does. If absent, no process is.
     std::function<bool(Rank)> is_leaving = nullptr;
     // For a rank of this node: process() returns its process id, or 0 if it has none. kill() sends
     // it a signal. write() puts text among its output and returns false if that stream has ended.
@@ -51,53 +57,61 @@ class PmixService {
     // there is none.
     std::function<void(Rank)> stand_in = nullptr;
   };
-  // `own` are the ranks of this node, which is `node`. `job` and `own` are borrowed: they must
-  // outlive the service, and may grow.
+  // `own` are the ranks of this node, which has the number `node`. `job` and `own` are borrowed:
+  // they must outlive the service, and may grow.
   PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
-  // Tells the server of the worlds of the job that it does not know yet. The caller calls this
-  // first, and again whenever there are more worlds.
+  // Sends the server the worlds of the job that it does not know yet. The caller calls this first,
+  // and again whenever there are more worlds.
   void tell_worlds() { worlds_.tell_new(); }
 
-  // Returns false if no server of this kind says that here; the shell must not speak to it any
-  // more.
+  // Takes a message of the server. Returns false if it breaks the protocol: the shell must not
+  // speak to the server any more.
   bool receive(pmix::Message message);
-  // The agent has answered a request of Sides::ask, or a message of another node has come.
+  // Takes the agent's answer to a request of Sides::ask, or a message of another node (id
+  // kUnasked).
   void reply(const action::Reply& reply);
-  // A rank of this node has ended. The agent must still accept requests of that rank.
+  // Call it when a rank of this node has ended. The agent must still accept requests of that rank.
   void rank_ended(Rank rank);
   // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
   // a rank that was not started.
   void note_end(const pmix::Process& process);
-  // A rank of this node has written these bytes. A tool may want to see them.
+  // Takes what a rank of this node has written, to standard error if `error` is true. A tool may
+  // want to see it.
   void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
-  // Ranks of this job, on any node, failed and the job goes on without them.
+  // Call it if ranks of this job, on any node, failed and the job goes on without them.
   void peers_failed(const RankSet& ranks);
-  // The agents of these nodes are gone. The caller reports known failures there before.
+  // Call it if the agents of these nodes are gone. The caller reports known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Messages in flight between these ranks and all others may be lost (action::Reconnected).
+  // Call it if messages in flight between these ranks and all others may be lost
+  // (action::Reconnected). Questions are asked again.
   void reconnected(const RankSet& ranks);
 
-  // Returns the number of worlds, from the first on, that may start their ranks.
+  // Returns the number of worlds, from the first on, with a server that is ready: their ranks may
+  // be started.
   std::size_t ready_worlds() const { return worlds_.ready(); }
-  const std::string& fault() const { return fault_; }  // the failure that the server reported
-  // Returns the variables (K=V) that the server wants the rank to have. All are there once the
+  // Returns the failure that the server has reported, or an empty string.
+  const std::string& fault() const { return fault_; }
+  // Returns the variables (K=V) that the server wants the rank to have. They are complete once the
   // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const { return worlds_.environment(rank); }
   // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
   bool unfinished(Rank rank) const { return ranks_.is_connected(rank); }
 
  private:
-  // These two return false if no server of this kind says that here.
+  // Takes PMIx_Abort of a rank: asks the agent for the end of the job. Returns false if the message
+  // breaks the protocol.
   bool abort(pmix::msg::Abort& message);
+  // Takes PMIx_Spawn of a rank: asks the agent for more ranks. Returns false if the message breaks
+  // the protocol.
   bool spawn(pmix::msg::Spawn& message);
-  // Return the callbacks of the parts, which go to sides_.
+  // Each returns the functions of one part, which lead to sides_.
   PmixWatch::Sides watch_sides();
   PmixCopies::Sides copies_sides();
   PmixData::Sides data_sides();
   // Returns the present state of a rank of this node that has not ended.
   pmix::Process look(Rank rank) const;
-  // A message of another node's agent has come.
+  // Takes a message of another node's agent and gives it to the part for its tag.
   void heard(const action::Reply& message);
 
   const Job& job_;

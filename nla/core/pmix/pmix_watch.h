@@ -1,10 +1,11 @@
-// The questions of a node's PMIx server about ranks of any node, and its actions on them: the table
-// of processes, events between servers, signals to ranks, and text among their output.
+// The requests of a node's PMIx server about ranks of any node, and its actions on them: the table
+// of processes, events between servers, signals to ranks, and text among their output. Each node
+// has an agent, the process of the job there, and a PMIx server beside it.
 //
 // Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
 // that have a rank left, by a message to one rank of each (kServiceTags, nla/core/wire/request.h).
 // It is answered when each agent has answered or was lost; the server limits how long it waits. If
-// an agent is lost with a question or an answer on its way, the question is asked again. Events and
+// an agent is lost with a question or an answer in flight, the question is asked again. Events and
 // signals go in the same way to the nodes that they concern, and are never sent again.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
@@ -24,7 +25,8 @@
 
 namespace scela::nla {
 
-// The most bytes of an event with what belongs to it, and of a text for a rank's output.
+// The most bytes of an event with what belongs to it, and of a text for a rank's output. Longer
+// ones are refused.
 inline constexpr std::size_t kMaxEvent = std::size_t{64} * 1024;
 inline constexpr std::size_t kMaxLog = std::size_t{16} * 1024;
 // The most tables that a server may wait for at once.
@@ -32,38 +34,52 @@ inline constexpr std::size_t kMaxTables = 64;
 
 class PmixWatch {
  public:
+  // The functions by which this part reaches the server, other agents and the ranks of this node.
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
-    // Sends to the agent that serves `to` on its node.
+    // Sends a message to the server.
+    std::function<void(pmix::Message)> tell;
+    // Sends bytes under a service tag to the agent of rank `to`.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
-    std::function<pmix::Process(Rank)> look;       // a rank of this node that has not ended
-    std::function<void(Rank, std::int32_t)> kill;  // signals a rank of this node, if it runs
-    // Returns false if that stream takes no more.
+    // Returns the state of a rank of this node that has not ended.
+    std::function<pmix::Process(Rank)> look;
+    // Sends a signal to a rank of this node, if it runs.
+    std::function<void(Rank, std::int32_t)> kill;
+    // Puts text among the output of a rank of this node. Returns false if that stream takes no
+    // more.
     std::function<bool(Rank, bool error, std::string)> write;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixWatch(const Job& job, const RankSet& own, Sides sides);
 
-  // Return false if no server of this kind says that here.
+  // Messages of the server. All these functions return false if the message breaks the protocol.
+
+  // The server wants the table of processes of these ranks. It is answered when all nodes have
+  // answered.
   bool receive(pmix::msg::TableWanted& message);
+  // Takes an event of the server and sends it to the servers of other nodes.
   bool receive(pmix::msg::Notify& message);
+  // Sends a signal to ranks of any node, as the server wants.
   bool receive(pmix::msg::Control& message);
+  // Puts a text of the server among the output of a rank of this node.
   bool receive(pmix::msg::Log& message);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Takes a message of the agent of rank `from`. Returns false, and does nothing, if the tag is not
+  // one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has ended. The first report of a rank stays.
+  // Call it when a rank of this node has ended; the table shows this state. The first report of a
+  // rank stays.
   void ended(const pmix::Process& process);
-  // Ranks of any node failed.
+  // Call it if ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // The agents of these nodes (node numbers) are gone. Tables are answered without them. The caller
-  // has called peers_failed() for known failures there before.
+  // Call it if the agents of these nodes (node numbers) are gone. Tables are answered without them.
+  // The caller has called peers_failed() for known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Messages that were under way between these ranks and all others may be lost. If a table waits
-  // for the answer of a node on the other side, that node is asked again.
+  // Call it if messages that were in flight between these ranks and all others may be lost. If a
+  // table waits for the answer of a node on the other side, that node is asked again.
   void reconnected(const RankSet& ranks);
 
  private:
+  // A table that the server waits for.
   struct Table {
     pmix::Id id = 0;
     std::set<std::uint32_t> awaited;  // node numbers
@@ -82,7 +98,7 @@ class PmixWatch {
   std::vector<pmix::Process> here() const;
   // Signals those of `ranks` that run on this node.
   void signal(const RankSet& ranks, std::int32_t signo);
-  // Another node has sent its part of a table.
+  // Takes the part of a table that another node has sent.
   void table_heard(Rank from, std::string_view bytes);
   // Adds what is known of lost ranks, and answers the server. The caller has removed the table.
   void finish(Table& table);

@@ -1,4 +1,5 @@
-// The worlds of the job (nla/core/wire/job.h) as a node's PMIx server is told of them. Each is a
+// The worlds of the job (nla/core/wire/job.h) as a node's PMIx server is told of them. World 0 is
+// the ranks that the job began with, and each other one was added by a rank (PMI spawn). Each is a
 // namespace there, told in order, before any of its ranks starts here. The server answers with the
 // environment of each of the world's ranks on this node, and then that the world is ready.
 //
@@ -21,23 +22,25 @@ namespace scela::nla {
 
 class PmixWorlds {
  public:
-  // `job` is borrowed: it must outlive the object, and may grow. `tell` tells the server of this
-  // node, which is `node`.
+  // `job` is borrowed: it must outlive the object, and may grow. `node` is the number of this node.
+  // `tell` sends a message to its server.
   PmixWorlds(const Job& job, std::uint32_t node, std::function<void(pmix::Message)> tell)
       : job_(job), node_(node), tell_(std::move(tell)) {}
 
-  // Tells the server of the worlds that it does not know yet.
+  // Sends the server the worlds that it does not know yet.
   void tell_new();
-  // Return false if no server of this kind says that here: it was told of no world, or not of this
-  // rank, or has not yet given all environments.
+  // Takes the environment of one rank of a world. Returns false if the message breaks the protocol:
+  // the server was sent no such world or rank.
   bool receive(pmix::msg::Environment& message);
+  // Takes the server's message that it is ready for the next world. Returns false if it was sent no
+  // world, or has not given all environments.
   bool receive(pmix::msg::Ready& message);
 
   // Returns the number of worlds, from the first on, that are ready.
   std::size_t ready() const { return ready_; }
   // Returns true if the server was told of a world that is not ready.
   bool is_any_awaited() const { return !awaited_.empty(); }
-  // Returns the variables (K=V) that the server wants the rank to have. All are there once the
+  // Returns the variables (K=V) that the server wants the rank to have. They are complete once the
   // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const;
 

@@ -1,11 +1,19 @@
-// The children of an agent. This part starts them, hands a failed child's slice to that slice's
-// next host, and knows when everything below is ready. It also knows which children are done, lost
-// or gone. The agent's core uses it, and one thread at a time calls it.
+// The children of an agent: the agents that this agent starts on other nodes, each with a link (a
+// connection) to it. An agent is the process of a job on one node. Each child has a slice, a range
+// of node numbers [first, end): the child runs on the first node and starts agents on the others.
+// This part starts the children, and hands a failed child's slice to that slice's next host. It
+// knows which children are ready, done, lost or gone. The agent's core uses it, and one thread at a
+// time calls it. No function blocks: what must be done is appended to Context::out as actions.
 //
 // Decision D4: a child that cannot be started is reported at once and costs one node. Its slice
 // goes to the first reachable host of that slice, so no agent's fan-in grows. The fan-in does grow
-// if a child is slow: if all others have been ready for kSlowMs, this agent starts the nodes that
-// the slow child should start.
+// if a child is slow. If all others have been ready for a second (kSlowMs), this agent starts the
+// nodes that the slow child should start.
+//
+// Messages (msg::...) are those of nla/core/wire/messages.h. Hello is a child's first message and
+// Done its last one. An orphan is an agent that lost its parent but keeps its ranks. A rank has a
+// verdict once it is known how that rank ended. A world is a set of ranks that a rank added to the
+// running job (PMI spawn).
 #pragma once
 
 #include <cstdint>
@@ -17,124 +25,162 @@
 
 namespace scela::nla {
 
+// The life of a child, in its usual order. A child ends as done, failed or lost.
 enum class ChildState : std::uint8_t {
   starting,  // StartChild was given, no Hello yet
-  up,        // said Hello, its subtree is incomplete
+  up,        // sent Hello, its subtree is incomplete
   ready,     // its subtree is complete
-  done,      // said Done: its subtree is empty
-  failed,    // never ready, its slice was handed on
+  done,      // sent Done: its subtree is empty
+  failed,    // never ready; others got its slice
   lost,      // was ready and ended without Done
-  // It lost its parent while the ranks ran, and is asked to be a child of this agent.
+  // An orphan that this agent was told to adopt. It has not answered yet (msg::Orphan).
   adopting,
 };
 
+// One child, as its parent sees it.
 struct Child {
-  LinkId link = 0;
-  Slice slice;          // its nodes; it runs on slice.first
-  RankSet handed_back;  // of these, those handed to the root
+  LinkId link = 0;  // from 1 on, in the order of starts
+  Slice slice;      // its nodes; it runs on slice.first
+  // Nodes (not ranks) of the slice that the child may not start, and which the root starts instead.
+  RankSet handed_back;
   ChildState state = ChildState::starting;
-  // If starting: its session has begun and does not wait for its turn any more.
+  // The spawner has begun the child's session. Before that the child waits, because --fanout limits
+  // concurrent sessions.
   bool begun = false;
   std::uint32_t agents = 0;  // agents that are ready in its subtree
   RankSet ranks;             // the job's ranks in its subtree
   bool some_ended = false;   // some of `ranks` ended or are cut off
   bool ended_ranks = false;  // all of `ranks` have their verdicts
   bool revived = false;      // all had, then ranks of a world came
+  // The child has reported that the job's first ranks in its subtree are started (msg::Launched),
+  // or it never has any.
   bool launched = false;
-  bool gone = false;               // nothing of its process is left
+  bool gone = false;  // nothing of its process is left
+  // Counters in bytes. They limit what a child that is not trusted may make this agent hold or pass
+  // on.
   std::uint64_t report_bytes = 0;  // trace bytes of its subtree so far
   std::uint64_t contributed = 0;   // bytes in operations that are not over
   std::uint64_t begun_bytes = 0;   // bytes of the operations it has begun
   std::uint64_t log_bytes = 0;     // bytes of log records that it sent
   std::uint64_t why_bytes = 0;     // bytes of Outcome::why that it sent
-  std::uint32_t window = 0;        // output bytes it may send uncredited
-  bool knows_hosts = false;        // it was told its slice's hosts
-  // It was started while the ranks ran, and knows nothing of the job yet.
+  // Output bytes that it may send before it gets more credit.
+  std::uint32_t window = 0;
+  bool knows_hosts = false;  // it was told its slice's hosts
+  // The child was started while the ranks ran. It is true until the child has been sent the job.
   bool late = false;
-  bool adopted = false;  // not in the operations' original tree
-  // If adopting: the end of its slice is an upper bound.
+  // It was once an orphan, so it is not in the original tree of collective operations.
+  bool adopted = false;
+  // Only if `adopting`: the child may have fewer nodes than `slice` says, but none behind
+  // slice.end.
   bool slice_guessed = false;
-  // The slices of its children, as the child said. If adopting, these are the slices as they should
-  // be.
+  // The slices of its own children, as the child reported them (msg::Below). If `adopting`, they
+  // are computed instead. If this child is lost, the agents of these slices are adopted.
   std::vector<Slice> below;
 
+  // Returns true if the child answers for this node number.
   bool covers(std::uint32_t node) const {
     return slice.contains(node) && !handed_back.contains(node);
   }
+  // Returns true if the child is starting or alive: it may be sent messages, and will still send
+  // some.
   bool serving() const {
     return state == ChildState::starting || state == ChildState::up || state == ChildState::ready ||
            state == ChildState::adopting;
   }
 };
 
+// All children of one agent, those that have failed or ended included. None is ever removed.
 class Children {
  public:
+  // `context` is borrowed.
   explicit Children(Context& context) : context_(context) {}
 
-  // Splits `below` and starts one child for each part.
+  // Splits `below` into at most Context::degree parts and starts one child for each part. Does
+  // nothing if `below` is empty.
   void start(Slice below);
-  // Stops handing slices on: the job is being ended.
+  // Call it if the job is being ended. From now on no child is started for the slice of a child
+  // that fails.
   void stop_starting() { stopping_ = true; }
-  // Stops waiting for agents that have not said Hello: a host that does not answer must not keep a
-  // job that is being ended. Reports no failure, because these agents have not failed.
+  // Closes the links of all children that have not sent Hello: a host that does not answer must not
+  // delay the end of the job. They become ChildState::failed without a report, because these agents
+  // have not failed.
   void cancel_starts();
 
-  // Returns nullptr if no child has had this link. The pointer is valid until a child is added.
+  // Returns the child of this link, or nullptr if no child has ever had it. The pointer is valid
+  // until a child is added.
   Child* find(LinkId link);
+  // Returns all children in the order of their links. Pointers into it are valid until a child is
+  // added.
   std::vector<Child>& all() { return children_; }
   const std::vector<Child>& all() const { return children_; }
-  Child* holding(Rank rank);  // the serving child with this rank
+  // Returns the serving child that has this rank in its subtree, or nullptr. The pointer is valid
+  // until a child is added.
+  Child* holding(Rank rank);
 
-  // Reports the node's failure upwards and hands its slice on, unless the job is being ended.
+  // Takes a child as failed that was never ready. Reports its node's failure upwards, with `why` to
+  // print. Starts new children for the other nodes of its slice, unless the job is being ended.
   // `child` may dangle after the call.
   void failed(Child& child, StartPhase phase, const std::string& why);
 
-  // This agent may not start the child. It asks the root to start the slice, and reports no
-  // failure.
+  // Takes a child as failed that only the root may start. Asks the root (msg::HandBack) to start
+  // the child's whole slice, and reports no failure. Not to be called at the root.
   void hand_back(Child& child);
-  // A child hands nodes back in the same way. Returns false if the child does not answer for those
-  // nodes.
+  // Takes a child's request that the root starts some nodes of its slice. Passes that on; the root
+  // starts a child for each node. Returns false if the child does not answer for those nodes, or is
+  // not `up`. `child` may dangle after the call.
   bool receive(Child& child, const msg::HandBack& message);
 
-  // The child said Hello. It is told the hosts of its slice, unless it knows them.
+  // Takes a child's Hello: the child is now `up`. Sends it the hosts of its slice, unless it has
+  // them already.
   void said_hello(Child& child);
-  // Returns true if all others are ready, and some that have not said Hello are to start further
-  // nodes.
+  // Returns true if take_from_slow() should be called after a while. All other children are then
+  // ready. Those without a Hello are at most as many as the ready ones, and have begun.
   bool only_slow_left() const;
-  // Starts those further nodes from here; the slow children keep their own nodes. Does so once: if
-  // every login takes long, the tree would become flat.
+  // Starts from here the nodes that children without a Hello should start. These children keep
+  // their own nodes. To be called once: if every login takes long, the tree would become flat.
   void take_from_slow();
 
-  bool all_ready() const;  // true if no child is starting or up
-  bool all_ended() const;  // true if no child is serving
-  bool all_gone() const;   // true if Child::gone is set for all
-  // Returns the number of agents in the subtrees that are ready.
+  // Returns true if no child is starting or up; also if there are no children.
+  bool all_ready() const;
+  // Returns true if no child is serving; also if there are no children.
+  bool all_ended() const;
+  // Returns true if nothing is left of any child's process; also if there are no children.
+  bool all_gone() const;
+  // Returns the number of agents in the subtrees of ready children.
   std::uint32_t ready_agents() const;
-  // The nodes that this agent failed to start, with phase and reason.
+  // Returns the nodes that this agent failed to start, with phase and reason, in the order of the
+  // failures.
   const std::vector<msg::NodeFailed>& failures() const { return failures_; }
 
-  // Sends to every serving child. A child that is late only hears of the job's end.
+  // Sends the message to every serving child. A child that is `late` is left out, unless the
+  // message is Terminate or Shutdown.
   void broadcast(const Message& message);
-  // Returns true if each of these nodes has its agent or was reported.
+  // Returns true if no child that was started for one of these nodes is still starting or up.
   bool settled(const Slice& nodes) const;
 
-  // Returns the children that a lost child has left behind. They have no link yet.
+  // Returns the agents below a lost child that this agent may adopt, as far as it knows them. They
+  // are not children yet: the caller passes each to adopt().
   std::vector<Child> orphans_of(const Child& lost) const;
-  // Makes an orphan a child of this agent and queues the first messages for it. Children may move
-  // in memory.
+  // Makes an orphan a child of this agent: gives it a link, and queues action::StartChild and the
+  // messages Adopt. `seen` says how much output of each of its ranks came here before. Returns the
+  // new child. Children may move in memory.
   Child& adopt(Child orphan, const std::vector<msg::Seen>& seen);
-  // An adopted child has said that its subtree has only the nodes of `slice`, the first of those
-  // that the message Adopt gave it. The call makes `slice` the child's. It returns the orphans that
-  // have the other nodes, which the caller adopts.
+  // Takes the answer of an adopted child that has fewer nodes in its subtree than this agent
+  // assumed. `slice` has its real nodes, and becomes the child's slice. Returns the orphans that
+  // have the other nodes. The caller passes each of them to adopt().
   std::vector<Child> corrected(Child& child, Slice slice) const;
-  // Returns false if these are no slices of that child's.
+  // Keeps the slices of a child's children in Child::below. Returns false if they are not ascending
+  // parts of the child's slice.
   bool receive(Child& child, const msg::Below& message);
-  // Tells the parent which agents are to be adopted if this agent is lost.
+  // Sends the parent the slices of all serving children and of `orphans` (msg::Below). The
+  // grandparent adopts these agents if this agent is lost. Does nothing at the root, or if lost
+  // agents are never replaced.
   void tell_below(const std::vector<Child>& orphans = {});
 
-  // The job is known. Sets the ranks of each child.
+  // Sets Child::ranks of each child. To be called once, when the job is known; `map` is the job's.
   void know_job(const RankMap& map);
-  // `ranks` are new to the job. Adds those of the child's subtree to the child and returns them.
+  // `ranks` are new ranks of the job (of a world), already in its map. Adds those of the child's
+  // subtree to Child::ranks and returns them.
   RankSet add_ranks(Child& child, const RankSet& ranks) const;
 
  private:
@@ -156,12 +202,13 @@ class Children {
   bool took_ = false;  // take_from_slow() was called
 };
 
-// Reports a node's failure, once for each node: to the parent, or at the root to the user.
+// Reports a node's failure to the parent, or at the root to the user (action::NodeFailed). Only the
+// first report of a node has an effect.
 void report_node_failure(Context& context, msg::NodeFailed failure);
 
-// Returns the bytes of output that one of `children` children may have in flight before the parent
-// has passed them on. The sum over all children has a fixed budget, unless there are so many that
-// each has the smallest window (decision D8).
+// Returns the window of one of `children` children: the bytes of output that it may have sent and
+// for which it has no new credit yet. It is from 4 to 64 KiB. The sum over all children is at most
+// 1 MiB, unless each has the smallest window (decision D8).
 std::uint32_t output_window(std::size_t children);
 
 }  // namespace scela::nla

@@ -1,5 +1,12 @@
-// The events that an agent's core handles. A shell (nla/process/shell.h, or the simulator) reports
-// each as it happens, in order. Values; no thread shares them.
+// The events that an agent's core handles. The core is the agent's state machine (agent.h). The
+// shell around it, which makes the system calls (nla/process/shell.h, or the simulator), reports
+// each event as it happens, in order. The root is the agent inside scela-run. Values; no thread
+// shares them.
+//
+// Actions (action::...) are what the core asks of the shell (actions.h). An agent that loses its
+// parent may be adopted: it keeps its ranks and gets a new parent. The guardian is a small process
+// beside each agent that cleans the node if the agent dies. A world is a set of ranks that a rank
+// added to the running job (PMI spawn). Ranks and nodes are numbered from 0 in the whole job.
 #pragma once
 
 #include <concepts>
@@ -23,8 +30,11 @@ namespace scela::nla {
 using LinkId = std::uint32_t;
 inline constexpr LinkId kParentLink = 0;
 
+// The timers of an agent (action::SetTimer). Each comment says what it means that the timer has
+// fired.
 enum class Timer : std::uint8_t {
-  grace,  // ranks were told to end; now kill them
+  // The ranks were told to end and have had the grace, Job::grace_ms: they may now be killed.
+  grace,
   // Processes that ranks left behind were told to end and may now be killed.
   leftover,
   // The node is empty but a pipe does not end: a process outside the node's job holds it.
@@ -33,10 +43,13 @@ enum class Timer : std::uint8_t {
   give_up,
   // This node's ranks have run for Job::host_timeout_ms, and then for the grace.
   limit,
-  adopt,  // no agent has adopted this one in time
-  // All children are ready, except some that have not answered yet.
+  // No agent has adopted this one in time.
+  adopt,
+  // All children are ready, except some that have not answered for a second. This agent starts the
+  // nodes below those itself.
   slow,
 };
+// The number of timers.
 inline constexpr int kTimers = 7;
 
 // The reason why the root ends a job that has not failed by itself: the time limit of the job, a
@@ -46,45 +59,57 @@ enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_mis
 
 namespace event {
 
-// Root only: start the tree over these hosts.
+// Root only: start the tree of agents over these hosts.
 struct Begin {
   std::string job_id;
+  // The contacts of all hosts: the lines that say how each is reached (nla/core/wire/contact.h).
+  // The position is the node's number.
   std::vector<std::string> hosts;
+  // The most children of each agent.
   std::uint32_t degree = 1;
+  // The time in milliseconds from the first signal to SIGKILL, if ranks are to end. It counts until
+  // the job's own is known.
   std::uint32_t grace_ms = 0;
+  // For the shells of all agents (nla/io/settings.h).
   std::string settings;
+  // The core ignores it.
   std::uint64_t clock_ns = 0;
-  // An agent that lost its parent keeps its ranks for this time (OnFailure::wait); 0: it does not.
+  // An agent that lost its parent keeps its ranks and waits so many milliseconds for a new parent
+  // (OnFailure::wait); 0: it does not.
   std::uint32_t adopt_ms = 0;
 };
-// Root only, after action::AllReady: start the job on the nodes that are there.
+// Root only, after action::AllReady: start the job on the nodes that have an agent.
 struct Launch {
   Job job;
 };
+// A message has come on this link.
 struct Received {
   LinkId link = kParentLink;
   Message message;
   std::uint64_t clock_ns = 0;  // the core ignores it
 };
-// The stream of a link ended or broke: no message will come from it, and none can be sent. Comes
-// once for each link.
+// The stream of a link ended or broke: no message will come from it, and none can be sent. Comes at
+// most once for each link. `why` is the reason, to print.
 struct LinkEnded {
   LinkId link = kParentLink;
   std::string why;
 };
 // A child could not be started, and nothing of it is left. Neither LinkEnded nor ChildGone follows.
+// `phase` says which step failed, and `why` the reason, to print.
 struct ChildFailed {
   LinkId link = 0;
   StartPhase phase = StartPhase::connect;
   std::string why;
   bool hand_back = false;  // only the root may start it
 };
-// A child's session has begun. It has waited for its turn, if it had to (--fanout). Precedes all
-// other events of that child. Does not come for a child that is adopted.
+// The start of a child's agent has begun. If --fanout limits how many start at once, the child has
+// waited for its turn. This event precedes all other events of that child. It does not come for a
+// child that is adopted.
 struct ChildBegun {
   LinkId link = 0;
 };
-// The child's process has left nothing behind. This event follows its LinkEnded.
+// All processes that stand for the child on this machine are gone: its agent, or the ssh session to
+// it. This event follows its LinkEnded.
 struct ChildGone {
   LinkId link = 0;
 };
@@ -92,9 +117,10 @@ struct ChildGone {
 struct RankStarted {
   Rank rank = 0;
 };
+// The rank's process could not be started. `why` names the step that failed.
 struct RankNotStarted {
   Rank rank = 0;
-  // An errno; ECANCELED says that SignalRanks came before the rank's turn.
+  // An errno; ECANCELED says that a signal came before the rank's turn to be started.
   std::int32_t error = 0;
   std::string why;
 };
@@ -106,11 +132,13 @@ struct RanksRefused {
   std::int32_t error = 0;
   std::string why;
 };
-struct RankExited {  // comes after all that it asked of PMI
+// The rank's process has ended. This event comes after all requests that the rank made over PMI.
+struct RankExited {
   Rank rank = 0;
   Outcome outcome;
 };
-// At most kMaxPiece bytes, within the credit that action::ReadOutput gave.
+// A rank of this node has written these bytes: at most kMaxPiece bytes, within the credit that
+// action::ReadOutput gave.
 struct RankOutput {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -121,13 +149,15 @@ struct RankStreamEnded {
   Rank rank = 0;
   Stream stream = Stream::out;
 };
-// No descendant of this node is left, except agents of other nodes. Comes only after EndLeftovers.
+// No descendant process of this agent is left, except agents of other nodes. It answers
+// action::EndLeftovers.
 struct NodeEmpty {};
+// The time of a timer (action::SetTimer) is over.
 struct TimerFired {
   Timer timer = Timer::grace;
 };
-// A rank of this node asks for something, or its server does so in its name. action::Reply with the
-// same id answers it.
+// A rank of this node asks for something, or its PMIx server or adapter engine does so in its name.
+// action::Reply with the same id answers it.
 struct Asked {
   Rank rank = 0;
   RequestId id = 0;
@@ -135,24 +165,27 @@ struct Asked {
 };
 // The guardian of this agent is gone: end the job on this node.
 struct GuardianLost {};
-// The bytes that all local targets have taken since the start, in all.
+// The bytes of standard input that every local rank that reads input has taken since the start, in
+// all.
 struct StdinTaken {
   std::uint64_t bytes = 0;
 };
-// A rank that runs has closed its standard input. Comes once for each rank.
+// A rank that runs has closed its standard input. This event comes once for each rank.
 struct StdinClosed {
   Rank rank = 0;
 };
-// A rank has read a pair of the cache in the memory that it shares with the agent.
+// A rank has read the pair with this key in the memory that it shares with the agent, not by a
+// request. The cache counts it as a use.
 struct PairUsed {
   std::string key;
 };
-// The shell's own trace, which goes to the root in pieces of at most kMaxPiece.
+// A piece of the shell's own trace (--trace), of at most kMaxPiece bytes. The core sends it to the
+// root.
 struct SendTrace {
   bool last = false;
   Chunk bytes;
 };
-// The agent's shell (its system calls) has a log record for the user.
+// The shell has a log record for the user.
 struct Say {
   LogRecord record;
 };
@@ -160,40 +193,47 @@ struct Say {
 // action::Finishing.
 struct Measured {
   std::uint64_t sent_bytes = 0;  // bytes to links, frame headers included
+  // Memory of this process that it shares with no other, and all its memory that is in RAM.
   std::uint64_t private_bytes = 0;
   std::uint64_t resident_bytes = 0;
 };
 
-// Root only: the events from here on.
-// Answers action::Spawn of the same rank and id.
+// Root only, like all events from here on. The answer to action::Spawn of the same rank and id: the
+// plan of the world, or why there is none.
 struct Planned {
   Rank rank = 0;
   RequestId id = 0;
   std::string why;  // not empty: why it cannot be
   World world;
 };
-// Start the agents of more hosts. Their numbers follow those of the present hosts. Only while the
-// ranks run.
+// Start the agents of more hosts, given by their contacts. Their numbers follow those of the
+// present hosts. This event comes only while the ranks run. action::HostsAdded answers it.
 struct AddHosts {
   std::vector<std::string> hosts;
 };
-struct UserSignal {  // forward the signal to all ranks
+// Forward this signal to all ranks.
+struct UserSignal {
   std::int32_t signo = 0;
 };
-// End the job. If `grace_ms` is 0, SIGKILL comes at once and no other signal.
+// End the job: send the signal to all ranks, and SIGKILL after the grace. If `grace_ms` is 0,
+// SIGKILL comes at once and no other signal.
 struct Stop {
   StopCause cause = StopCause::signal;
   std::int32_t signo = 15;  // the first signal to the ranks
   std::uint32_t grace_ms = 0;
 };
+// The shell has read this from the job's standard input. `end` says that the input has ended.
 struct StdinRead {
   Chunk bytes;
   bool end = false;
 };
-struct WindowChanged {  // the user's terminal has another size
+// The user's terminal has another size.
+struct WindowChanged {
   WindowSize size;
 };
-struct OutputWritten {  // the presenter has passed these on
+// The part of scela-run that shows output has passed on this many more bytes of it
+// (action::ShowOutput).
+struct OutputWritten {
   std::uint64_t bytes = 0;
 };
 

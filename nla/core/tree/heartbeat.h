@@ -14,6 +14,7 @@ namespace scela::nla {
 
 class Heartbeat {
  public:
+  // The timer ticks so often in one period of beats.
   static constexpr std::uint32_t kTicksPerPeriod = 4;
   // The time of the last byte is known to one tick only. So each limit counts from the earlier end
   // of that tick. No beat then comes more than a period after the last byte was sent, and silence
@@ -21,20 +22,25 @@ class Heartbeat {
   static constexpr std::uint32_t kIdleTicks = kTicksPerPeriod - 1;
   static constexpr std::uint32_t kLostTicks = 3 * kTicksPerPeriod - 1;
 
+  // The caller has observed this on the link until this tick.
   struct Seen {
     std::uint64_t heard = 0;  // bytes received in all, of any kind
     std::uint64_t sent = 0;   // bytes that the stream took in all
     // This end read nothing for some of the time since the last tick.
     bool deaf = false;
   };
-  // The answers of tick(): there is nothing to do; this end must send a beat; the peer is lost.
+  // The answer of tick() says what the caller must do: nothing; send a beat frame to the peer; or
+  // treat the peer as lost.
   enum class Verdict : std::uint8_t { nothing, beat, lost };
 
-  // The caller calls this once for each tick of its timer.
+  // Takes one tick of the caller's timer and returns what the caller must do now. A peer is lost if
+  // nothing was heard of it for kLostTicks ticks. Ticks with Seen::deaf do not count as silence.
   Verdict tick(const Seen& seen);
-  // The peer gave a sign of life that did not come over the link.
+  // Call this if the peer gave a sign of life that did not come over the link. Its silence counts
+  // from 0 again.
   void alive() { quiet_ = 0; }
-  // Returns true if the peer has been silent for longer than a healthy peer is.
+  // Returns true if the peer has been silent for more than one period, which a healthy peer never
+  // is.
   bool overdue() const { return quiet_ > kTicksPerPeriod; }
 
  private:
@@ -45,7 +51,7 @@ class Heartbeat {
 };
 
 // Detects a peer that takes nothing of what waits for it, though it may say that it is alive. Bytes
-// that wait for one child hold up all links of its parent.
+// that wait for one child hold up all links of its parent. One object for each link.
 class Stall {
  public:
   // The caller calls this once for each tick. `waits` says that more is queued for the peer than

@@ -1,6 +1,12 @@
-// The phases of an agent's life, as a table of how each is entered and what ends it. Context
-// has the present phase, and the parts in nla/core/job and nla/core/agent follow the table. Values
+// The phases of an agent's life, as a table of how each is entered and what ends it. Context has
+// the present phase, and the parts in nla/core/job and nla/core/agent follow the table. Values
 // only, for any thread.
+//
+// The root is the agent inside scela-run. Start, SliceHosts, Ready, Shutdown, Done and Terminate
+// are messages between agents (nla/core/wire/messages.h). Begin, Launch and Measured are events
+// that the shell around an agent's core reports. AllReady, Finishing, Finish and JobEnded are
+// actions that the core asks of the shell (events.h, actions.h). A slice is a range of nodes; "used
+// up" means that the last of its nodes has failed. A verdict says how a rank ended.
 //
 //   phase      entered by                            ends when
 //   waiting    creation                              Start and all SliceHosts came (root: Begin)
@@ -22,6 +28,7 @@
 
 namespace scela::nla {
 
+// In the order in which an agent goes through them; the table above explains each.
 enum class Phase : std::uint8_t {
   waiting,
   starting,
@@ -33,6 +40,7 @@ enum class Phase : std::uint8_t {
   finished
 };
 
+// Returns the name of the enumerator, for logs and tests.
 constexpr std::string_view name_of(Phase phase) {
   constexpr std::string_view kNames[] = {"waiting", "starting",  "ready",   "running",
                                          "ending",  "measuring", "leaving", "finished"};

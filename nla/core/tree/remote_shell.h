@@ -35,9 +35,14 @@ namespace scela::nla {
 // The names of shipped files begin with this; the rest is the token.
 inline constexpr std::string_view kShippedName = ".scela-nla-";
 
+// The agent that remote_command() is to start.
 struct RemoteAgent {
-  std::string path;        // absolute; empty: ship without looking
-  std::string build;       // hexadecimal id of the right build
+  // The path of the installed agent on the other node, absolute. If it is empty, the command ships
+  // the agent without looking for it.
+  std::string path;
+  // The id of the build that both sides must have, in hexadecimal. An installed agent of another
+  // build answers `other`.
+  std::string build;
   std::uint64_t size = 0;  // bytes to ship
   // Letters and digits, unique for each start; part of the shipped file's name.
   std::string token;
@@ -48,12 +53,15 @@ struct RemoteAgent {
 // path, a name or an argument cannot stand in the command.
 Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node);
 
-// Return what an agent prints to answer `ready`, `other` or `refused`, with the newlines around the
-// line.
+// Returns the line that an agent prints if it runs, with a newline before and after it. `build` is
+// its build id in hexadecimal.
 std::string ready_line(std::string_view build);
+// Returns the line of an agent of another version, which then ends.
 std::string other_line(std::string_view version, std::string_view build);
+// Returns the line of an agent that cannot be started, for the reason `why`.
 std::string refused_line(std::string_view why);
 
+// One answer, as AnswerScanner finds it.
 struct RemoteAnswer {
   enum class Kind { ready, other, ship, refused };  // the first words of answers, see above
   Kind kind = Kind::ready;
@@ -75,8 +83,8 @@ class AnswerScanner {
   const std::string& noise() const { return noise_; }
 
  private:
-  // A line is complete. Returns the answer that it holds. Otherwise keeps it as noise and returns
-  // std::nullopt.
+  // Ends a line that is complete: returns the answer that it holds. Otherwise keeps it as noise and
+  // returns std::nullopt.
   std::optional<RemoteAnswer> end_line();
 
   std::string line_;

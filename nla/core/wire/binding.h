@@ -2,8 +2,9 @@
 //
 // The node's agent decides when ranks are about to start. If scela-run must show the binding
 // before, it is told the node's topology and computes the same places with this class. The rules
-// are common/core/placement.h. This part adds what the job chooses and what earlier ranks have
-// taken. It has no lock, and one thread at a time uses it.
+// are in common/core/placement.h. This part adds what the job chooses and what earlier ranks have
+// taken. A place is the set of CPUs (numbers of the operating system) on which a rank may run. It
+// binds no process itself. It has no lock, and one thread at a time uses it.
 #pragma once
 
 #include <map>
@@ -18,21 +19,25 @@
 
 namespace scela::nla {
 
+// The places of all ranks of one node, in the order in which they start.
 class Binding {
  public:
+  // The CPUs on which each rank may run. A rank that is not bound has no entry.
   using Places = std::map<Rank, CpuSet>;
 
   // `topology` is what the node may use: its share, if simulated nodes share a machine.
   explicit Binding(Topology topology) : topology_(std::move(topology)) {}
 
-  // Returns the places of ranks that are about to start. A rank without a place is not bound. If
-  // `later` is true, other ranks asked for these, and they share processors if they must. Returns
-  // an error if the node cannot give what the placement asks for.
+  // Returns the places of `ranks`, which are about to start on this node. A rank without a place is
+  // not bound. `later` says that they are ranks of a world, which other ranks asked for: they share
+  // processors with earlier ranks if they must. Returns an error if the node cannot give what the
+  // placement asks for. Each rank is passed once.
   Result<Places> place(const Job& job, const RankSet& ranks, bool later);
 
-  // Returns one line for each of these ranks.
+  // Returns one line for each of these ranks that says where it runs, to print.
   std::vector<std::string> report(const RankSet& ranks, const Places& places) const;
 
+  // Returns the topology of the constructor.
   const Topology& topology() const { return topology_; }
 
  private:

@@ -1,12 +1,14 @@
-// Properties of the kinds of collective operations. Both files that carry operations out, up and
-// down the tree, use them (nla/core/kvs/collectives.h). Pure functions, for any thread.
+// Properties of the kinds of collective operations over the tree of agents. Both files that carry
+// operations out, up and down the tree, use them (nla/core/kvs/collectives.h). Pure functions, for
+// any thread.
 #pragma once
 
 #include "nla/core/wire/messages.h"
 
 namespace scela::nla {
 
-// The mismatch of an operation with members that cannot be reached any more.
+// The error text (CollectiveDown::mismatch) of an operation with members that cannot be reached any
+// more.
 inline constexpr char kCutOff[] = "the agent that led to some of its ranks was lost";
 
 // Returns true if members contribute records (nla/core/kvs/records.h).
@@ -28,8 +30,9 @@ inline bool has_root(CollectiveKind kind) {
 // The most bytes of the text that says how members disagree: it names a host and two operations.
 inline constexpr std::size_t kMaxMismatch = 1024;
 
-// Returns false if the mismatch is too long, or if the message has what only a fence has: packed
-// pairs, and a clock, which the last piece brings.
+// Checks a CollectiveUp or CollectiveDown from another agent. Returns false if the mismatch is too
+// long. Returns false if the message has what only a fence has: packed pairs, and a clock, which
+// the last piece brings.
 template <class M>
 bool may_say(const M& message) {
   const bool fence = message.kind == CollectiveKind::fence;

@@ -24,6 +24,7 @@
 
 namespace scela::nla {
 
+// A host key that ssh accepts from a host, given by its digest.
 struct HostKey {
   // As ssh names it: ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa.
   std::string type;
@@ -31,24 +32,28 @@ struct HostKey {
   friend bool operator==(const HostKey&, const HostKey&) = default;
 };
 
+// How one host's agent is reached. The fields are those of the line above.
 struct Contact {
-  std::string name;     // as the user wrote it; used in messages
-  std::string address;  // numeric IPv4 or IPv6; empty: here
+  std::string name;     // as the user wrote it, to print
+  std::string address;  // numeric; empty: the parent's machine
   std::uint16_t port = 22;
-  std::string user;
+  std::string user;      // login name
   bool any_key = false;  // every host key is accepted
   std::vector<HostKey> keys;
-  bool root_only = false;
+  bool root_only = false;  // the FLAG "root"
 
+  // Returns true if the agent runs on its parent's own machine, without ssh.
   bool here() const { return address.empty(); }
   friend bool operator==(const Contact&, const Contact&) = default;
 };
 
-// Returns the line of a contact. parse_contact() reads it.
+// Returns the line of a contact, without a newline. parse_contact() reads it.
 std::string format(const Contact& contact);
-// Returns a protocol error if fields are missing or malformed.
+// Reads a line without its newline. Returns a protocol error if fields are missing or malformed.
+// Unknown flags are ignored.
 Result<Contact> parse_contact(std::string_view line);
-// Returns the first word of a contact's line.
+// Returns the first word of a contact's line: the host's name as the user wrote it. The view is
+// into `line`.
 std::string_view contact_name(std::string_view line);
 
 }  // namespace scela::nla

@@ -34,10 +34,12 @@
 
 namespace scela::nla {
 
+// True if T is Struct, const or not.
 template <class T, class Struct>
 concept Is = std::same_as<std::remove_cv_t<T>, Struct>;
 
-// An enumeration on the wire has the values 0 to last_value(e), in the order of its declaration.
+// Returns the last enumerator of the enumeration; its argument is not used. An enumeration on the
+// wire has the values 0 to last_value(e), in the order of its declaration.
 constexpr Stream last_value(Stream) {
   return Stream::err;
 }
@@ -57,6 +59,8 @@ constexpr Ending last_value(Ending) {
   return Ending::timed_out;
 }
 
+// Each returns a tuple of references to the members that travel, in the order in which they are
+// written.
 auto fields(Is<Outcome> auto& o) {
   return std::tie(o.ending, o.code, o.core_dumped, o.ended_by_us, o.why);
 }
@@ -102,23 +106,28 @@ constexpr PolicyKind last_value(PolicyKind) {
 
 namespace scela::nla {
 
+// Appends fields to a ByteWriter. The kinds of members are listed at the head of this file.
 class FieldWriter {
  public:
-  // Writes a Chunk like a string: a varint length and the bytes.
+  // Writes a Chunk like a string: a varint length and the bytes. `out` is borrowed.
   explicit FieldWriter(ByteWriter& out) : out_(out) {}
-  // Does not write the Chunk, which must be the last field, but shares it with `tail`.
+  // Does not write the Chunk, which must be the last field, but shares it with `tail`. Both
+  // references are borrowed.
   FieldWriter(ByteWriter& out, Chunk& tail) : out_(out), tail_(&tail) {}
 
-  // Writes all members of a struct, or the members that a tuple ties.
+  // Writes all members of a struct.
   template <class Struct>
   void all(const Struct& value) {
     each(fields(value));
   }
+  // Writes the members that a tuple ties, in their order.
   template <class... Member>
   void each(const std::tuple<Member&...>& members) {
     std::apply([this](const auto&... member) { (put(member), ...); }, members);
   }
 
+  // Append one member, in the form that the head of this file lists. A type that needs another form
+  // has a function write_field(FieldWriter&, const Type&) in its namespace.
   void put(bool value) { out_.flag(value); }
   void put(std::uint16_t value) { out_.u16(value); }
   void put(std::uint32_t value) { out_.varint(value); }
@@ -154,6 +163,7 @@ class FieldWriter {
   requires requires(FieldWriter& writer, const Special& value) { write_field(writer, value); }
   void put(const Special& value) { write_field(*this, value); }
 
+  // Returns the writer of the constructor, for write_field().
   ByteWriter& bytes() { return out_; }
 
  private:
@@ -161,23 +171,29 @@ class FieldWriter {
   Chunk* tail_ = nullptr;
 };
 
+// Reads fields from a ByteReader, in the order of FieldWriter. An error is kept by the ByteReader
+// (ByteReader::ok()).
 class FieldReader {
  public:
-  // Reads a Chunk as a copy of the string's bytes.
+  // Reads a Chunk as a copy of the string's bytes. `in` is borrowed.
   explicit FieldReader(ByteReader& in) : in_(in) {}
   // Reads a Chunk as the window of `whole` that begins at the position of `in`; `in` reads the
   // bytes of `whole`.
   FieldReader(ByteReader& in, const Chunk& whole) : in_(in), whole_(&whole) {}
 
+  // Reads all members of a struct.
   template <class Struct>
   void all(Struct& value) {
     each(fields(value));
   }
+  // Reads the members that a tuple ties, in their order.
   template <class... Member>
   void each(const std::tuple<Member&...>& members) {
     std::apply([this](auto&... member) { (get(member), ...); }, members);
   }
 
+  // Read one member into `value`. A type that needs another form has a function
+  // read_field(FieldReader&, Type&) in its namespace.
   void get(bool& value) {
     const std::uint8_t byte = in_.u8();
     if (byte > 1) in_.fail();
@@ -225,6 +241,7 @@ class FieldReader {
   requires requires(FieldReader& reader, Special& value) { read_field(reader, value); }
   void get(Special& value) { read_field(*this, value); }
 
+  // Returns the reader of the constructor, for read_field().
   ByteReader& bytes() { return in_; }
 
  private:

@@ -1,5 +1,6 @@
 // The job: all that every agent must know of it to start its ranks. scela-run sends it once, the
-// same bytes to all agents.
+// same bytes to all agents. An agent is the process of the job on one node. Nodes are numbered from
+// 0 in the order of the host list, ranks from 0 in the whole job.
 //
 // Values, for any thread. encode() and decode are inverse to each other, and decode checks every
 // field.
@@ -24,7 +25,7 @@ namespace scela::nla {
 enum class OnFailure : std::uint8_t { kill, wait };
 // The text before each line that a rank writes: none, its number, or the name of its node.
 enum class Label : std::uint8_t { none, rank, host };
-// How ranks reach their node's agent, and the protocol that they speak:
+// How ranks reach their node's agent, and the protocol that they use:
 //   fd             PMI over a descriptor that they inherit
 //   port           PMI over a port of the node
 //   pmgr           PMGR, protocol 8
@@ -33,37 +34,46 @@ enum class Label : std::uint8_t { none, rank, host };
 //   none           no protocol
 enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1, pmix, none };
 
+// One program of the job, and the ranks that run it.
 struct App {
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;  // the program and its arguments
+  // Variables ("K=V") beside those of Job::env, which they replace.
   std::vector<std::string> env;
-  std::string wdir;  // empty: the launcher's own, Job::wdir
+  // Its working directory; empty: Job::wdir.
+  std::string wdir;
   // Directories that are searched before PATH, separated by ':'. May be empty.
   std::string path;
   RankSet ranks;  // the job's ranks that run this
   friend bool operator==(const App&, const App&) = default;
 };
 
-// Ranks that a rank has asked for while the job runs (PMI spawn). Their numbers follow the job's.
-// They have fences, a key-value space and a numbering of their own.
+// Ranks that a rank has asked for while the job runs (PMI spawn). Their numbers follow those of all
+// earlier ranks. They have fences, a key-value space and a numbering of their own.
 struct World {
   Rank first = 0;         // its ranks are [first, first+map.size())
   Rank parent = 0;        // the rank that asked for it
   std::vector<App> apps;  // their ranks partition the world's
-  RankMap map;            // the index is rank - first
-  KeyValues preput;       // the first content of its key space
+  // The node of each of its ranks; the index of a rank is rank - first.
+  RankMap map;
+  KeyValues preput;  // the first content of its key space
   // The names of nodes that the job got since it began, from this number on. Only used if ranks
-  // speak PMIx.
+  // use PMIx.
   std::uint32_t first_host = 0;
   std::vector<std::string> hosts = {};
+  // Returns the numbers of its ranks in the job.
   RankSet ranks() const { return RankSet::run(first, map.size()); }
   friend bool operator==(const World&, const World&) = default;
 };
 
+// The job as it is: as scela-run sent it, with the worlds that were added since.
 struct Job {
-  // Unique for each job; names directories and the PMI key-value space.
+  // Unique for each job: 1 to 128 letters, digits, '-', '_' and '.'. It names directories and the
+  // PMI key-value space.
   std::string id;
   std::vector<App> apps;  // at least one; ranks partition the map
+  // The node of each rank, by node number.
   RankMap map;
+  // The variables ("K=V") and the working directory of all ranks.
   std::vector<std::string> env;
   std::string wdir;
   // The ranks that get standard input; all others read end of file.
@@ -72,11 +82,14 @@ struct Job {
   PlacementPolicy placement;                              // of the ranks on each node
   std::vector<std::pair<Rank, CoreChoice>> chosen_cores;  // for ranks with places of their own
   PmiKind pmi = PmiKind::fd;
-  // The universe size that ranks are told, unless they are more. If negative, there is no limit.
+  // The number of processes that ranks are told MPI may have (MPI_UNIVERSE_SIZE), but never less
+  // than the job's first ranks. If negative, there is no limit.
   std::int32_t universe = 0;
-  std::uint32_t grace_ms = 2000;  // from the first signal to SIGKILL
+  // Milliseconds from the first signal to SIGKILL, if ranks are to end.
+  std::uint32_t grace_ms = 2000;
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
-  std::uint64_t cache_limit = 0;  // see cache::Place::limit
+  // The most bytes of pairs in a node's cache, for policies that evict (cache::Place::limit).
+  std::uint64_t cache_limit = 0;
   // Agents send a report at the end: spans and the ranks' counters.
   bool trace = false;
   // The job runs one command for its own sake on each node, with one rank each. If a node lacks the
@@ -87,9 +100,11 @@ struct Job {
   // The agent of a rank puts this before every line that the rank writes
   // (common/core/line_marks.h).
   Label label = Label::none;
+  // Each line of output begins with the time of day; `ahead_s` says in which time zone.
   bool timestamps = false;
-  bool plain_output = false;  // only on standard error
-  // Seconds ahead of UTC of the reader of the timestamps.
+  // Label and time are put before lines of standard error only.
+  bool plain_output = false;
+  // The time zone of the timestamps: seconds ahead of UTC.
   std::int32_t ahead_s = 0;
   // The rank, at most one, that has a pseudo-terminal for its standard streams. The terminal begins
   // with this size and these modes. All that the rank writes is its standard output.
@@ -100,35 +115,40 @@ struct Job {
   // PMIx.
   std::vector<std::string> hosts;
 
-  // The worlds that came since the job began. They are no part of encode(), and `apps` and `map`
-  // hold theirs too.
+  // The worlds that were added since the job began; world number n is at n - 1. They are no part of
+  // encode(). `apps` and `map` hold theirs too.
   std::vector<World> worlds;
 
-  // Returns what the job's first ranks are told: `universe`, but at least their number. -1 means
-  // that there is no limit.
+  // Returns the universe size that the job's first ranks are told: `universe`, but at least their
+  // number. -1 means that there is no limit.
   std::int64_t universe_size() const;
 
-  // Returns the position in apps of a rank's program, and apps.size() if the rank is not in the
-  // job.
+  // Returns the position in `apps` of a rank's program. Returns apps.size() if the rank is not in
+  // the job.
   std::size_t app_of(Rank rank) const;
 
-  // Worlds are numbered from 1; world 0 is the job as it began. world_of() requires a rank of the
-  // job.
+  // Returns the number of the world of a rank, which must be in the job: 0 if the job began with
+  // the rank, and otherwise from 1 on.
   std::size_t world_of(Rank rank) const;
+  // Returns the ranks of a world, as numbered in the job.
   RankSet ranks_of_world(std::size_t world) const;
+  // Returns the nodes of a world's ranks, by the rank's number in the world.
   const RankMap& map_of_world(std::size_t world) const;
   // Returns the position in `apps` of the first one of that world.
   std::size_t first_app_of_world(std::size_t world) const;
-  std::string name_of_world(std::size_t world) const;  // also names its key-value space
-  // Returns the prefix of every key of a world. No protocol has keys that begin so. It is empty for
-  // 0.
+  // Returns the name of a world's key-value space: the job's id, and for later worlds also the
+  // number.
+  std::string name_of_world(std::size_t world) const;
+  // Returns the prefix that every key of a world has in the agents' caches. No protocol has keys
+  // that begin so. It is empty for world 0.
   static std::string key_prefix(std::size_t world);
-  // Returns the job without its worlds, as encode() gave it.
+  // Returns a copy of the job without its worlds, as the first decode_job() returned it.
   Job as_it_began() const;
   // Returns true if `ranks` are all ranks of one world, and every node that has ranks has some of
   // them. Then every node knows what they have agreed on.
   bool is_everywhere(const RankSet& ranks) const;
-  // Returns a protocol error if the world is malformed or does not begin where the job ends.
+  // Appends a world to `worlds`, `map`, `apps` and `hosts`. Returns a protocol error, and changes
+  // nothing, if the world is malformed or its first rank does not follow the last rank of the job.
   Result<void> add(World world);
 
   friend bool operator==(const Job&, const Job&) = default;
@@ -140,10 +160,12 @@ struct Job {
   std::vector<RankSet> nodes_of_worlds_;  // by world, world 0 first, likewise
 };
 
+// Returns the job without its worlds, in the form that decode_job() reads.
 std::string encode(const Job& job);
 // Returns a protocol error if the bytes are malformed or a value is impossible.
 Result<Job> decode_job(std::string_view bytes);
 
+// Returns the world in the form that decode_world() reads.
 std::string encode(const World& world);
 // Returns a protocol error if the bytes or the map are malformed. Job::add() checks the rest.
 Result<World> decode_world(std::string_view bytes);

@@ -1,5 +1,6 @@
-// Frames by which the two ends of a link speak about the link itself. The shell and the link answer
-// them. The core never sees one, so a record of its events holds none of them.
+// Frames by which the two ends of a link speak about the link itself: the connection between an
+// agent and its parent agent. The shell (the agent's system calls) and the link answer them. The
+// core, the agent's state machine, never sees one, so a record of its events holds none of them.
 //
 // Their kinds lie above those of all messages (nla/core/wire/messages.h). Integers are
 // little-endian. The direction d is from parent to child, u from child to parent:
@@ -22,6 +23,7 @@
 
 namespace scela::nla {
 
+// The kinds of these frames, as the table above lists them.
 enum class LinkFrame : std::uint8_t {
   beat = 0xF0,
   introduce = 0xF1,
@@ -30,33 +32,45 @@ enum class LinkFrame : std::uint8_t {
   change = 0xF4
 };
 
+// Returns true if a frame of this kind is about the link, and false if it carries a message.
 inline bool is_link_frame(std::uint8_t kind) {
   return kind >= 0xF0;
 }
 
+// The length of Introduction::common.
 inline constexpr std::size_t kCommonKeyBytes = 32;
 
+// The fields of `introduce`: what a parent tells its child before the first message.
 struct Introduction {
   // The parent is scela-run, which a user may stop and continue.
   bool root = false;
-  std::uint32_t parent = 0;  // index of its node; unused for scela-run
+  // The number of the parent's node, and that of the child's. `parent` has no meaning if `root` is
+  // true.
+  std::uint32_t parent = 0;
   std::uint32_t child = 0;
   std::string job_id;
-  std::string keys;    // keys of the slice (nla/keys/node_keys.h)
-  std::string common;  // kCommonKeyBytes that all agents have
+  // The keys of the nodes of the child's slice, in the form of nla/keys/node_keys.h.
+  std::string keys;
+  // The key that all agents of the job share, of kCommonKeyBytes bytes.
+  std::string common;
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 
-// Returns a frame without fields.
+// Returns the bytes of a frame without fields: beat, ask or change.
 std::string link_frame(LinkFrame kind);
+// Returns the bytes of a frame `introduce`.
 std::string encode(const Introduction& introduction);
+// Returns the bytes of a frame `offer`. `port` is 0 if the child cannot listen.
 std::string encode_offer(std::uint16_t port);
 
-// Return a protocol error if fields are missing, left over or impossible.
+// Reads the fields of a frame `introduce`. Returns a protocol error if fields are missing, left
+// over or impossible.
 Result<Introduction> decode_introduction(const Frame& frame);
+// Reads the port of a frame `offer`. Returns a protocol error if fields are missing, left over or
+// impossible.
 Result<std::uint16_t> decode_offer(const Frame& frame);
-// Returns a protocol error if the kind is not known, or if the frame's fields are not those of its
-// kind.
+// Checks a frame for which is_link_frame() is true. Returns a protocol error if the kind is not
+// known, or if the frame's fields are not those of its kind.
 Result<void> check_link_frame(const Frame& frame);
 
 }  // namespace scela::nla

@@ -1,11 +1,20 @@
 // The messages between agents, and their encoding. Agents' cores and shells use this file.
 //
+// An agent is the process of a job on one node; a node is a host of the job, numbered from 0 in the
+// order of the host list. Agents form a tree, and the root is inside scela-run. Each agent has a
+// slice: the nodes [first, end) that it and the agents below it look after. A rank's verdict is how
+// it ended (outcome.h). A world is a set of ranks that a rank added to the running job (PMI spawn).
+// The policy decides on which nodes pairs (keys with values of PMI) are kept (cache/policy.h). With
+// the policy hcs, a pair travels up at once; with dht, each key has an owner, a rank. An orphan is
+// an agent that lost its parent; its adopter is the new parent. Ranks are numbered from 0 in the
+// whole job. A Chunk (common/core/chunk.h) is an immutable run of bytes that copies share.
+//
 // A frame (common/core/frame.h) carries one message. The frame's kind is the message's position in
 // the variant below plus one. Its payload is the fields in the order written here: integers
 // little-endian or varint, strings with a varint length, rank sets as ranges. If a message ends in
 // a Chunk, the Chunk's bytes fill the rest of the frame. Bulk data is cut into pieces of at most
-// kMaxPiece bytes, and every piece can be forwarded on its own. docs/design/protocol.md has the
-// reasons.
+// kMaxPiece bytes, and every piece can be forwarded on its own. A field `last` is true in the last
+// piece. docs/design/protocol.md has the reasons.
 //
 // In the comments, d is from parent to child, u from child to parent. Values only, for any thread.
 #pragma once
@@ -33,8 +42,10 @@
 
 namespace scela::nla {
 
+// The version that both ends of a link must have.
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
+// Standard output or standard error of a rank.
 enum class Stream : std::uint8_t { out, err };
 
 // The phase in which a node's agent failed. It decides the advice and the exit status.
@@ -47,8 +58,11 @@ enum class StartPhase : std::uint8_t {
   hello,         // it started, but never became ready
   running        // it was ready and was lost later
 };
+// Returns the text of the phase for messages to the user.
 std::string_view name_of(StartPhase phase);
 
+// The collective operations that ranks of a job can have carried out over the tree of agents. A
+// fence is a barrier after which every pair put before it can be found.
 enum class CollectiveKind : std::uint8_t {
   barrier,
   fence,
@@ -58,9 +72,10 @@ enum class CollectiveKind : std::uint8_t {
   scatter,
   alltoall
 };
+// Returns the name of the enumerator.
 std::string_view name_of(CollectiveKind kind);
 
-// The questions of a rank about a name:
+// The requests of a rank about a name, under which a rank publishes a port:
 //   publish       the name is there until it is unpublished
 //   lookup        answered at once, with the port or an error
 //   unpublish     the name is gone
@@ -84,8 +99,8 @@ enum class NameAct : std::uint8_t {
 // world, those on the same node, or the rank itself.
 enum class NameRange : std::uint8_t { job, world, node, rank };
 
-// One collective operation: the operation number `seq` (from 0) among the ranks of `set` with this
-// tag.
+// Names one collective operation of the job: the one with number `seq` (from 0) among the ranks of
+// `set` with this tag. Operations of one set with different tags are independent of each other.
 struct CollectiveId {
   RankSet set;
   std::uint64_t seq = 0;
@@ -109,56 +124,65 @@ struct Stats {
 
 namespace msg {
 
-// d: the first message on every link: the receiver's identity and the slice that it looks after.
+// d: the first message on every link: the receiver's identity and its slice.
 struct Start {
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
   // The slice of the host list; the receiver runs on host slice.first.
   Slice slice;
   std::uint32_t nodes = 0;  // number of nodes in the whole host list
+  // The most children that the receiver starts, unless some fail or are slow.
   std::uint32_t degree = 0;
-  std::uint32_t output_window = 0;  // output bytes to send before credit
-  std::uint64_t clock_ns = 0;       // the parent's clock when it sent this
-  std::uint32_t grace_ms = 0;       // used if the link ends before the job
-  // For the shell (record file, node shares); opaque to the core.
+  // Bytes of output that the receiver may send before it gets a Credit.
+  std::uint32_t output_window = 0;
+  // The parent's monotonic clock when it sent this, in nanoseconds.
+  std::uint64_t clock_ns = 0;
+  // Milliseconds from SIGTERM to SIGKILL, if the link ends before the job is known.
+  std::uint32_t grace_ms = 0;
+  // For the shell, lines of key=value (nla/io/settings.h). The core does not read it.
   std::string settings;
   // The node of the sender; UINT32_MAX: scela-run itself.
   std::uint32_t parent = UINT32_MAX;
-  std::uint32_t adopt_ms = 0;  // see event::Begin::adopt_ms
+  // Milliseconds that an agent without a parent waits for an adopter; 0: it does not wait.
+  std::uint32_t adopt_ms = 0;
   friend bool operator==(const Start&, const Start&) = default;
 };
-// d: the contacts of the slice's hosts (contact.h) in order, each with a newline. If there are
-// fewer than Start says, the slice ends there.
+// d: the contacts of the slice's hosts in order, each with a newline. A contact says how a host is
+// reached (contact.h). If there are fewer than Start says, the slice ends there.
 struct SliceHosts {
   bool last = false;
   Chunk names;
   friend bool operator==(const SliceHosts&, const SliceHosts&) = default;
 };
-// d: encode(Job) in pieces; the last piece starts the ranks.
+// d: encode(Job) of job.h in pieces. With the last piece the receiver starts its ranks.
 struct JobBytes {
   bool last = false;
   Chunk bytes;
   friend bool operator==(const JobBytes&, const JobBytes&) = default;
 };
-struct Signal {  // d: deliver the signal to every rank
+// d: deliver the signal to every rank.
+struct Signal {
   std::int32_t signo = 0;
   friend bool operator==(const Signal&, const Signal&) = default;
 };
-// d: PROCESS_TERMINATE: send signo to every rank, and SIGKILL after the grace.
+// d: PROCESS_TERMINATE: send signo to every rank, and SIGKILL after the grace. If `grace_ms` is 0,
+// send SIGKILL at once.
 struct Terminate {
   std::int32_t signo = 15;
   std::uint32_t grace_ms = 0;
   friend bool operator==(const Terminate&, const Terminate&) = default;
 };
-// d: every rank has its verdict: end what is left, report, leave.
+// d: every rank has its verdict, or none is waited for: end what is left, report, leave.
 struct Shutdown {
   friend bool operator==(const Shutdown&, const Shutdown&) = default;
 };
-// d: a piece of the result. A piece without records that is not the last one is a probe: the
-// receiver opens the operation.
+// d: a piece of the result of a collective operation. A piece without records that is not the last
+// one is a probe: the receiver opens the operation, because it would not hear of it otherwise.
+// Records are the contributions of members (nla/core/kvs/records.h); those of a fence are pairs.
 struct CollectiveDown {
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
+  // The root of the operation; 0 if its kind has none.
   Rank root = 0;
   bool last = false;
   // With last: the members that ended without taking part. If it is not empty, the operation
@@ -173,21 +197,24 @@ struct CollectiveDown {
   std::uint32_t clock = 0;
   friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
 };
-struct Answer {  // d: answers a Get; u: one that came down
+// d: answers a Get of the receiver. u: answers a Get that came down (policy dht).
+struct Answer {
   std::string key;
-  bool wait = false;   // that of the Get
+  // As in the Get that this answers.
+  bool wait = false;
   bool found = false;  // if not, `value` is empty
   bool lost = false;   // the key's owner was lost (policy dht)
   Chunk value;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
-// d: input for the ranks of Job::stdin_ranks
+// d: input for the targets, the ranks of Job::stdin_ranks. `end`: the input has ended.
 struct Stdin {
   bool end = false;
   Chunk bytes;
   friend bool operator==(const Stdin&, const Stdin&) = default;
 };
-struct Credit {  // d: this many more bytes may be sent
+// d: the receiver may send this many more bytes of Output.
+struct Credit {
   std::uint64_t bytes = 0;
   // The bytes that this child has sent on this link and that have come to the root, in all. The
   // child need not keep them for another parent.
@@ -195,52 +222,57 @@ struct Credit {  // d: this many more bytes may be sent
   friend bool operator==(const Credit&, const Credit&) = default;
 };
 
-// u: the first message of an agent, after Start.
+// u: the first message of an agent, its answer to Start.
 struct Hello {
   std::uint16_t version = kProtocolVersion;
   std::uint32_t node = 0;
-  std::uint64_t parent_clock_ns = 0;  // see Start::clock_ns
+  // Start::clock_ns of the parent, and the sender's own monotonic clock.
+  std::uint64_t parent_clock_ns = 0;
   std::uint64_t clock_ns = 0;
   // Topology::bytes() of its machine, if the settings ask for it.
   std::string topology = {};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
-// u: a node of the subtree has no agent, or has none any more.
+// u: a node of the subtree has no agent, or has none any more. `why` is the reason, to print.
 struct NodeFailed {
   std::uint32_t node = 0;
   StartPhase phase = StartPhase::connect;
   std::string why;
   friend bool operator==(const NodeFailed&, const NodeFailed&) = default;
 };
-// u: every node of the subtree has its agent or was reported.
+// u: every node of the subtree has its agent or was reported with NodeFailed. `agents` counts those
+// that have one.
 struct Ready {
   std::uint32_t agents = 0;
   // The topologies of the nodes below the sender; its own is in its Hello.
   TopologyList topologies = {};
   friend bool operator==(const Ready&, const Ready&) = default;
 };
-// u: every rank of the subtree was started or has its verdict.
+// u: every rank of the subtree that the job began with was started or has its verdict.
 struct Launched {
   std::uint32_t ranks = 0;  // ranks that were started
   friend bool operator==(const Launched&, const Launched&) = default;
 };
-// u: PROCESS_FAIL, sent at once; the verdict follows in Verdicts all the same.
+// u: PROCESS_FAIL: a rank of the subtree failed. It is sent at once; the verdict follows in
+// Verdicts all the same.
 struct ProcessFail {
   Rank rank = 0;
   Outcome outcome;
   friend bool operator==(const ProcessFail&, const ProcessFail&) = default;
 };
-// u: verdicts of ranks of the subtree, sent when the first has ended and when all have.
+// u: verdicts of ranks of the subtree, as sets of ranks with the same outcome. They are sent when
+// the first rank has ended and when all have.
 struct Verdicts {
   std::vector<std::pair<Outcome, RankSet>> groups;
   friend bool operator==(const Verdicts&, const Verdicts&) = default;
 };
-// u: the last message: nothing of the job is left on the nodes of the subtree.
+// u: the last message of an agent: nothing of the job is left on the nodes of the subtree.
 struct Done {
   Stats stats;
   friend bool operator==(const Done&, const Done&) = default;
 };
-// u: a piece of the subtree's contributions
+// u: a piece of the subtree's contributions to a collective operation. The members are as in
+// CollectiveDown.
 struct CollectiveUp {
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
@@ -255,9 +287,12 @@ struct CollectiveUp {
   friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
 };
 // u: asks for the value of this key. d: asks an owner in the receiver's subtree (policy dht).
+// Answer follows.
 struct Get {
   std::string key;
-  bool wait = false;  // answer once the pair is there
+  // If true and no pair has the key, the answer comes once there is one. If false, it comes at
+  // once, found or not.
+  bool wait = false;
   friend bool operator==(const Get&, const Get&) = default;
 };
 // u: a pair that travels at once (policy hcs)
@@ -266,7 +301,7 @@ struct Put {
   Chunk value;
   friend bool operator==(const Put&, const Put&) = default;
 };
-// u: bytes that a rank wrote. `end`: nothing more will come from this stream.
+// u: bytes that a rank of the subtree wrote. `end`: nothing more will come from this stream.
 struct Output {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -274,20 +309,21 @@ struct Output {
   Chunk bytes;
   friend bool operator==(const Output&, const Output&) = default;
 };
-struct StdinTaken {  // u: progress of standard input
+// u: how much of standard input the targets in the subtree have taken.
+struct StdinTaken {
   // The bytes of standard input that all targets of the subtree have taken, in all.
   std::uint64_t bytes = 0;
   // No target takes any more: nothing needs to be sent from now on.
   bool last = false;
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
-// u: a log record for the user.
+// u: a log record for the user. `node` is the node that it comes from.
 struct Log {
   LogRecord record;
   std::uint32_t node = 0;  // the node that says it
   friend bool operator==(const Log&, const Log&) = default;
 };
-// u: an agent's trace in pieces, which are opaque to the core.
+// u: an agent's trace (--trace) in pieces. The core does not read the bytes.
 struct Report {
   std::uint32_t node = 0;
   bool last = false;
@@ -295,7 +331,8 @@ struct Report {
   friend bool operator==(const Report&, const Report&) = default;
 };
 
-// Both ways: NLA_Send, routed by rank location. Large payloads travel in pieces.
+// Both ways: a message from rank to rank (NLA_Send). Agents pass it on towards the node of the
+// destination. Large payloads travel in pieces.
 struct RoutedMessage {
   Rank source = 0;
   Rank destination = 0;
@@ -306,19 +343,20 @@ struct RoutedMessage {
   friend bool operator==(const RoutedMessage&, const RoutedMessage&) = default;
 };
 
-// u: this agent may not start these nodes of its slice; the root is to start them.
+// u: this agent may not start these nodes of its slice; the root is to start them
+// (Contact::root_only).
 struct HandBack {
   Slice slice;
   friend bool operator==(const HandBack&, const HandBack&) = default;
 };
 
-// d: these ranks failed and the job goes on without them (OnFailure::wait).
+// d: these ranks failed and the job goes on without them (OnFailure::wait of job.h).
 struct PeersFailed {
   RankSet ranks;
   friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
 };
 
-// The part of one stream that an adopter has. The orphan goes on behind it.
+// How much of one stream of a rank has come to an adopter. The orphan sends on from there.
 struct Seen {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -326,8 +364,7 @@ struct Seen {
   bool end = false;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
-// d: the first messages on the link to an agent that lost its parent; `last` marks the last of
-// them.
+// d: the first messages on the link from an adopter to an orphan; `last` marks the last of them.
 struct Adopt {
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
@@ -340,18 +377,22 @@ struct Adopt {
   friend bool operator==(const Adopt&, const Adopt&) = default;
 };
 // u: answers the last Adopt. The sender then repeats what the lost parent may not have passed on.
+// The input is that of the job.
 struct Orphan {
   // The sender's real slice: the rest of what Adopt said is not below it.
   Slice slice;
   std::uint32_t agents = 0;  // agents in its subtree
+  // Bytes of input that the sender has received.
   std::uint64_t input_received = 0;
-  std::uint64_t input_taken = 0;  // see StdinTaken
+  // As StdinTaken::bytes and StdinTaken::last.
+  std::uint64_t input_taken = 0;
   bool input_last = false;
   bool input_end = false;    // the end of the input was received
   std::uint32_t worlds = 0;  // number of worlds that it knows
   friend bool operator==(const Orphan&, const Orphan&) = default;
 };
-// u: the slices of the sender's children: the agents to adopt if the sender is lost.
+// u: the slices of the sender's children: the agents that the receiver adopts if the sender is
+// lost.
 struct Below {
   std::vector<Slice> slices;
   friend bool operator==(const Below&, const Below&) = default;
@@ -370,22 +411,24 @@ struct NodesLost {
   RankSet nodes;  // node numbers, not ranks
   friend bool operator==(const NodesLost&, const NodesLost&) = default;
 };
-// d: the present size of the terminal of Job::terminal_ranks. The last one counts.
+// d: the present size of the user's terminal, for the rank of Job::terminal_ranks.
 struct Resize {
   WindowSize size;
   friend bool operator==(const Resize&, const Resize&) = default;
 };
-// u: a rank asks about a name. The root answers.
+// u: a rank asks about a name. The root answers with NameAnswer.
 struct NameAsked {
   Rank rank = 0;
   std::uint64_t id = 0;  // id of the rank's request
   NameAct act = NameAct::lookup;
   std::string name;
+  // The port to publish; empty otherwise.
   std::string port;
   NameRange range = NameRange::job;
   friend bool operator==(const NameAsked&, const NameAsked&) = default;
 };
-struct NameAnswer {  // d: answers NameAsked
+// d: answers the NameAsked of the same rank and id.
+struct NameAnswer {
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;
@@ -393,19 +436,21 @@ struct NameAnswer {  // d: answers NameAsked
   friend bool operator==(const NameAnswer&, const NameAnswer&) = default;
 };
 
-// d: pairs on their way to owners in the subtree (policy dht), encoded as in an aggregate.
+// d: pairs on their way to owners in the subtree (policy dht). They are encoded as in a fence
+// (cache::append_pair()).
 struct Pairs {
   Chunk pairs;
   friend bool operator==(const Pairs&, const Pairs&) = default;
 };
-// u: a rank asks for more ranks. The root answers.
+// u: a rank asks for more ranks. The root answers with SpawnAnswer.
 struct SpawnAsked {
   Rank rank = 0;
   std::uint64_t id = 0;  // id of the rank's request
   SpawnRequest request;
   friend bool operator==(const SpawnAsked&, const SpawnAsked&) = default;
 };
-struct SpawnAnswer {  // d: answers SpawnAsked
+// d: answers the SpawnAsked of the same rank and id.
+struct SpawnAnswer {
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;
@@ -414,7 +459,7 @@ struct SpawnAnswer {  // d: answers SpawnAsked
   std::string codes;
   friend bool operator==(const SpawnAnswer&, const SpawnAnswer&) = default;
 };
-// d: encode(World) in pieces; the last piece starts its ranks.
+// d: encode(World) of job.h in pieces. With the last piece the receiver starts its ranks.
 struct WorldBytes {
   bool last = false;
   Chunk bytes;
@@ -422,9 +467,11 @@ struct WorldBytes {
 };
 // u: every rank of the world in the subtree was started or will not be.
 struct WorldLaunched {
+  // Its number, from 1 on.
   std::uint32_t world = 0;
   RankSet started;
-  std::int32_t error = 0;  // errno and reason of one that failed
+  // If a rank was not started: the errno of the first one, and the reason, to print. Otherwise 0.
+  std::int32_t error = 0;
   std::string why;
   friend bool operator==(const WorldLaunched&, const WorldLaunched&) = default;
 };
@@ -436,6 +483,7 @@ struct EndRanks {
 
 }  // namespace msg
 
+// The kinds of messages. The position of a kind plus one is its number on the wire.
 using MessageKinds =
     std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
                  msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
@@ -462,15 +510,17 @@ class Message : public MessageKinds {
       : MessageKinds(std::forward<Kind>(one)) {}
 };
 
+// Returns the name of the message's kind, for logs and errors.
 std::string_view name_of(const Message& message);
 
-// A message ready for a link. `head` is the frame header and the fields. `tail`, which may be
-// empty, is the bytes after them; they are shared, not copied.
+// A message ready for a link. `head` is the frame header and the fields. `tail` is the bytes of the
+// Chunk, if the message ends in one; they are shared, not copied.
 struct Encoded {
   std::string head;
   Chunk tail;
   std::size_t size() const { return head.size() + tail.size(); }
 };
+// Returns the message as one frame. The bytes of its Chunk are not copied.
 Encoded encode(const Message& message);
 
 // Decodes a frame. If the message ends in a Chunk, the Chunk takes over the frame's payload without

@@ -1,5 +1,5 @@
-// How a rank ended. Every rank of a job gets exactly one Outcome, its verdict. Values, for any
-// thread.
+// How a rank ended. Every rank of a job gets exactly one Outcome, its verdict, from the agent of
+// its node or from an agent above that. Values, for any thread.
 #pragma once
 
 #include <compare>
@@ -8,18 +8,23 @@
 
 namespace scela::nla {
 
+// The ways in which a rank ends. `code` and `why` are members of Outcome.
 enum class Ending : std::uint8_t {
-  exited,    // by itself; code is its exit status
-  signaled,  // code is the signal
+  // The rank exited by itself; code is its exit status.
+  exited,
+  // A signal ended it; code is the signal's number.
+  signaled,
   // It exited with 0 between PMI init and finalize, and its peers still wait for it.
   unfinished,
-  not_started,  // code is the errno, why names the step
+  // Its process could not be started. code is the errno, why names the step that failed.
+  not_started,
   // It asked for the end of the job (PMI abort). code is its exit code, why its message.
   aborted,
-  lost,  // its agent is gone; why says how it shows
+  // Its agent is gone; why says how that was noticed.
+  lost,
   // It was not started: the job or its world was ended before its turn.
   cancelled,
-  // It broke the protocol that it speaks to its agent; why says how.
+  // It broke the protocol with its agent; why says how.
   violated,
   // Its node cannot hold as many ranks as it was given. code is the errno, why the limit.
   refused,
@@ -27,19 +32,23 @@ enum class Ending : std::uint8_t {
   timed_out,
 };
 
+// The verdict of one rank.
 struct Outcome {
   Ending ending = Ending::exited;
+  // Its meaning depends on `ending`; otherwise 0.
   std::int32_t code = 0;
   bool core_dumped = false;
-  // It ended after PROCESS_TERMINATE or a user's signal, so it is the cause of nothing.
+  // The rank ended after the order to end the job or its world was given, so its end is no failure.
   bool ended_by_us = false;
+  // A reason to print; may be empty.
   std::string why;
 
-  // Returns true if the rank asked for or forced the end of the whole job, or if the job cannot be
-  // as it was asked for. The job then ends under any policy.
+  // Returns true if the whole job ends because of this outcome, under any policy. The rank has
+  // asked for that or forced it, or the job cannot be as it was asked for.
   bool ends_job() const {
     return ending == Ending::aborted || ending == Ending::violated || ending == Ending::refused;
   }
+  // Returns true if the rank exited with status 0.
   bool success() const { return ending == Ending::exited && code == 0; }
   friend bool operator==(const Outcome&, const Outcome&) = default;
   friend auto operator<=>(const Outcome&, const Outcome&) = default;
@@ -48,6 +57,7 @@ struct Outcome {
 // The most bytes of `why` that travel. A rank's own message may be long, but its beginning names
 // the cause.
 inline constexpr std::size_t kMaxWhy = 512;
+// Returns the outcome with `why` cut to kMaxWhy bytes.
 inline Outcome with_short_why(Outcome outcome) {
   if (outcome.why.size() > kMaxWhy) outcome.why.resize(kMaxWhy);
   return outcome;

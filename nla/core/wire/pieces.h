@@ -7,8 +7,9 @@
 
 namespace scela::nla {
 
-// Calls each(piece, offset, last) for pieces of at most `most` bytes, in order. If there are no
-// bytes, calls it once with an empty piece.
+// Calls each(const Chunk& piece, std::size_t offset, bool last) for pieces of at most `most` bytes,
+// in order. `last` is true in the last call. If there are no bytes, calls it once with an empty
+// piece.
 template <class Each>
 void for_each_piece(const Chunk& bytes, std::size_t most, Each each) {
   std::size_t offset = 0;

@@ -1,7 +1,8 @@
-// The topologies of the nodes of a subtree, if the job asks for them. They come with Hello, are
-// gathered with Ready, and go to the part that places ranks. Equal nodes share one entry. So a
-// cluster of one kind of machine is one entry, however large, and its bytes travel over each link
-// once. This part does not read the topologies.
+// The topologies (processors, cores, sockets) of the nodes of a subtree, if the job asks for them.
+// They come with msg::Hello, the first message of each agent. They are gathered with msg::Ready,
+// which says that a subtree is complete, and go to the part of scela-run that places ranks. Equal
+// nodes share one entry. So a cluster of one kind of machine is one entry, however large, and its
+// bytes travel over each link once. This part does not read the topologies.
 //
 // Children are not trusted. No child takes the room of another, and those above a node cannot
 // change what the node has said in its own Hello. The agent's core uses this part, and one thread
@@ -20,32 +21,36 @@
 
 namespace scela::nla {
 
-// Pairs of Topology::bytes() of a machine and the numbers of the nodes that have it. Nodes that do
-// not say are in no pair.
+// Pairs of a topology, as Topology::bytes() encodes it, and the numbers of the nodes that have it.
+// Nodes that did not report one are in no pair.
 using TopologyList = std::vector<std::pair<std::string, RankSet>>;
-// The most bytes that one message holds, at 10 bytes for a range of nodes. Nodes beyond it count as
-// saying nothing.
+// The most bytes of a list, at 10 bytes for a range of nodes. Nodes beyond it are left out, as if
+// they had reported nothing.
 inline constexpr std::size_t kMaxTopologyBytes = std::size_t{120} << 10;
 // The most bytes of one node's topology: more than that of any regular machine.
 inline constexpr std::size_t kMaxOwnTopology = std::size_t{16} << 10;
-// If the settings of all agents (msg::Start) have this line, the agents tell their topologies.
+// If the settings of all agents (msg::Start::settings) have this line, the agents send their
+// topologies.
 inline constexpr std::string_view kAskTopologies = "topology=1\n";
 
-// Returns false if no agent that keeps to the protocol says that.
+// Checks a list from a child. Returns true if it is empty. Otherwise returns true if `settings` ask
+// for topologies, no node occurs twice, and each topology has 1 to kMaxOwnTopology bytes.
 bool are_topologies(const TopologyList& list, std::string_view settings);
 
+// Holds what the nodes below one agent have reported.
 class Topologies {
  public:
-  // A node has said Hello. `child` is the link of the next agent on the way to the node. `told` is
-  // as Hello has it; empty says nothing. It replaces what others have said of the node.
+  // Takes the topology that a node sent in its own Hello; empty: it sent none. `child` is the link
+  // of the child that leads to the node. It replaces what others have said of the node.
   void hello(std::uint32_t child, std::uint32_t node, const std::string& told);
   // Adds topologies of nodes below that child. Nodes that are known already keep theirs.
   void add(std::uint32_t child, const TopologyList& list);
-  // Returns at most kMaxTopologyBytes. Each child has an equal share, and what one leaves is for
-  // the others.
+  // Returns the list for msg::Ready, of at most kMaxTopologyBytes. Each child has an equal share,
+  // and what one leaves is for the others.
   TopologyList list() const;
 
  private:
+  // Topologies, each with the nodes that have it.
   using Kinds = std::map<std::string, RankSet>;
 
   std::map<std::uint32_t, Kinds> kinds_;  // by child

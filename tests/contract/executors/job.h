@@ -1,5 +1,5 @@
-// A job whose ranks are threads of this process, each with an executor of one kind over messages of
-// one kind.
+// A job in one process. Each rank is a thread with an executor of one kind, over messages of one
+// kind.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ import verbs
 from check_launcher import check_played
 
 TYPED = re.compile(r"(B=|gcc |build-release/bin/scela-run .*verbs_pmi|mpiexec\.hydra )")
-SOURCES = ("examples/verbs_pmi.c", "docs/design/hca.md")
+SOURCES = ("examples/verbs_pmi.c", "docs/guide/run-verbs-programs.md")
 
 
 def lines_of(text):

@@ -39,7 +39,7 @@ struct Site {
     return std::move(*found);
   }
   SshHost find_one(const std::string& name) { return find({name}).hosts.front(); }
-  // Of a host that is known.
+  // Returns the contact of a host that must be known.
   SshHost known(const std::string& name) {
     SshHost host = find_one(name);
     INFO((host.failure ? host.failure->error.text() : ""));
@@ -113,7 +113,7 @@ TEST_CASE("names of this machine are here, unless another session is meant") {
   }
   CHECK(site.known("front").contact.address == "10.0.0.1");
   CHECK_FALSE(site.known("root@localhost").contact.here());
-  // What listens on a loopback address can be reached from this machine alone.
+  // A server at a loopback address can be reached from this machine alone.
   const SshHost tunnel = site.known("tunnel");
   CHECK(tunnel.contact.address == "127.0.0.1");
   CHECK(tunnel.contact.root_only);

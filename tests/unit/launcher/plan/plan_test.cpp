@@ -426,7 +426,7 @@ TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agen
   CHECK(made->job.map.size() == 2);
   REQUIRE(made->job.chosen_cores.size() == 1);
   CHECK(made->job.chosen_cores[0].first == 0);
-  // What it says of ranks that are not there is not for those that are spawned later.
+  // Its rows of ranks that the job does not have do not apply to ranks that are spawned later.
   Options fewer = options({"--rankfile", "ranks", "-n", "1", "./p"});
   fewer.rank_places = {{"b", CoreChoice{0, RankSet::single(2)}},
                        {"b", CoreChoice{0, RankSet::single(1)}}};

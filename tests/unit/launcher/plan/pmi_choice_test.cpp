@@ -36,13 +36,13 @@ class Machine {
     write(name, test::program(sample));
   }
 
-  // Where the loader looks first.
+  // Lets the loader look in the home directory first.
   void see_libraries() { around_.environment.push_back(cat("LD_LIBRARY_PATH=", home_.path())); }
 
   std::vector<std::string> warnings(std::vector<std::string> words) const {
     return warn_of_pmi(options(std::move(words)), around_);
   }
-  // What was chosen and why, or why nothing can be.
+  // Returns the choice with its reason, or the error.
   std::string choice(std::vector<std::string> words) const {
     Options given = options(std::move(words));
     const auto chosen = choose_pmi(given, around_);

@@ -1,4 +1,4 @@
-// What ranks have told of themselves, as --stats shows it.
+// The counters that ranks have reported, as --stats shows them.
 #include "launcher/report/rank_accounts.h"
 
 #include <catch2/catch.hpp>

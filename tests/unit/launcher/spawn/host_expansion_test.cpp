@@ -11,7 +11,7 @@ using namespace scela;
 
 namespace {
 
-// A plan whose hosts are found and started when the test says so.
+// A plan. Its hosts are found and started when the test says so.
 struct Growing {
   explicit Growing(std::vector<std::string> words) : plan(testing::plan(std::move(words))) {}
   HostExpansion::Hooks hooks() {

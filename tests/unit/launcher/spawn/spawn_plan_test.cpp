@@ -48,7 +48,7 @@ TEST_CASE("free slots come first, then the least loaded node") {
   const Plan open = plan({"--sim-nodes", "3", "-n", "4", "./p"});  // node 0 has two
   CHECK(mapping(spawned(open, {{{"q"}, 2, {}}})) == "(vector,(1,2,1))");
   CHECK(mapping(spawned(open, {{{"q"}, 6, {}}})) == "(vector,(0,3,2))");
-  // What was spawned before counts.
+  // Ranks that were spawned before count.
   Plan grown = open;
   REQUIRE(grown.job.add(spawned(open, {{{"q"}, 2, {}}})));
   CHECK(mapping(spawned(grown, {{{"q"}, 1, {}}})) == "(vector,(0,1,1))");

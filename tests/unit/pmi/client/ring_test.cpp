@@ -23,7 +23,7 @@ namespace ring = scela::pmi::ring;
 
 namespace {
 
-// What an agent makes for a rank.
+// The memory and doorbells that an agent makes for a rank.
 struct Offer {
   Offer()
       : memory(std::move(

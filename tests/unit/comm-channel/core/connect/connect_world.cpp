@@ -54,6 +54,7 @@ std::string Transitions::text() const {
   std::string text;
   for (int object = 0; object < 4; ++object) {
     for (int from = 0; from < 9; ++from) {
+      std::string next;
       for (int to = 0; to < 9; ++to) {
         std::string events;
         for (int event = 1; event < 20; ++event) {
@@ -61,9 +62,11 @@ std::string Transitions::text() const {
           events += (events.empty() ? "" : ", ") + std::string(kEvents[event]);
         }
         if (events.empty()) continue;
-        text += "| " + std::string(kObjects[object]) + " | " + name_of_state(object, from) + " | " +
-                events + " | " + name_of_state(object, to) + " |\n";
+        next += (next.empty() ? "" : "; ") + name_of_state(object, to) + " on " + events;
       }
+      if (next.empty()) continue;
+      text += "| " + std::string(kObjects[object]) + " | " + name_of_state(object, from) + " | " +
+              next + " |\n";
     }
   }
   return text;

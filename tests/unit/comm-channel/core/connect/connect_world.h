@@ -58,7 +58,7 @@ class Transitions {
   void note(int object, int from, int event, int to) {
     seen_[index(object, from, event, to)] = true;
   }
-  // Returns one line for each object, state and next state.
+  // Returns one line for each object and state, with the next states and their events.
   std::string text() const;
 
  private:
