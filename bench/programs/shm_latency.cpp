@@ -212,7 +212,7 @@ void two_ranks() {
     std::printf("half round trip, ns: a bare line %.0f", least);
     for (std::size_t i = 0; i < sizes.size(); ++i)
       std::printf("; %zu bytes %.0f (%.2f)", sizes[i], median(found[i]), median(found[i]) / least);
-    std::printf("; sleeps %llu\n", static_cast<unsigned long long>(link.sleeps()));
+    std::printf("; sleeps %llu\n", static_cast<unsigned long long>(link.sleeping().sleeps()));
   });
   ::munmap(board, sizeof(Board));
   ::munmap(
@@ -250,36 +250,35 @@ std::pair<double, double> in_turns(const std::function<void()>& first,
 
 void large() {
   constexpr std::size_t kMax = std::size_t{4} << 20;
-  ::munmap(run(2, true,
-               [](shm::NodeLink& link, Board& shared) {
-                 std::vector<std::byte> bytes(kMax, std::byte(link.rank() + 1));
-                 if (link.rank() == 1) {
-                   shared.pid = ::getpid();
-                   shared.address = reinterpret_cast<std::uint64_t>(bytes.data());
-                 }
-                 barrier(shared, 2);
-                 for (std::size_t size = 65536; size <= kMax && link.rank() == 0; size *= 4) {
-                   const int each = static_cast<int>(kMax * 4 / size);
-                   const auto [link_ns, bare_ns] = in_turns(
-                       [&] {
-                         if (!link.read_from(1, shared.address, std::span(bytes).first(size)))
-                           std::abort();
-                       },
-                       [&] {
-                         const iovec here{bytes.data(), size};
-                         const iovec there{reinterpret_cast<void*>(shared.address.load()), size};
-                         if (::process_vm_readv(shared.pid, &here, 1, &there, 1, 0) < 0)
-                           std::abort();
-                       },
-                       each);
-                   std::printf("copy of %zu KiB: %.1f us, %.0f MB/s; bare %.1f us (%.2f)\n",
-                               size / 1024, link_ns / 1e3,
-                               static_cast<double>(size) * 1e3 / link_ns, bare_ns / 1e3,
-                               bare_ns / link_ns);
-                 }
-                 barrier(shared, 2);  // by then the bytes must be there
-               }),
-           sizeof(Board));
+  ::munmap(
+      run(2, true,
+          [](shm::NodeLink& link, Board& shared) {
+            std::vector<std::byte> bytes(kMax, std::byte(link.rank() + 1));
+            if (link.rank() == 1) {
+              shared.pid = ::getpid();
+              shared.address = reinterpret_cast<std::uint64_t>(bytes.data());
+            }
+            barrier(shared, 2);
+            for (std::size_t size = 65536; size <= kMax && link.rank() == 0; size *= 4) {
+              const int each = static_cast<int>(kMax * 4 / size);
+              const auto [link_ns, bare_ns] = in_turns(
+                  [&] {
+                    if (!link.copies().read_from(1, shared.address, std::span(bytes).first(size)))
+                      std::abort();
+                  },
+                  [&] {
+                    const iovec here{bytes.data(), size};
+                    const iovec there{reinterpret_cast<void*>(shared.address.load()), size};
+                    if (::process_vm_readv(shared.pid, &here, 1, &there, 1, 0) < 0) std::abort();
+                  },
+                  each);
+              std::printf("copy of %zu KiB: %.1f us, %.0f MB/s; bare %.1f us (%.2f)\n", size / 1024,
+                          link_ns / 1e3, static_cast<double>(size) * 1e3 / link_ns, bare_ns / 1e3,
+                          bare_ns / link_ns);
+            }
+            barrier(shared, 2);  // by then the bytes must be there
+          }),
+      sizeof(Board));
 }
 
 // Sends a token of 8 bytes round the ranks.
@@ -309,7 +308,7 @@ void round_robin(std::uint32_t ranks) {
             if (link.rank() == 0)
               std::printf("round of %u ranks%s: %.2f us a step, %llu sleeps\n", link.ranks(),
                           link.crowded() ? ", crowded" : "", median(times) / 1e3,
-                          static_cast<unsigned long long>(link.sleeps()));
+                          static_cast<unsigned long long>(link.sleeping().sleeps()));
           }),
       sizeof(Board));
 }

@@ -489,7 +489,7 @@ std::string Channel::describe() const {
   state_->progress.with([&](Messenger& messenger) {
     if (const shm::NodeLink* const link = messenger.node())
       text += cat("\nnode ", node(), ": shared memory, ", link->describe());
-    if (const Network* const network = messenger.network())
+    if (const NetworkDevice* const network = messenger.network())
       text += cat("\nother nodes: ", network->describe());
   });
   return text;

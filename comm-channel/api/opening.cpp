@@ -109,8 +109,9 @@ struct OnNode {
 
 // One rank of the node reports it, since all its ranks' large messages take that path.
 void say_how_it_copies(const shm::NodeLink& link, const World& world) {
-  if (!link.is_to_say_why_not()) return;
-  const std::string text = cat("libscela: rank ", world.rank, ": ", link.why_not().text(), "\n");
+  if (!link.copies().is_to_say_why_not()) return;
+  const std::string text =
+      cat("libscela: rank ", world.rank, ": ", link.copies().why_not().text(), "\n");
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 

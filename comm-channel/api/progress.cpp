@@ -47,8 +47,8 @@ void Progress::look_for_ends() {
   }
   look_for_leavers();
   shm::NodeLink* const node = messenger_.node();
-  if (node != nullptr && node->deaths() != deaths_seen_) {
-    deaths_seen_ = node->deaths();
+  if (node != nullptr && node->deaths().count() != deaths_seen_) {
+    deaths_seen_ = node->deaths().count();
     messenger_.notice_ends();
   }
   messenger_.notice_solitude();
@@ -80,7 +80,7 @@ void Progress::look_now_and_then() {
   const std::chrono::nanoseconds now = coarse_now();
   if (now - looked_ < kBetweenRollCalls) return;
   looked_ = now;
-  if (shm::NodeLink* const node = messenger_.node()) node->find_out();
+  if (shm::NodeLink* const node = messenger_.node()) node->deaths().find_out();
   look_for_ends();
 }
 
@@ -102,35 +102,36 @@ bool Progress::poll() {
 // Returns false if the caller must look once more first.
 bool Progress::arm() {
   shm::NodeLink* const node = messenger_.node();
-  Network* const network = messenger_.network();
-  return (network == nullptr || network->arm()) && (node == nullptr || node->arm());
+  NetworkSleep* const network = messenger_.network();
+  return (network == nullptr || network->arm()) && (node == nullptr || node->sleeping().arm());
 }
 
 // Any thread may call this without the lock. If there are other ranks both on the node and
 // elsewhere, it sleeps at both. Returns whether something may have come from elsewhere.
 bool Progress::doze(const Timeout& limit) {
   shm::NodeLink* const node = messenger_.node();
-  Network* const network = messenger_.network();
+  NetworkSleep* const network = messenger_.network();
   if (node == nullptr) {
     network->doze(shorter(limit, kBetweenRollCalls));
     return true;
   }
   if (network == nullptr) {
-    node->doze(limit);
+    node->sleeping().doze(limit);
     return false;
   }
   const Timeout timer = network->until_timer();
-  return node->doze_beside(network->events(), timer ? shorter(limit, *timer) : limit);
+  return node->sleeping().doze_beside(network->events(), timer ? shorter(limit, *timer) : limit);
 }
 
 void Progress::disarm(bool network_too) {
-  if (messenger_.node() != nullptr) messenger_.node()->disarm(network_too);
+  if (messenger_.node() != nullptr)
+    messenger_.node()->sleeping().disarm(network_too ? shm::WokenBy::other : shm::WokenBy::node);
   if (network_too) messenger_.network()->disarm();
 }
 
 void Progress::wake() {
   if (messenger_.node() != nullptr)
-    messenger_.node()->wake_self();
+    messenger_.node()->sleeping().wake_self();
   else if (messenger_.network() != nullptr)
     messenger_.network()->wake();
 }

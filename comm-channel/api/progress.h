@@ -171,7 +171,7 @@ class Progress {
   const std::function<bool(int rank)> left_;
   const bool several_;
   std::vector<bool> taken_for_ended_;              // by rank; empty: none
-  std::uint32_t deaths_seen_ = 0;                  // NodeLink::deaths() of last time
+  std::uint32_t deaths_seen_ = 0;                  // NodeDeaths::count() of last time
   std::uint32_t moved_without_a_look_ = 0;         // polls that have moved something
   std::chrono::nanoseconds looked_{};              // the last look_now_and_then()
   std::chrono::nanoseconds looked_for_leavers_{};  // the last question

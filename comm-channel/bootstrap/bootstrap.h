@@ -1,5 +1,6 @@
-// Tells a process its rank and the places of all ranks, by the launcher that has started them. It
-// also exchanges the few values that processes need before they can send messages.
+// Asks the launcher that has started a process for its rank, and on which node each rank is. It
+// also exchanges the few values that processes need before they can send messages. The channel uses
+// it when it opens.
 //
 //   auto joined = Bootstrap::join();
 //   Bootstrap& job = **joined;
@@ -21,13 +22,15 @@ namespace scela::channel {
 
 class Space;
 
+// The job as one of its ranks sees it. Ranks and nodes are numbered from 0.
 struct World {
-  int rank = 0;
-  int size = 1;
+  int rank = 0;              // of this process
+  int size = 1;              // ranks of the job
   std::string job;           // the launcher's name; unique per job
   std::vector<int> node_of;  // by rank, as numbered_by_first_ranks()
-  int nodes = 1;
+  int nodes = 1;             // number of nodes
 
+  // Returns the node of this process.
   int node() const { return node_of[static_cast<std::size_t>(rank)]; }
   std::vector<int> ranks_of(int node) const;  // ascending
   int local_rank() const;                     // among the ranks of its node
@@ -59,8 +62,8 @@ class Bootstrap {
   // Returns what a rank has put before the last fence. It may block, and returns an error if there
   // is no such value.
   Result<std::string> get(int rank, std::string_view key);
-  // Puts, fences and gets. Returns what each rank has given, by rank. All ranks must call it
-  // equally often.
+  // Puts the bytes, fences, and gets those of all ranks. Returns them by rank. It blocks until all
+  // ranks have called it; all must call it equally often.
   Result<std::vector<std::string>> exchange(std::string_view bytes);
 
   // Returns whether the launcher says that the rank has failed. This reads memory under scela-run

@@ -1,5 +1,6 @@
-// Tells which ranks have failed if no memory of the node's agent tells it. That is so with --pmi
-// port, for spawned ranks and with SCELA_SEGMENT=0. It asks the launcher now and then.
+// Knows which ranks have failed, by asking the launcher now and then. It is used if this process
+// does not share memory with the node's agent, which would say so: with --pmi port, for spawned
+// ranks and with SCELA_SEGMENT=0.
 #pragma once
 
 #include <chrono>

@@ -2,9 +2,9 @@
 #include <optional>
 #include <utility>
 
-#include "comm-channel/bootstrap/chunks.h"
 #include "comm-channel/bootstrap/dead_list.h"
 #include "comm-channel/bootstrap/pmi_spaces.h"
+#include "comm-channel/bootstrap/pmi_words.h"
 #include "common/core/text.h"
 
 namespace scela::channel {

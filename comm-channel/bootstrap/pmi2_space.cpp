@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "comm-channel/bootstrap/chunks.h"
 #include "comm-channel/bootstrap/dead_list.h"
 #include "comm-channel/bootstrap/pmi_spaces.h"
+#include "comm-channel/bootstrap/pmi_words.h"
 #include "common/core/text.h"
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi2_wire.h"

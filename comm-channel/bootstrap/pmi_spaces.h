@@ -10,8 +10,9 @@
 
 namespace scela::channel {
 
-// Both begin after the first answer of the server: "cmd=init pmi_version=N ...". `by` says how the
-// server was found, for errors.
+// These begin to use a connection on which the server has answered "cmd=init pmi_version=N ...".
+// They block until the server has answered further questions. `by` says how the server was found,
+// for errors.
 Result<std::unique_ptr<Space>> begin_pmi1(pmi::client::Connection connection, std::string by);
 Result<std::unique_ptr<Space>> begin_pmi2(pmi::client::Connection connection, std::string by);
 

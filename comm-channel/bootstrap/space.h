@@ -1,5 +1,6 @@
-// The interface of a launcher, in any protocol, to the ranks of a job. It has a place, pairs that
-// can be read after a fence, and an end. The bootstrap uses it.
+// The interface of a launcher, in any protocol, to the ranks of a job: which rank a process is,
+// pairs of key and value that can be read after a fence, and leaving. The bootstrap uses it, in one
+// thread, except for abort().
 #pragma once
 
 #include <memory>
@@ -11,11 +12,11 @@
 
 namespace scela::channel {
 
-// The launcher tells each process such a place. `job` is a name that no other job of the launcher
+// The facts that the launcher tells each process. `job` is a name that no other job of the launcher
 // has.
 struct Place {
   int rank = 0;
-  int size = 1;
+  int size = 1;  // ranks of the job
   std::string job;
   std::vector<std::string> node_names;  // by rank; empty: not told
 };

@@ -26,25 +26,27 @@ Status error_with(Code code, int peer, const std::string& tried);
 // Does so for a text that says everything.
 Status error_of(Code code, int peer, std::string text);
 
-// The error of a request that was not complete when its channel was closed.
+// Returns the error of a request that was not complete when its channel was closed.
 Status error_of_closing();
-// The error of a send: its receiver did not receive the message before it closed its channel.
+// Returns the error of a send to a rank that closed its channel before it received the message.
 Status error_not_received(int rank);
-// The error of a send that gets no number, since too many have one.
+// Returns the error of a send to the rank that gets no number (PendingTransfers), since too many
+// operations have one.
 Status error_of_numbers(int rank);
 
-// `tried` is for example "read from byte 0 on". The buffer of an operation is unmapped, or may not
-// be written.
+// Returns the error of an operation that has a buffer which is unmapped, or may not be written.
+// `tried` is for example "read from byte 0 on".
 Error buffer_gone(std::string tried);
 // Returns the code for the user of a transfer that failed. A buffer that is unmapped is the
 // program's fault, even if something else failed as well: the result is then Code::bad_buffer, else
 // `otherwise`.
 Code code_for(const Error& why, Code otherwise);
-// `on_node` says that both sides are on one node. No adapter can have failed there, so a buffer of
-// either side is unmapped.
+// Returns the code for the user of a transfer with this result. `on_node` says that both sides are
+// on one node. No adapter can have failed there, so a buffer of either side is unmapped.
 Code code_for(Outcome outcome, bool on_node);
 
-// The error of a child process (fork) that uses the channel of its parent.
+// Returns the error of a child process (fork) that uses the channel of its parent. It is in static
+// memory.
 const Status& error_of_child();
 
 }  // namespace scela::channel

@@ -13,8 +13,8 @@ namespace scela::channel {
 
 class GuardedCopy {
  public:
-  // Returns false if some of the memory is unmapped or may not be written. Some bytes may have been
-  // copied by then.
+  // Copies `bytes` bytes. Returns false if some of the memory is unmapped or may not be written.
+  // Some bytes may have been copied by then.
   bool operator()(std::byte* to, const std::byte* from, std::size_t bytes);
 
  private:

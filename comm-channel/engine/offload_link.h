@@ -1,6 +1,6 @@
 // The queue pairs of offloaded channels (docs/design/channel.md, Offloaded channels). Each carries
-// the messages of one channel in one direction; the adapters work while the programs compute. The
-// offloader uses it.
+// the messages of one channel in one direction; the adapters work while the programs compute. A
+// *lane* is this process's end of such a queue pair. The offloader uses it.
 //
 //   receiving end   a receive of the buffer, and an RDMA write with immediate of no bytes
 //   sending end     WAIT for the completion of such a write, and the send, posted at once
@@ -69,12 +69,13 @@ class OffloadLink {
 
   // Returns whether the device, or a thread, executes tasks. Receiving needs no tasks.
   bool can_send() const { return device_.capability.tasks != nullptr; }
-  // The bytes of one message, which is sent as one request.
+  // Returns the most bytes of one message, which is sent as one request.
   std::uint64_t longest_message() const { return verbs::longest_message(device_.capability.ports); }
   // Makes one end of a queue pair. The caller tells the other process its end_of(), and calls
   // connect() with the other's. Nothing may be sent or received before.
   Result<LaneId> make(Side side);
   LaneEnd end_of(LaneId id) const;
+  // Connects the lane to the end of the other process.
   Result<void> connect(LaneId id, const LaneEnd& other);
 
   // Sends the bytes, which are registered as operation.memory, once the other end has a buffer for
@@ -82,19 +83,21 @@ class OffloadLink {
   void send(LaneId id, Operation& operation);
   // Returns whether the other end has announced a buffer for the next send.
   bool awaited(LaneId id);
-  // The next message is received into the buffer. If that fails, lane_broken() follows.
+  // Posts the buffer for the next message of a receiving lane, and announces it to the other end.
+  // If that fails, lane_broken() follows.
   void arm(LaneId id, Buffer buffer);
   // Returns registered memory for a message of so many bytes.
   Result<std::shared_ptr<OwnMemory>> own_memory(std::size_t bytes) const;
 
-  // All messages that were agreed on have been sent, or have come. The lane stays for a while,
-  // since an adapter may not know yet that its message has arrived.
+  // Ends the use of a lane: all messages that were agreed on have been sent, or have come. The
+  // queue pair stays for a while, since an adapter may not know yet that its message has arrived.
   void retire(LaneId id);
   // Removes the lane at once: nothing uses the posted buffers any more. Returns the operations that
   // were not sent.
   std::vector<Operation*> remove(LaneId id);
 
-  // Returns how many completions it took and how many lanes are broken.
+  // Takes completions, and reports them to the user. Returns how many it took, plus the number of
+  // lanes that were reported as broken.
   unsigned poll(User& user);
   // arm_events() is called before sleeping at the events. must_look() returns whether tasks are
   // executed by a thread, which raises no events.

@@ -21,11 +21,11 @@ OffloadSender::Limits limits_of(const ChannelOptions& options) {
 
 }  // namespace
 
-Offloader::Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
+Offloader::Offloader(Matcher& matcher, OffloadUser& user, NetworkDevice& device, OffloadLink& link,
                      const ChannelOptions& options, int ranks)
     : matcher_(matcher),
       user_(user),
-      network_(network),
+      device_(device),
       link_(link),
       eager_(options.eager.verbs),
       limits_(limits_of(options)),
@@ -56,7 +56,7 @@ bool Offloader::send(Operation& operation) {
   if (operation.length <= eager_ && !link_.awaited(lane)) return false;
   if (operation.length != 0) {
     auto memory =
-        network_.registered({operation.from, operation.length}, verbs::Registrations::For::sending);
+        device_.registered({operation.from, operation.length}, verbs::Registrations::For::sending);
     if (!memory) {
       user_.refused(operation, operation.peer, memory.error());
       return true;
@@ -342,7 +342,7 @@ void Offloader::arm(const ReceiverAction& action) {
   auto& receive = static_cast<Operation&>(*action.receive);
   const Incoming& in = incoming_.at({action.source, action.channel});
   const auto size = std::min<std::uint64_t>(receive.room, in.envelope.length);
-  auto memory = network_.registered({receive.to, size}, verbs::Registrations::For::transfer);
+  auto memory = device_.registered({receive.to, size}, verbs::Registrations::For::transfer);
   if (memory) return link_.arm(in.lane, {{receive.to, size}, std::move(*memory)});
   receive.why = memory.error();
   arm_own({action.source, action.channel}, nullptr, in.envelope.length);

@@ -25,25 +25,28 @@
 
 namespace scela::channel {
 
-// The offloader tells the messenger what to do by these functions. None of them may call the
-// offloader.
+// The offloader has the messenger do something by these functions. None of them may call the
+// offloader. `rank` is the peer.
 class OffloadUser {
  public:
-  // `end` is given for open, and for opened if that is not a refusal.
+  // Sends a message about a channel to the rank. `end` is this end of the queue pair: it is given
+  // for `open`, and for `opened` if that is not a refusal; otherwise it is null.
   virtual void say(int rank, const ControlMessage& saying, const LaneEnd* end) = 0;
-  virtual void offloaded(Operation& send) = 0;  // its buffer is free
-  // `own` is the memory from which the bytes are still to be copied. If it is null, they are in the
-  // receive's buffer.
+  // Completes a send: its buffer is free.
+  virtual void offloaded(Operation& send) = 0;
+  // Completes a receive with the message of this envelope. `own` is the memory from which the bytes
+  // are still to be copied. If it is null, they are in the receive's buffer.
   virtual void came(Operation& receive, const Envelope& envelope, const std::byte* own) = 0;
-  // A receive that was held back has got a message that came outside of channels.
+  // Moves a message that came outside of channels into the receive that got it, which was held
+  // back.
   virtual void matched(Operation& receive, Unexpected& message) = 0;
-  // A receive for which cancel() returned false is cancelled after all.
+  // Completes a receive as cancelled. cancel() has returned false for it.
   virtual void cancelled(Operation& receive) = 0;
-  // The memory could not be registered.
+  // Fails an operation, because its memory could not be registered.
   virtual void refused(Operation& operation, int rank, const Error& why) = 0;
-  // The operation fails because the rank has ended.
+  // Fails an operation, because the rank has ended.
   virtual void peer_gone(Operation& operation, int rank) = 0;
-  // A channel with the rank has failed, so nothing can go on with it.
+  // Gives the rank up, because a channel with it has failed.
   virtual void unreachable(int rank, const std::string& why) = 0;
 
  protected:
@@ -54,7 +57,7 @@ class Offloader final : private OffloadLink::User {
  public:
   // All references must outlive this object, except for the options. `ranks` is the size of the
   // job.
-  Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
+  Offloader(Matcher& matcher, OffloadUser& user, NetworkDevice& device, OffloadLink& link,
             const ChannelOptions& options, int ranks);
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
@@ -69,8 +72,8 @@ class Offloader final : private OffloadLink::User {
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
   void fetch(Unexpected& parked, Operation* receive);
-  // Returns a message that is to be dropped. It returns null also if the message may be for a
-  // receive that is held back.
+  // Removes a message of the pattern from the matcher, to be dropped, and returns it. Returns null
+  // if there is none, or if it may be for a receive that is held back.
   Unexpected* take_to_drop(const Pattern& pattern);
   void discard(ContextSet::Run contexts);
   // This process closes: messages in channels come like other messages, and no channel is opened.
@@ -78,13 +81,13 @@ class Offloader final : private OffloadLink::User {
   // Returns false if the receive gets its message, or if cancelled() may follow.
   bool cancel(Operation& receive);
 
-  // Takes a message about channels.
+  // Handles a message about channels (Kind::open to Kind::closed) of the rank.
   void arrived(int rank, const Header& header, std::span<const std::byte> payload);
-  // A message has come that belongs to no channel. Returns how many such messages came before it.
+  // Counts a message of the rank that belongs to no channel. Returns how many came before it.
   std::uint64_t came_outside(int rank) { return seen_[static_cast<std::size_t>(rank)]++; }
   // Moves what can be moved. Returns how many completions there were; 0: nothing has changed.
   unsigned poll();
-  // The rank has ended: its operations fail by peer_gone().
+  // Ends the channels with a rank that has ended. Operations in them fail by peer_gone().
   void ended(int rank);
   // Called before this process ends, so that other ranks do not wait for it.
   void leave();
@@ -146,7 +149,7 @@ class Offloader final : private OffloadLink::User {
 
   Matcher& matcher_;
   OffloadUser& user_;
-  Network& network_;
+  NetworkDevice& device_;
   OffloadLink& link_;
   const std::size_t eager_;
   const OffloadSender::Limits limits_;

@@ -22,6 +22,7 @@ namespace scela::channel {
 
 class Progress;
 
+// How far an operation has come.
 enum class Phase : unsigned char {
   idle,     // persistent, and not started
   waiting,  // for room, the receiver or a message
@@ -36,7 +37,7 @@ struct Operation : Posted {
   bool synchronous = false;     // a send that completes when matched
   bool cancelling = false;      // a receive; cancelled if it is possible
   bool invalid = false;         // always complete, with its error
-  bool everybodys = false;      // shared; complete, and in no pool
+  bool everybodys = false;      // shared by requests; complete, in no pool
   bool was_waited_for = false;  // complete, and wait() has returned its status
   Phase phase = Phase::idle;
   Progress* progress = nullptr;  // of its channel

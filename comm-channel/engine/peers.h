@@ -23,19 +23,20 @@ class Peers {
   int size() const { return world_.size; }
   int own_rank() const { return world_.rank; }
 
-  // Returns whether the rank is reached by the shared memory of this node; local_number() returns
-  // its number there.
+  // Returns whether the rank is reached by the shared memory of this node. Then local_number()
+  // returns its number there, from 0.
   bool is_local(int rank) const { return at(rank).local >= 0; }
   std::uint32_t local_number(int rank) const { return static_cast<std::uint32_t>(at(rank).local); }
   // Returns the ranks of this node, by their numbers there.
   const std::vector<std::int32_t>& ranks_here() const { return ranks_here_; }
-  // The shared memory is gone: from now on no rank is local.
+  // Makes all ranks not local, because the shared memory is gone.
   void leave_node();
 
   // Records that the rank has ended, once for a rank. `why` is empty, or says why the rank cannot
   // be reached.
   void record_end(int rank, std::string why);
   bool has_ended(int rank) const { return at(rank).ended; }
+  // Returns the `why` of record_end(); empty if that was not called.
   const std::string& why_lost(int rank) const { return at(rank).why; }
   // Returns the ranks that have ended, in the order of record_end().
   const std::vector<int>& ended() const { return ended_; }

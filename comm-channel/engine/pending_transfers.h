@@ -24,6 +24,7 @@ class PendingTransfers {
     operation.number = table_.add(operation);
     return operation.number;
   }
+  // Takes the number from the operation, which must have one.
   void remove(Operation& operation);
   // Returns the operation with this number of this side, or null if there is none.
   Operation* find(std::uint32_t number) const { return table_.find(number); }
@@ -32,8 +33,8 @@ class PendingTransfers {
   // Returns all operations, in any order.
   std::vector<Operation*> all() const { return table_.all(); }
 
-  // Another rank of the node is about to copy so many bytes of a send that has a number. While it
-  // copies, this process waits longer before it sleeps.
+  // Notes that another rank of the node is about to copy so many bytes of a send that has a number.
+  // While it copies, this process waits longer before it sleeps.
   void expect_copy(std::uint64_t bytes);
 
  private:

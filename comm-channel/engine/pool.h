@@ -17,6 +17,8 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
+  // Returns an object that is not in use, in the state in which it was given back. Allocates a
+  // block if there is none.
   T& take() {
     if (free_ == nullptr) grow();
     T* const one = free_;
@@ -30,6 +32,7 @@ class Pool {
       for (std::size_t i = 0; i < kBlock; ++i)
         act(block[i]);
   }
+  // Returns an object to the pool. It is not destroyed, and must be one of take().
   void give_back(T& one) {
     one.next_free = free_;
     free_ = &one;

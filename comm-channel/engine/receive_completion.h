@@ -24,15 +24,15 @@ class ReceiveCompletion {
   ReceiveCompletion(Peers& peers, GuardedCopy& guarded_copy)
       : peers_(peers), guarded_copy_(guarded_copy) {}
 
-  // Copies the message into the receive's buffer, as far as that goes, and completes the receive.
-  // A buffer that is unmapped is the program's own SIGSEGV.
+  // Copies the message into the receive's buffer, as far as there is room, and completes the
+  // receive. A buffer that is unmapped raises SIGSEGV.
   void deliver(Operation& receive, const Envelope& envelope, std::span<const std::byte> bytes);
-  // For many bytes, if one of the buffers may be unmapped: the receive then ends with an error, and
-  // the result is false.
+  // Does so for many bytes, if one of the buffers may be unmapped. The receive then ends with an
+  // error, and the result is false.
   bool deliver_guarded(Operation& receive, const Envelope& envelope,
                        std::span<const std::byte> bytes);
-  // So many bytes are in the receive's buffer: completes it, with an error if the message is longer
-  // than the buffer.
+  // Completes a receive that has `bytes` bytes of the message in its buffer. Its status is an error
+  // if the message is longer than the buffer.
   void complete(Operation& receive, const Envelope& envelope, std::uint64_t bytes);
 
  private:

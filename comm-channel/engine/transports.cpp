@@ -30,8 +30,8 @@ void Transports::close() {
 void Transports::account(Counters& counters) const {
   if (node_) {
     counters.shared_bytes = node_->shared_bytes();
-    counters.sleeps = node_->sleeps();
-    counters.sleeps_woken = node_->sleeps_woken();
+    counters.sleeps = node_->sleeping().sleeps();
+    counters.sleeps_woken = node_->sleeping().sleeps_woken();
   }
   if (network_) network_->account(counters);
 }

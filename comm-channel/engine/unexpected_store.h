@@ -1,4 +1,4 @@
-// The messages that came before their receives: takes memory for them, and passes them to the
+// Keeps the messages that came before their receives: takes memory for them, and passes them to the
 // matcher, which keeps their order. The parts of the messenger through which messages come use it
 // (comm-channel/messenger/receive_queue.h).
 //
@@ -30,7 +30,8 @@ class UnexpectedStore {
   // Keeps a message of which no bytes have come, with memory for all of them. It is valid until
   // recycle().
   UnexpectedMessage& store_incomplete(const Envelope& envelope);
-  // Gives back a message that the matcher holds no more.
+  // Returns to the pool a message that does not wait in the matcher any more. Its memory is used
+  // for later messages.
   void recycle(UnexpectedMessage& message);
 
  private:

@@ -2,7 +2,7 @@
 
 namespace scela::channel {
 
-std::vector<int> AwaitedRanks::next_unconnected(const Network& network) {
+std::vector<int> AwaitedRanks::next_unconnected(const NetworkPeers& network) {
   constexpr std::size_t kMaxAsked = 32;
   const auto size = static_cast<std::size_t>(peers_.size());
   std::vector<bool> awaited(size, false);

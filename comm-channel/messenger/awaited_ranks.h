@@ -21,9 +21,10 @@ class AwaitedRanks {
 
   // Notes that the caller probed for a message of the rank and found none; -1: of any rank.
   void probed_in_vain(int rank) { probed_ = rank; }
-  // Returns at most 32 of these ranks. The next call goes on behind the ranks that this one looked
+  // Returns at most 32 of the ranks that receives and that probe wait for, if `network` has no
+  // connection to them. The next call goes on behind the ranks that this one looked
   // at.
-  std::vector<int> next_unconnected(const Network& network);
+  std::vector<int> next_unconnected(const NetworkPeers& network);
 
  private:
   const Peers& peers_;

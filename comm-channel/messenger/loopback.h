@@ -26,7 +26,8 @@ class Loopback {
   // Begins a send to this rank. It is complete afterwards, unless it is synchronous or long, and no
   // receive waits for it.
   void send(Operation& send);
-  // A receive has got an offered message. `number` is that of the send.
+  // Copies the bytes of a send to this rank into the receive that got it, and completes both. `rts`
+  // is the send's offer, and `number` is its number in PendingTransfers.
   void receive(Operation& receive, const Envelope& envelope, const Rts& rts, std::uint32_t number);
   // Ends a send that waits for its receive: it was matched, or `outcome` says why not. Does nothing
   // if there is no such send.

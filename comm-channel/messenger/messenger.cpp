@@ -146,7 +146,8 @@ void Messenger::notice_ends() {
   if (node == nullptr) return;
   const std::vector<std::int32_t>& ranks_here = peers_.ranks_here();
   for (std::size_t local = 0; local < ranks_here.size(); ++local) {
-    if (!node->dead(static_cast<std::uint32_t>(local)) || has_ended(ranks_here[local])) continue;
+    if (!node->deaths().is_known(static_cast<std::uint32_t>(local)) || has_ended(ranks_here[local]))
+      continue;
     // Messages that it sent before come first.
     while (poll() != 0) {
     }

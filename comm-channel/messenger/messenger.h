@@ -54,15 +54,18 @@ class Messenger final : private NetworkUser {
   Messenger& operator=(const Messenger&) = delete;
   ~Messenger();
 
-  // Returns an operation that has not begun. The caller gives it back with release().
+  // These return a send to the rank `to`, or a receive, that has not begun. `source` and `tag` of a
+  // receive may be kAnySource and kAnyTag. The caller keeps the bytes until the operation is
+  // complete, and gives it back with release().
   Operation& send_operation(int to, int tag, std::span<const std::byte> bytes, Context context);
   Operation& receive_operation(int source, int tag, std::span<std::byte> bytes, Context context);
   // Starts the operation; it may be complete at once. A persistent one is started again and again.
   void begin(Operation& operation);
-  // The operation must be complete, or must not have begun.
+  // Gives the operation back to the pool. It must be complete, or must not have begun.
   void release(Operation& operation);
-  // Returns false if the operation is a send, if it was matched already, or if that is not known
-  // yet. In the last case it ends later with its message, or as cancelled.
+  // Completes a receive that waits with Code::cancelled, and returns true. Returns false if the
+  // operation is a send, if it was matched already, or if that is not known yet. In the last case
+  // it ends later with its message, or as cancelled.
   bool cancel(Operation& operation);
 
   // Sends a small message to a rank of this node if nothing has to be waited for. Returns false if
@@ -82,15 +85,16 @@ class Messenger final : private NetworkUser {
   // Drops a message that was taken and will not be received. Its sender is told that it has
   // arrived.
   void drop(Unexpected& unexpected) { receive_queue_.drop(unexpected, Outcome::none); }
-  // After discard(), messages of these contexts are dropped: those that have come, and those that
-  // poll() finds. After accept(), messages that come are kept again.
+  // discard() drops the messages of `count` contexts from `first` on: those that have come, and
+  // those that poll() finds later. After accept(), messages that come are kept again.
   void discard(Context first, Context count = 1) { receive_queue_.discard(first, count); }
   void accept(Context first, Context count) { receive_queue_.accept(first, count); }
   // Returns how many unwanted messages poll() has looked at for that.
   std::uint64_t unwanted_looks() const { return receive_queue_.unwanted_looks(); }
 
-  // Returns how many messages came, plus one if a message that had waited for room was sent.
-  // Returns 0 if nothing has changed.
+  // Moves all that can be moved, without waiting. Returns how many messages came and how many moves
+  // of bytes ended, plus one if a message that had waited for room was sent. 0: nothing has
+  // changed.
   unsigned poll();
   // Returns whether something waits to be sent because it has no room.
   bool blocked() const { return send_queue_.blocked(); }
@@ -119,14 +123,15 @@ class Messenger final : private NetworkUser {
   }
   // Notes that the caller probed for a message of the rank and found none.
   void probed_in_vain(int rank) { awaited_ranks_.probed_in_vain(rank); }
-  // The rank has ended, or cannot be reached (`why` is not empty). Fails what waits for it. Must be
-  // called only once for a rank.
+  // Fails all operations that wait for a rank that has ended, or that cannot be reached (`why` is
+  // not empty). Must be called only once for a rank.
   void ended(int rank, std::string why = {});
   // Fails receives from any source if all other ranks have ended. A caller that waits and has
   // nothing to move calls this.
   void notice_solitude();
   // Returns true if all other ranks have ended, and there were others.
   bool nobody_left() const { return peers_.all_others_ended(); }
+  // Returns the error of a receive from any rank if all others have ended.
   static Status error_of_solitude();
   // Drops, before the process ends, what others need not wait for.
   void finish();
@@ -134,7 +139,8 @@ class Messenger final : private NetworkUser {
   // messages that have come that nothing receives them. Returns true if nothing uses a buffer of
   // the program any more.
   bool end_requests();
-  // Closes the messenger afterwards: what begins later fails. Returns how many requests are left.
+  // Closes the messenger after end_requests(): what begins later fails. Returns how many operations
+  // the program still has requests for.
   std::size_t close();
   bool has_ended(int rank) const { return peers_.has_ended(rank); }
   // Returns the error for operations that wait for a rank that has ended.
@@ -142,6 +148,7 @@ class Messenger final : private NetworkUser {
 
   shm::NodeLink* node() { return transports_.node(); }
   Network* network() { return transports_.network(); }
+  // Returns the counters of this process, and those of messages with one rank.
   Counters counters() const;
   const PeerCounters& counters(int rank) const { return peers_.counters(rank); }
 

@@ -61,7 +61,7 @@ void OffloadEvents::peer_gone(Operation& operation, int rank) {
 }
 
 void OffloadEvents::unreachable(int rank, const std::string& why) {
-  Network* const network = transports_.network();
+  NetworkPeers* const network = transports_.network();
   if (network != nullptr && !peers_.has_ended(rank)) network->give_up(rank);
   user_.lost(rank, why);
 }

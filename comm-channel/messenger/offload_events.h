@@ -33,7 +33,8 @@ class OffloadEvents final : public OffloadUser {
   // Completes a receive of this message. Its bytes are in the receive's buffer, or at `own`, from
   // which they are copied.
   void came(Operation& receive, const Envelope& envelope, const std::byte* own) override;
-  // Gives a receive a message that came before it, by the connection of all tags.
+  // Moves a message into the receive that got it. The message came before the receive and not by a
+  // channel.
   void matched(Operation& receive, Unexpected& message) override;
   // Completes a receive with Code::cancelled.
   void cancelled(Operation& receive) override;

@@ -4,11 +4,11 @@
 
 namespace scela::channel {
 
-OffloadPath::OffloadPath(Matcher& matcher, OffloadUser& user, Network* network,
+OffloadPath::OffloadPath(Matcher& matcher, OffloadUser& user, NetworkDevice* device,
                          const ChannelOptions& options, int ranks)
     : matcher_(matcher), user_(user) {
-  if (OffloadLink* const link = network != nullptr ? network->offload_link() : nullptr)
-    offloader_ = std::make_unique<Offloader>(matcher, user, *network, *link, options, ranks);
+  if (OffloadLink* const link = device != nullptr ? device->offload_link() : nullptr)
+    offloader_ = std::make_unique<Offloader>(matcher, user, *device, *link, options, ranks);
 }
 
 bool OffloadPath::on_agreement(int rank, const Header& header, std::span<const std::byte> payload) {

@@ -26,15 +26,18 @@ class Reassembler {
   Reassembler(std::size_t ranks, const Transports& transports, Matcher& matcher,
               UnexpectedStore& unexpected, ReceiveCompletion& completion);
 
-  // The first fragment of a message, or the next one, has come. Fragments that no correct sender
+  // Handle the first fragment, or the next one, of a message of the rank. They copy it to where the
+  // message goes, and complete the receive with the last one. Fragments that no correct sender
   // sends are ignored.
   void on_first_fragment(int rank, const Header& header, std::span<const std::byte> fragment);
   void on_fragment(int rank, std::span<const std::byte> fragment);
-  // A receive has got a message of which fragments are missing: the rest goes to its buffer.
+  // Moves the fragments that are there of an incomplete message into the receive that has got it.
+  // The fragments that are missing go to its buffer when they come. If the sender has ended, the
+  // receive fails.
   void attach(Operation& receive, UnexpectedMessage& message);
-  // Such a message is not wanted: its other fragments are ignored.
+  // Drops such a message: its other fragments will be ignored.
   void ignore(const UnexpectedMessage& message);
-  // The rank has ended: the receive that waits for the rest of its message fails.
+  // Fails the receive that waits for the rest of a message of the rank, which has ended.
   void end(int rank);
 
  private:

@@ -35,7 +35,8 @@ class ReceiveQueue {
 
   // Starts a receive in Phase::waiting. It may be complete at once.
   void begin(Operation& operation);
-  // Returns false if the receive was matched already, or if that is not known yet.
+  // Completes a receive that waits with Code::cancelled, and returns true. Returns false if the
+  // receive was matched already, or if that is not known yet.
   bool cancel(Operation& receive);
 
   // Both return null if no message fits the pattern. take() also removes the message; receive() or
@@ -50,7 +51,7 @@ class ReceiveQueue {
   // Drops all messages, and reports to their senders that the channel closes.
   void refuse_all();
 
-  // After discard(), the messages of these contexts are dropped: those that have come, and by
+  // discard() drops the messages of `count` contexts from `first` on: those that have come, and by
   // drop_unwanted() those that come later. After accept(), messages that come are kept again.
   void discard(Context first, Context count);
   void accept(Context first, Context count);
@@ -58,8 +59,8 @@ class ReceiveQueue {
   // Returns how many unwanted messages drop_unwanted() has looked at.
   std::uint64_t unwanted_looks() const { return unwanted_looks_; }
 
-  // A whole message, or the offer of one, has come. The payload is valid until the function
-  // returns.
+  // Handle a whole message (eager) or the offer of one (RTS) of the rank: they deliver it to the
+  // receive that it matches, or keep it. The payload is valid until the function returns.
   void on_eager(int rank, const Header& header, std::span<const std::byte> payload) {
     const std::uint64_t after = offload_.came_outside(rank);
     const Envelope envelope{header.context, rank, header.tag, payload.size()};

@@ -34,7 +34,8 @@ void RendezvousReceiver::accept(Operation& receive, const Envelope& envelope, co
     return receive.finish(transports_.error_of_end(envelope.source));
   const bool on_node = peers_.is_local(envelope.source);
   std::uint32_t ways = way::kWrite | way::kRead;
-  if (on_node) ways = transports_.node()->can_read() ? way::kCopy | way::kPieces : way::kPieces;
+  if (on_node)
+    ways = transports_.node()->copies().work() ? way::kCopy | way::kPieces : way::kPieces;
   const std::uint32_t prefer = options_.rendezvous == Rendezvous::write ? way::kWrite : way::kRead;
   auto& transfer =
       receive.transfer.emplace<ReceiveTransfer>(rts, receive.room, ways, on_node ? 0 : prefer);
@@ -90,7 +91,7 @@ void RendezvousReceiver::send_cts(Operation& receive, const Step& step) {
 }
 
 void RendezvousReceiver::copy(Operation& receive, const Step& step) {
-  const shm::Copied copied = transports_.node()->read_from(
+  const shm::Copied copied = transports_.node()->copies().read_from(
       peers_.local_number(receive.peer), step.remote, receive.received_bytes().first(step.bytes));
   auto& transfer = std::get<ReceiveTransfer>(receive.transfer);
   using Why = shm::Copied::Why;

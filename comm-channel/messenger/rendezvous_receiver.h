@@ -34,16 +34,17 @@ class RendezvousReceiver {
   // transfer. The receive may be complete afterwards.
   void accept(Operation& receive, const Envelope& envelope, const Rts& rts, std::uint32_t theirs);
 
-  // These record an event of an operation that has a ReceiveTransfer. It may be complete
-  // afterwards.
+  // These hand an event to the ReceiveTransfer of an operation, and carry out its steps. The
+  // operation may be complete afterwards.
   //
-  // A piece has come. Messages that are invalid, or too late, are ignored.
+  // Handles a piece of a message, which the header names by its number. Messages that are invalid,
+  // or too late, are ignored.
   void on_piece(int rank, const Header& header, std::span<const std::byte> payload);
-  // FIN has come.
+  // Handles the sender's FIN.
   void on_fin(Operation& receive, const Fin& fin);
-  // The read is over.
+  // Handles the end of the RDMA read, with its result.
   void on_read(Operation& receive, Outcome outcome);
-  // The sender has ended.
+  // Handles the end of the sender.
   void on_peer_end(Operation& receive);
 
  private:

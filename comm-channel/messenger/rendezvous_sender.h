@@ -33,15 +33,17 @@ class RendezvousSender final : public PieceSender {
   // Offers a prepared message to its receiver.
   void offer(Operation& send);
 
-  // These record an event of an operation that has a SendTransfer. It may be complete afterwards.
+  // These hand an event to the SendTransfer of an operation, and carry out its steps. The operation
+  // may be complete afterwards.
   //
-  // CTS has come. Messages that are invalid, or too late, are ignored.
+  // Handles the CTS of the rank for the send that the header names by its number. Messages that are
+  // invalid, or too late, are ignored.
   void on_cts(int rank, const Header& header, std::span<const std::byte> payload);
-  // FIN has come.
+  // Handles the receiver's FIN.
   void on_fin(Operation& send, const Fin& fin);
-  // The write is over.
+  // Handles the end of the RDMA write, with its result.
   void on_written(Operation& send, Outcome outcome);
-  // The receiver has ended.
+  // Handles the end of the receiver.
   void on_peer_end(Operation& send);
 
   bool send_pieces(Operation& send, const Header& header) override;

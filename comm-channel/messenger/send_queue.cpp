@@ -168,7 +168,7 @@ bool SendQueue::send_fragments(int rank, Entry& entry) {
 bool SendQueue::start_move(int rank, Entry& entry) {
   Operation& operation = *entry.operation;
   const Step& step = entry.step;
-  Network& network = *transports_.network();
+  NetworkTraffic& network = *transports_.network();
   if (step.act == Act::write)
     return network.write(rank, operation, operation.sent_bytes().first(step.bytes), step.remote,
                          step.key);

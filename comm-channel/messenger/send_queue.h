@@ -66,11 +66,11 @@ class SendQueue {
                        const Operation* of = nullptr);
   // Does so for a body that may be longer than that of a transfer.
   void enqueue_control(int rank, const Header& header, std::vector<std::byte> body);
-  // Begins a step write, read or pieces of the operation's transfer. It moves bytes that do not go
-  // with a message.
+  // Begins a step of the operation's transfer: write, read or pieces. These move the bytes of a
+  // large message.
   void enqueue_move(Operation& operation, const Step& step);
 
-  // Tries what waits for room. Returns true if something was sent.
+  // Tries to send what waits for room. Returns true if something was sent.
   bool retry();
   // Returns whether something waits for room.
   bool blocked() const { return !busy_.empty(); }

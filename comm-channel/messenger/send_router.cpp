@@ -39,7 +39,7 @@ std::size_t SendRouter::eager_limit(const Operation& send) const {
   if (peers_.is_local(send.peer))
     return send.synchronous ? options_.eager.shm
                             : std::max(options_.eager.shm, options_.fragmented_shm);
-  const Network* const network = transports_.network();
+  const NetworkTraffic* const network = transports_.network();
   return network != nullptr && network->takes_eager(send.peer) ? options_.eager.verbs : 0;
 }
 

@@ -28,14 +28,16 @@ class Transfers {
   Transfers(Peers& peers, Transports& transports, SendQueue& send_queue, PendingTransfers& pending,
             RendezvousSender& sender, RendezvousReceiver& receiver, Loopback& loopback);
 
-  // An offer of any rank has met its receive. `theirs` is the sender's number of the transfer.
+  // Begins to receive a message that a rank, perhaps this one, has offered. `theirs` is the
+  // sender's number of the transfer. The receive may be complete afterwards.
   void accept(Operation& receive, const Envelope& envelope, const Rts& rts, std::uint32_t theirs);
   // Reports to the rank that the message of its send with this number was matched, or why it was
   // not. The rank may be this one.
   void acknowledge(int rank, std::uint32_t number, Outcome outcome = Outcome::none);
-  // FIN has come. Messages that are invalid, or too late, are ignored.
+  // Handles FIN: hands it to the transfer that the header names by its number, or completes a
+  // synchronous send. Messages that are invalid, or too late, are ignored.
   void on_fin(int rank, const Header& header, std::span<const std::byte> payload);
-  // A write or a read of the operation is over, or does not begin.
+  // Handles the end of an RDMA write or read of the operation's bytes; it may never have begun.
   void on_moved(Operation& operation, Outcome outcome);
   // Ends all transfers between this rank and one that has ended, with Code::peer_ended.
   void end_all_with(int rank);

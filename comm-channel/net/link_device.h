@@ -12,7 +12,7 @@
 
 #include "comm-channel/core/connect/connection_events.h"
 #include "comm-channel/core/protocol/completion_looks.h"
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 #include "comm-channel/verbs/factory.h"
 #include "common/core/result.h"
 

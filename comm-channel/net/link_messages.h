@@ -32,17 +32,18 @@ class LinkMessages {
         slots_(slots),
         requests_(requests) {}
 
-  // The contract is that of Network::send(). Returns false for a rank that is lost; the messenger
-  // is notified of that soon.
+  // The contract is that of NetworkTraffic::send(). Returns false for a rank that is lost; the
+  // messenger is notified of that soon.
   bool send(int rank, const Header& header, std::span<const std::byte> payload);
-  // Sends the messages about credit that Flow asks for, as far as there is room.
+  // Sends the messages about credit (Flow::Note) that Flow asks for, as far as there is room.
   void send_notes();
-  // Sends an empty message about credit, which comes into the peer's memory if it has memory.
-  // Returns its buffer, or null if nothing can be sent now.
+  // Sends an empty message about credit. If it succeeds, the process of the peer still has its
+  // memory. Returns the message's buffer, which names it, or null if nothing can be sent now.
   const std::byte* send_question(Remote& remote);
   // Handles a message that came into `buffer`, and posts the buffer again.
   void receive(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer);
-  // The rank has ended: drops its notes, and counts its credits as unused.
+  // Drops the messages about credit that wait for a rank that has ended, and counts its credits as
+  // unused.
   void on_ended(Remote& remote);
 
  private:

@@ -167,7 +167,7 @@ void LinkRequests::break_pair(const LinkWork& work) {
   if (work.pair->broken) return;
   work.pair->broken = true;
   PortLinks& port = ports_[work.port];
-  if (port.pair(work.qp) == work.pair) port.tell(connect::event::Broken{work.qp});
+  if (port.pairs().pair(work.qp) == work.pair) port.tell(connect::event::Broken{work.qp});
 }
 
 void LinkRequests::free(LinkWork& work) {
@@ -204,7 +204,7 @@ void LinkRequests::end_waiting(Remote& remote) {
 
 void LinkRequests::abandon() {
   for (const auto& port : ports_)
-    port->abandon();
+    port->pairs().abandon();
   works_.each([this](LinkWork& work) {
     if (!std::exchange(work.posted, false)) return;
     slots_.on_complete(*ranks_.known(work.rank), work.port);

@@ -16,7 +16,7 @@
 #include "comm-channel/engine/network.h"
 #include "comm-channel/engine/pool.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/network_buffers.h"
+#include "comm-channel/net/port/network_buffers.h"
 #include "comm-channel/net/port_set.h"
 #include "comm-channel/net/rank_table.h"
 #include "comm-channel/net/send_slots.h"
@@ -27,21 +27,21 @@ namespace scela::channel {
 // Bytes of an operation that are under way, in parts.
 struct LinkMove {
   Operation* operation = nullptr;
-  std::uint32_t parts = 0;
+  std::uint32_t parts = 0;          // not ended yet
   Outcome outcome = Outcome::none;  // of the first part that failed
   LinkMove* next_free = nullptr;
 };
 
-// A work request.
+// A work request. Its address is the wr_id.
 struct LinkWork {
-  PortLinks::Pair* pair = nullptr;
+  PortPair* pair = nullptr;  // that it was posted to last
   std::size_t port = 0;
-  connect::QpId qp = connect::kNone;
-  int rank = -1;
-  LinkMove* move = nullptr;    // its bytes are moved; null: a message
-  std::byte* bytes = nullptr;  // a message's buffer; null: a question
-  std::uint32_t length = 0;
-  std::uint64_t left = 0;  // after `bytes`
+  connect::QpId qp = connect::kNone;  // the name of `pair`
+  int rank = -1;                      // the peer
+  LinkMove* move = nullptr;           // its bytes are moved; null: a message
+  std::byte* bytes = nullptr;         // a message's buffer; null: a question
+  std::uint32_t length = 0;           // bytes of this request
+  std::uint64_t left = 0;             // bytes behind `bytes` that are to follow
   ibv_wr_opcode opcode = IBV_WR_SEND;
   std::uint64_t remote_address = 0;
   std::uint32_t key = 0;
@@ -69,7 +69,8 @@ class LinkRequests {
   std::size_t buffer_bytes() const { return buffers_->bytes(); }
   std::uint64_t registered() const { return buffers_->registered(); }  // bytes
 
-  // Posts the requests of `again` in order. Returns false if some are left.
+  // Posts the requests of Remote::again, which have come back, in order. Returns false if some are
+  // left.
   bool send_again(Remote& remote);
   // Posts a message of so many bytes that is in a buffer. If the device does not take it now, it is
   // posted with those that came back.
@@ -78,11 +79,11 @@ class LinkRequests {
   // the other program need not look. It names the queue where the rank receives, so it is refused
   // if that rank has ended.
   void post_question(Remote& remote);
-  // Does Network::write() and read(), by all ports that take something now.
+  // Does NetworkTraffic::write() and read(), by all ports that take something now.
   bool move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
             ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key);
 
-  // Counts a request as complete. Its work is still to be ended, or posted again.
+  // Counts a request as complete. The caller must still end `work`, or have it posted again.
   void complete(Remote& remote, LinkWork& work);
   // Posts the next part of `work` after one part was moved, or ends it if the rank is lost. Returns
   // false if no bytes are left: the work is then the caller's.

@@ -21,6 +21,7 @@ class LinkSleep {
   LinkSleep(const LinkDevice& device, const PortSet& ports, std::optional<OffloadLink>& offload)
       : device_(device), ports_(ports), offload_(offload) {}
 
+  // Makes the descriptor for wake(). An error leaves an object that is only to be destroyed.
   Result<void> make();
   // The contract of these functions is in comm-channel/engine/network.h.
   bool arm();

@@ -193,7 +193,7 @@ unsigned NetworkLink::read_device_events() {
     ++count;
     if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
       for (const auto& port : ports_)
-        port->last_reached(event.element.qp);
+        port->pairs().note_last_receive(event.element.qp);
     symbols.ibv_ack_async_event(&event);
   }
   return count;

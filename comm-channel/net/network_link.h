@@ -1,6 +1,6 @@
 // The path to other nodes by verbs. Messages need credits and buffers
 // (comm-channel/core/protocol/flow.h), and use the connections of the device's first port
-// (port_links.h). The bytes of large messages use several ports if the options ask for that.
+// (port/port_links.h). The bytes of large messages use several ports if the options ask for that.
 //
 // The parts have the state, and this class polls the completion queues for them:
 //
@@ -44,9 +44,9 @@ namespace scela::channel {
 
 class NetworkLink final : public Network {
  public:
-  // `file` is a descriptor of a file that all ranks of this node have open, and no other process.
-  // It is -1 if this rank is alone on its node. The caller keeps the descriptor. Ranks on one node
-  // of `world` share connections. All ranks have the same `word`.
+  // Makes the link on an open device. `file` is a descriptor of a file that all ranks of this node
+  // have open, and no other process. It is -1 if this rank is alone on its node. The caller keeps
+  // the descriptor. Ranks on one node of `world` share connections. All ranks have the same `word`.
   static Result<std::unique_ptr<NetworkLink>> open(const World& world,
                                                    const ChannelOptions& options,
                                                    const connect::JobSecret& word,

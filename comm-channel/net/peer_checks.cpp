@@ -126,7 +126,7 @@ void PeerChecks::on_not_connected(Remote& remote, connect::Failure why) {
   }
   const PortLinks& port = parts_.ports.first();
   Error error = connect::explain(why, port.peers().address(remote.paths.id()));
-  const std::string& refused = port.why_no_pair();
+  const std::string& refused = port.pairs().why_no_pair();
   if (why == connect::Failure::resources && !refused.empty()) error.why += cat(": ", refused);
   if (why == connect::Failure::mode)
     error.why += cat("; this one's is ", parts_.device.device().capability.describe());

@@ -43,18 +43,20 @@ class PeerChecks {
   void ask_with(std::function<bool(int rank)> has_left) { has_left_ = std::move(has_left); }
   // Looks at the unsettled ranks: repeats requests, and gives up ranks that do not answer.
   void settle();
-  // The contract is that of Network::look_around().
+  // The contract is that of NetworkPeers::look_around().
   void look_around();
-  // The contract is that of Network::is_connected().
+  // The contract is that of NetworkPeers::is_connected().
   bool is_connected(int rank) const;
 
-  // A path to the rank has failed: all ranks of its node are doubted until one of them answers.
+  // Doubts whether the ranks of a node live, because a path to `rank`, which is on it, has failed
+  // for the reason `why`. The doubt ends when one of them answers.
   void doubt_node_of(int rank, const std::string& why);
-  // The rank has answered, so its node is not in doubt.
+  // Ends the doubt about the node of a rank that has answered.
   void trust_node_of(int rank);
-  // Another part has found the end of the rank. It broke its path, and its node is not in doubt.
+  // Ends the doubt about the other ranks of a node, if the path of `rank` caused it: another part
+  // has found that this rank has ended, which broke the path.
   void on_ended(int rank);
-  // The first port could not connect to the rank: asks again later, or loses it.
+  // Handles that the first port could not connect to the rank: asks again later, or loses the rank.
   void on_not_connected(Remote& remote, connect::Failure why);
 
  private:

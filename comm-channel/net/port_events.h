@@ -1,5 +1,5 @@
-// PortEvents hands the events of a process's ports to the parts that they concern. NetworkLink
-// (network_link.h) owns one, which is the user of all its ports.
+// Hands the events of a process's ports (PortUser) to the parts of NetworkLink that they concern.
+// NetworkLink (network_link.h) owns one, which is the user of all its ports.
 //
 // Only one thread at a time may call it. All messages go by the first port; another one only adds
 // bandwidth, so its failure is no error.
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "comm-channel/net/peer_checks.h"
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 #include "comm-channel/net/port_set.h"
 #include "comm-channel/net/rank_table.h"
 #include "comm-channel/net/receive_buffers.h"
@@ -18,7 +18,7 @@
 
 namespace scela::channel {
 
-class PortEvents final : public PortLinks::User {
+class PortEvents final : public PortUser {
  public:
   // All arguments must outlive this object.
   PortEvents(PortSet& ports, RankTable& ranks, ReceiveBuffers& receives, SendSlots& slots,
@@ -30,7 +30,7 @@ class PortEvents final : public PortLinks::User {
         checks_(checks),
         device_(device) {}
 
-  // The contract of these functions is in port_links.h (PortLinks::User).
+  // The contract of these functions is in port/port_parts.h (PortUser).
   void addressed(std::size_t port, connect::PeerId peer) override {
     Remote* const remote = port == 0 ? ranks_.of_peer(port, peer) : nullptr;
     if (remote != nullptr) receives_.connect(*remote);
@@ -54,7 +54,7 @@ class PortEvents final : public PortLinks::User {
   void gave_up(std::size_t port, connect::PeerId peer) override {
     Remote* const remote = port == 0 ? ranks_.of_peer(port, peer) : nullptr;
     if (remote == nullptr) return;
-    const std::string& here = ports_.first().why_no_pair();
+    const std::string& here = ports_.first().pairs().why_no_pair();
     ranks_.lose(*remote,
                 here.empty()
                     ? "it has given this rank up, as its own adapter has failed"

@@ -1,5 +1,5 @@
-// The ports of the device that a process uses, each with its connections (port_links.h). The first
-// one has all messages. NetworkLink (network_link.h) owns the set, and its parts use it.
+// The ports of the device that a process uses, each with its connections (port/port_links.h). All
+// messages go by the first one. NetworkLink (network_link.h) owns the set, and its parts use it.
 //
 // Only one thread at a time may call it.
 #pragma once
@@ -14,7 +14,7 @@
 
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/port_links.h"
+#include "comm-channel/net/port/port_links.h"
 
 namespace scela::channel {
 
@@ -27,8 +27,7 @@ class PortSet {
   PortSet& operator=(const PortSet&) = delete;
 
   // Adds the next active port of the device. `user` must outlive this object, or its close().
-  Result<void> add(const connect::PeerAddress& self, const PortLinks::Job& job,
-                   PortLinks::User& user) {
+  Result<void> add(const connect::PeerAddress& self, const PortLinks::Job& job, PortUser& user) {
     ports_.push_back(std::make_unique<PortLinks>(device_.parts_of_ports(), ports_.size(), user));
     return ports_.back()->make(self, job);
   }
@@ -51,8 +50,9 @@ class PortSet {
 
   // Returns whether messages may still come by any closed connection.
   bool is_receiving() const {
-    return device_.works() &&
-           std::ranges::any_of(ports_, [](const auto& port) { return port->is_receiving(); });
+    return device_.works() && std::ranges::any_of(ports_, [](const auto& port) {
+             return port->pairs().is_receiving();
+           });
   }
   // Returns when one of the ports must be polled at the latest, or std::nullopt.
   std::optional<connect::Time> next_wake() const {
@@ -61,10 +61,10 @@ class PortSet {
       if (const auto due = port->next_wake()) next = std::min(next.value_or(*due), *due);
     return next;
   }
-  // Destroys closed queue pairs that have nothing under way (PortLinks::bury()).
+  // Destroys closed queue pairs that have nothing under way (PortPairs::bury()).
   void bury() {
     for (const auto& port : ports_)
-      port->bury();
+      if (port->pairs().closed() != 0) port->pairs().bury(device_.now());
   }
 
   // Returns whether this process has begun to leave. begin_to_leave() does so, once.
@@ -80,7 +80,7 @@ class PortSet {
   // more.
   bool has_left() const {
     return std::ranges::all_of(ports_, [this](const auto& port) {
-      return port->left() || (port != ports_.front() && !port->used());
+      return port->left() || (port != ports_.front() && !port->pairs().used());
     });
   }
 
@@ -90,7 +90,7 @@ class PortSet {
     for (const auto& port : ports_) {
       const connect::Counts counts = port->counts();
       links += counts.links;
-      pairs += counts.links + counts.held + static_cast<std::uint32_t>(port->dying());
+      pairs += counts.links + counts.held + static_cast<std::uint32_t>(port->pairs().closed());
     }
     max_connections_ = std::max(max_connections_, links);
     max_queue_pairs_ = std::max(max_queue_pairs_, pairs);

@@ -30,15 +30,17 @@ struct LinkWork;  // link_requests.h
 // The connections to one rank by each port, and the requests under way on them.
 class RankPaths {
  public:
-  // Returns how many ports both sides use.
+  // Returns how many ports both sides use, at least 1.
   std::size_t ports() const { return ports_; }
   void set_ports(std::size_t ports) { ports_ = ports; }
   // Returns the rank's number at a port, or kNone if it is not known there.
   connect::PeerId id(std::size_t port = 0) const { return paths_[port].id; }
   void set_id(std::size_t port, connect::PeerId id) { paths_[port].id = id; }
 
+  // Returns the number of requests under way by a port. on_posted() and on_complete() count them;
+  // on_posted() also counts the bytes, for cut().
   std::uint32_t under_way(std::size_t port = 0) const { return paths_[port].under_way; }
-  void on_posted(std::size_t port, const PortLinks::Pair* pair, std::uint64_t bytes) {
+  void on_posted(std::size_t port, const PortPair* pair, std::uint64_t bytes) {
     ++paths_[port].under_way;
     stripes_.went(port, bytes);
     if (port == 0) active_pair_ = pair;
@@ -46,17 +48,18 @@ class RankPaths {
   void on_complete(std::size_t port) { --paths_[port].under_way; }
   // Returns true if messages are under way on another pair of the first port. They come back first,
   // and are sent before new ones.
-  bool must_wait_for_others(const PortLinks::Pair* pair) const {
+  bool must_wait_for_others(const PortPair* pair) const {
     return paths_.front().under_way != 0 && active_pair_ != pair;
   }
   // Cuts the bytes of a large message into shares of the usable ports.
   Stripes::Shares cut(std::uint64_t bytes, unsigned usable) { return stripes_.cut(bytes, usable); }
 
-  // The port is not used before that time.
+  // Keeps the port from being used for this rank before that time.
   void pause(std::size_t port, connect::Time until) { paths_[port].not_before = until; }
   connect::Time paused_until(std::size_t port) const { return paths_[port].not_before; }
 
-  // The port waits until all requests are complete. take_drained() returns true once they are.
+  // Sets whether the port waits until all requests to the rank are complete. take_drained() returns
+  // true, once, when they are.
   void set_draining(std::size_t port, bool draining) { paths_[port].draining = draining; }
   bool take_drained(std::size_t port) {
     Path& path = paths_[port];
@@ -75,22 +78,24 @@ class RankPaths {
   std::array<Path, kMaxPorts> paths_;
   std::size_t ports_ = 1;
   Stripes stripes_;
-  const PortLinks::Pair* active_pair_ = nullptr;  // with messages under way
+  const PortPair* active_pair_ = nullptr;  // with messages under way
 };
 
 // The attempts to connect to one rank by the first port.
 class ConnectionAttempt {
  public:
-  // A connection is asked for. Keeps the time of the first request since the last connection.
+  // Notes that a connection is asked for. Keeps the time of the first request since the last
+  // connection.
   void begin(connect::Time now) {
     if (!wanted_) wanted_ = now;
   }
-  // There is a connection.
+  // Notes that there is a connection.
   void succeed() {
     wanted_.reset();
     unanswered_.reset();
   }
-  // An attempt has failed. Returns how long the rank has not answered.
+  // Notes that an attempt has failed. Returns the time since the first failure after the last
+  // connection.
   connect::Time fail(connect::Time now) {
     if (!unanswered_) unanswered_ = now;
     return now - *unanswered_;
@@ -98,10 +103,11 @@ class ConnectionAttempt {
   // Sets when to ask again after an attempt that has failed.
   void ask_after(connect::Time time) { ask_after_ = time; }
 
+  // Return whether a connection is asked for, and whether an attempt has failed since the last one.
   bool is_wanted() const { return wanted_.has_value(); }
   bool has_failed() const { return unanswered_.has_value(); }
   connect::Time asks_after() const { return ask_after_; }
-  // Returns whether a connection was asked for that long ago, and there is none.
+  // Returns whether a connection was asked for at least `time` ago, and there is none.
   bool is_wanted_since(connect::Time time, connect::Time now) const {
     return wanted_ && now - *wanted_ >= time;
   }
@@ -163,7 +169,7 @@ class LinkTurns {
     asked_for_.push_back(link);
     return true;
   }
-  // The link is used, or is not asked for any more.
+  // Ends the turn that begin() gave to the link: it is used, or is not asked for any more.
   void end(int rank) { std::erase(asked_for_, link_to(rank)); }
 
  private:
@@ -178,8 +184,10 @@ class LinkTurns {
   std::vector<int> asked_for_;
 };
 
+// All ranks of the job, those of other nodes with their state.
 class RankTable {
  public:
+  // Returns the text of NetworkLink::address() of a rank: its peer address at each port.
   using CardOf = std::function<Result<std::string>(int rank)>;
   // Tells whether the lost rank is notified (`yes`): it may live and wait for this process.
   enum class Notify : bool { no, yes };
@@ -194,7 +202,7 @@ class RankTable {
   RankTable(const RankTable&) = delete;
   RankTable& operator=(const RankTable&) = delete;
 
-  // Sets the function that gets a rank's peer address when it is first needed.
+  // Sets the function by which at() gets a rank's peer address when it is first needed.
   void look_up_with(CardOf card_of) { card_of_ = std::move(card_of); }
 
   // Returns the state of a rank. The first call asks for its peer address, and may lose the rank.
@@ -204,13 +212,15 @@ class RankTable {
   }
   // Returns null if at() was not called for the rank.
   Remote* known(int rank) const { return remotes_[static_cast<std::size_t>(rank)].get(); }
-  // Returns null if the peer is of another job.
+  // Returns the rank that has the number `peer` at that port, or null if the peer is of another
+  // job.
   Remote* of_peer(std::size_t port, connect::PeerId peer);
   // Returns all ranks, by number; null for those that are not known.
   const std::vector<std::unique_ptr<Remote>>& all() const { return remotes_; }
 
-  // Gives the rank up. The user is told (NetworkUser::lost) when all that came from it was
-  // received. An empty `why` means that the rank has ended.
+  // Gives the rank up: nothing is sent to it any more. NetworkUser::lost() follows, by
+  // report_losses(), when all that came from the rank was received. An empty `why` means that the
+  // rank has ended.
   void lose(Remote& remote, std::string why, Notify notify = Notify::yes);
   // Notifies a rank that lives that this process cannot go on with it.
   void give_up(const Remote& remote);
@@ -256,6 +266,7 @@ class UnsettledRanks {
  public:
   explicit UnsettledRanks(const LinkDevice& device) : device_(device) {}
 
+  // Adds a rank, unless it is in the list.
   void add(Remote& remote) {
     if (remote.unsettled) return;
     remote.unsettled = true;
@@ -263,7 +274,8 @@ class UnsettledRanks {
     ranks_.push_back(&remote);
   }
   bool empty() const { return ranks_.empty(); }
-  // The time spent listening. listen() adds the time since the last call, but at most `most`.
+  // Returns the time spent listening. listen() adds the time since the last call, but at most
+  // `most`.
   connect::Time listened() const { return listened_; }
   void listen(connect::Time most) {
     const connect::Time time = device_.now();

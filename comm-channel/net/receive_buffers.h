@@ -12,7 +12,7 @@
 #include "comm-channel/core/protocol/flow.h"
 #include "comm-channel/engine/device_health.h"
 #include "comm-channel/net/link_device.h"
-#include "comm-channel/net/network_buffers.h"
+#include "comm-channel/net/port/network_buffers.h"
 #include "comm-channel/net/rank_table.h"
 #include "common/core/result.h"
 
@@ -30,8 +30,8 @@ class ReceiveBuffers {
   // if there is no memory. Called before the peer is notified of a connection, since it may send at
   // once.
   void connect(Remote& remote);
-  // Posts a buffer that a message has used. If that fails, post_those_left() posts it later, and
-  // loses the device if that goes on failing.
+  // Posts a buffer again that a message has used. If that fails, post_those_left() posts it later;
+  // the device counts as gone if that goes on failing.
   void post_again(std::byte* buffer);
   void post_those_left();
 

@@ -23,13 +23,15 @@ class RefusedMoves {
                connect::Time patience)
       : messages_(messages), requests_(requests), unsettled_(unsettled), patience_(patience) {}
 
-  // Keeps a part that was refused.
+  // Keeps a part of a move to the rank that was refused, until settle(), on_sent() or on_ended()
+  // ends it.
   void add(Remote& to, LinkWork& work) {
     unsettled_.add(to);
     if (to.refused.parts.empty()) to.refused.since = unsettled_.listened();
     to.refused.parts.push_back(&work);
   }
-  // Returns true if no refused parts are left. Otherwise asks the peer, if that is possible.
+  // Goes on with finding out why parts were refused. Returns true if no refused parts are left.
+  // Otherwise it asks the peer, if that is possible, and ends parts that have waited for too long.
   // `going`: the rank has a connection, and nothing waits to be sent again.
   bool settle(Remote& remote, bool going) {
     Remote::Refused& refused = remote.refused;
@@ -41,8 +43,8 @@ class RefusedMoves {
     end(remote, refused.parts.size(), Outcome::device);
     return true;
   }
-  // A message with this buffer has come into the peer's memory. If it was the question, the peer
-  // has its memory, so the buffers were not there.
+  // Notes that a message with this buffer was sent with success. If it was the question, the peer
+  // has its memory, so the buffers were not there: the parts asked about end with Outcome::device.
   void on_sent(Remote& remote, const std::byte* buffer) {
     Remote::Refused& refused = remote.refused;
     if (refused.question == nullptr || buffer != refused.question) return;
@@ -50,7 +52,7 @@ class RefusedMoves {
     refused.since = unsettled_.listened();
     if (!remote.lost) end(remote, std::exchange(refused.questioned, 0), Outcome::device);
   }
-  // The rank has ended.
+  // Ends all refused parts of a rank that has ended.
   void on_ended(Remote& remote) { end(remote, remote.refused.parts.size(), Outcome::peer_ended); }
 
  private:

@@ -21,7 +21,7 @@ SendSlot SendSlots::of_messages(Remote& remote) {
   }
   turns_.end(remote.rank);
   remote.attempt.succeed();
-  PortLinks::Pair* const pair = port.pair(slot.route.qp);
+  PortPair* const pair = port.pairs().pair(slot.route.qp);
   if (remote.paths.must_wait_for_others(pair)) return {};
   if (!pair->broken && pair->under_way < kPairDepth && under_way_ < kMaxUnderWay) slot.pair = pair;
   return slot;
@@ -38,7 +38,7 @@ SendSlot SendSlots::of_moves(Remote& remote, std::size_t index) {
     slot.route = port.route(id);
     if (!slot.route) return {};
   }
-  PortLinks::Pair* const pair = port.pair(slot.route.qp);
+  PortPair* const pair = port.pairs().pair(slot.route.qp);
   if (!pair->broken && pair->under_way < kPairDepth) slot.pair = pair;
   return slot;
 }

@@ -18,7 +18,7 @@ namespace scela::channel {
 
 // A connection on which a request can be posted now.
 struct SendSlot {
-  PortLinks::Pair* pair = nullptr;  // null: on none
+  PortPair* pair = nullptr;  // null: on none
   connect::Route route;
 };
 
@@ -46,7 +46,8 @@ class SendSlots {
     --under_way_;
     remote.paths.on_complete(port);
   }
-  // Notifies the port if it waits for the last request to the rank, and that is complete.
+  // Gives the port event::Drained if it waits for the last request to the rank, and that is
+  // complete.
   void report_drained(Remote& remote, std::size_t port) {
     if (remote.paths.take_drained(port))
       ports_[port].tell(connect::event::Drained{remote.paths.id(port)});

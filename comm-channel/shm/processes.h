@@ -23,6 +23,7 @@ namespace scela::channel::shm {
 // say.
 std::uint64_t start_of(pid_t pid);
 
+// The result of a copy; true if all bytes were copied.
 struct Copied {
   enum class Why : unsigned char {
     done,     // all bytes were copied
@@ -40,12 +41,13 @@ class Processes {
  public:
   Processes(std::shared_ptr<const Segment> segment, std::uint32_t self);
 
-  // Asks the system. Returns false if the process is there, and for a rank that has not joined.
+  // Asks the system whether the process of the rank has ended. Returns false if it is there, and
+  // for a rank that has not joined.
   bool has_ended(std::uint32_t rank);
-  // Returns all ranks that have ended and were not known to have.
+  // Asks about all other ranks. Returns those that have ended and are not marked so in the segment.
   std::vector<std::uint32_t> newly_ended();
 
-  // Copies once, by process_vm_readv.
+  // Copies `to.size()` bytes from an address of the rank's process, by process_vm_readv.
   Copied read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
   // Checks whether that works: reads what the rank has put at its Member::probe.
   Copied probe(std::uint32_t rank);

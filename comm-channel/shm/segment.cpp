@@ -74,7 +74,7 @@ bool sound(const Shape& shape) {
          shape.payload >= kLineBytes && shape.payload <= 1u << 24 && shape.boxes <= 64 &&
          power(shape.box_lines) && shape.box_lines >= 4 && shape.box_lines <= 1u << 16 &&
          power(shape.box_bytes) && shape.box_bytes <= 1u << 28 &&
-         // A message fits however little free room the sender was told of (fast_box.h).
+         // A message fits however little free room the sender was told of (rings/fast_box.h).
          std::uint64_t{shape.payload} * 8 <= std::uint64_t{shape.box_bytes} * 3;
 }
 

@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm-channel/shm/line.h"
+#include "comm-channel/shm/rings/line.h"
 #include "common/core/result.h"
 #include "common/os/sealed_memory.h"
 
@@ -46,7 +46,7 @@ struct Member {
   std::int32_t pid;
   std::uint64_t started;                      // the process's start, as in /proc
   std::uint64_t probe;                        // address of the nonce and rank
-  std::uint32_t barrier;                      // membarrier works (doorbell.h)
+  std::uint32_t barrier;                      // membarrier works (rings/doorbell.h)
   std::array<std::uint64_t, kCpuWords> cpus;  // a bit for each; it may run there
   // The descriptor of a rank that sleeps by a pipe, in its process; -1: it sleeps on its word.
   std::int32_t pipe;
@@ -65,18 +65,21 @@ class Segment {
   const Shape& shape() const { return shape_; }
   std::uint64_t bytes() const { return memory_.bytes(); }
 
-  // Ranks here are those of the node, from 0.
+  // Return where the structures of a rank are, or of each rank, by rank. Ranks here are those of
+  // the node, from 0.
   Area<SharedAtomic> area(std::uint32_t rank) const;
   std::vector<Area<SharedAtomic>> areas() const;
+  // Returns the data that the rank has published.
   Member& member(std::uint32_t rank) const;
-  // The first is 1 once the rank has ended; the second counts the ranks that have.
+  // ended() is 1 once the rank is known to have ended; deaths() counts these ranks.
   SharedAtomic<std::uint8_t>& ended(std::uint32_t rank) const;
   SharedAtomic<std::uint32_t>& deaths() const;
-  SharedAtomic<std::uint32_t>& said() const;  // what one rank has said for all
+  // A bit set of texts that one rank has shown to the user for all ranks; bit 0: DirectCopies.
+  SharedAtomic<std::uint32_t>& said() const;
 
   // Allocates the rank's own memory, except for its boxes.
   Result<void> allocate(std::uint32_t rank) const;
-  // Does so for one box. Returns false if there is no memory for it.
+  // Allocates one of the rank's boxes. Returns false if there is no memory for it.
   bool allocate_box(std::uint32_t rank, std::uint32_t number) const;
   // Returns the bytes of a rank, with or without all of its boxes.
   static std::uint64_t bytes_of_rank(const Shape& shape, bool boxes);

@@ -22,8 +22,9 @@ enum class Mode : unsigned char {
 // thread of this process. `engine`: the device's engine.
 enum class Executor : unsigned char { none, thread, engine };
 
+// An active port of the device.
 struct Port {
-  std::uint8_t number = 1;
+  std::uint8_t number = 1;  // the device's, from 1
   std::uint16_t lid = 0;
   std::uint8_t gid_index = 0;
   ibv_gid gid{};
@@ -42,6 +43,7 @@ struct Limits {
   std::uint64_t region_bytes = 0;
 };
 
+// Describes what a device can do.
 struct Capability {
   Mode mode = Mode::none;
   std::string reason;    // why the mode is no better
@@ -57,7 +59,7 @@ struct Capability {
   std::string describe() const;
 };
 
-// Returns the bytes that one request may move by every port.
+// Returns the most bytes that one request may move by each of the ports.
 std::uint64_t longest_message(const std::vector<Port>& ports);
 
 // Tries the device. A device that is not viable is no error: its mode is Mode::none, and `reason`

@@ -24,8 +24,9 @@ struct Choice {
   std::string device;   // a name or empty
 };
 
+// An open device, and what it can do.
 struct Device {
-  const Symbols* symbols = nullptr;
+  const Symbols* symbols = nullptr;  // of its library, for good
   Context context;
   Capability capability;
 };

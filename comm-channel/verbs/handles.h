@@ -19,6 +19,8 @@
 
 namespace scela::channel::verbs {
 
+// Owns one object of verbs. `destroy` is the verb that destroys it, and `keeps` are keep() of the
+// objects that it was made of.
 template <class Object>
 class Handle {
  public:
@@ -109,6 +111,7 @@ Result<Qp> create_xrc_recv_qp(const Symbols& symbols, const Context& context, co
 // opened it lets go.
 Result<Qp> open_xrc_recv_qp(const Symbols& symbols, const Context& context, const Xrcd& xrcd,
                             std::uint32_t number);
+// Makes an address handle for the sends of a UD queue pair.
 Result<Ah> create_ah(const Symbols& symbols, const Pd& pd, ibv_ah_attr attributes);
 
 }  // namespace scela::channel::verbs

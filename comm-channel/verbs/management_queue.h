@@ -19,12 +19,13 @@ Result<Qp> create_task_qp(const Capability& capability, const Pd& pd, ibv_qp_typ
                           const Cq& sends, const Cq& receives, const Srq& srq,
                           const QueueSizes& sizes, std::uint32_t flags);
 
+// A queue pair that takes tasks only.
 class ManagementQueue {
  public:
   // `completions` is a task completion queue. It gets the completions of tasks that ask for one.
   static Result<ManagementQueue> make(const Capability& capability, const Pd& pd,
                                       const Cq& completions, std::uint32_t max_tasks);
-  // Posts all tasks, or those before the one that the error names.
+  // Posts all tasks. If one is refused, those before it are posted, and the error names it.
   Result<void> post(std::span<scela_task> tasks);
   const Qp& queue_pair() const { return qp_; }
 

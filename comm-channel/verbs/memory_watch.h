@@ -31,6 +31,7 @@ namespace scela::channel::verbs {
 
 class MemoryWatch {
  public:
+  // A range of addresses that is no longer what it was; without `end`.
   struct News {
     std::uint64_t begin = 0, end = 0;
     bool emptied = false;  // madvise: its pages go, some time later
@@ -50,7 +51,7 @@ class MemoryWatch {
   MemoryWatch& operator=(const MemoryWatch&) = delete;
   ~MemoryWatch();
 
-  // The range is of whole pages. watch() returns false if it is not memory that can be watched.
+  // Begins to watch a range of whole pages. Returns false if it is not memory that can be watched.
   bool watch(std::uint64_t begin, std::uint64_t end);
   // Ends the watch of the range. Reports that are on their way may still come.
   void forget(std::uint64_t begin, std::uint64_t end);

@@ -30,7 +30,8 @@ struct Patience {
 // Returns the address attributes of a path from the port to the target: by GID or by LID.
 ibv_ah_attr address_of(const Port& from, const Target& to);
 
-// For RC, XRC_SEND and XRC_RECV: init, then ready to receive from the target, then ready to send.
+// These bring a queue pair of RC, XRC_SEND or XRC_RECV from RESET to INIT, then to RTR (it receives
+// from the target), then to RTS (it sends).
 // `access` says what the other end may do with this end's memory (IBV_ACCESS_REMOTE_WRITE, ...).
 // `reads` is the number of RDMA reads at a time that this end answers (to_receive) or asks for
 // (to_send). `first_packet` is the first PSN that this end sends.
@@ -42,7 +43,7 @@ Result<void> to_send(const Symbols& symbols, const Qp& qp, std::uint32_t first_p
 // Brings a UD queue pair from its creation to ready to send. `key` is its Q_Key.
 Result<void> ready_datagrams(const Symbols& symbols, const Qp& qp, const Port& port,
                              std::uint32_t key);
-// Ends what is posted: it completes as flushed.
+// Brings the queue pair into the error state: all that is posted completes as flushed.
 Result<void> to_error(const Symbols& symbols, const Qp& qp);
 
 }  // namespace scela::channel::verbs

@@ -35,7 +35,7 @@ class Registration {
   explicit operator bool() const { return owner_ != nullptr; }
   // Ends the use; the keys must not be used any more.
   void reset();
-  // The memory must not stay registered for later uses. Other processes know its key, and could
+  // Has the memory deregistered once nothing uses it. Other processes know its key, and could
   // reach it when it belongs to the program again.
   void keep_not() { kept_ = false; }
 
@@ -47,7 +47,7 @@ class Registration {
   std::uint32_t lkey_ = 0, rkey_ = 0;
 };
 
-// Any thread may call it.
+// The registered memory of one protection domain. Any thread may call it.
 class Registrations {
  public:
   // `max_unused` is the number of bytes that stay registered although they are not in use.

@@ -35,8 +35,6 @@ struct JobNumbers {
   std::uint32_t degree = 0;
   // The number of levels of agents.
   std::uint32_t depth = 0;
-  // Not used; it is always 0.
-  std::uint64_t launcher_messages = 0;
 };
 // Returns the numbers of the plan. `unspawned` has the ranks that could not be spawned; they are
 // not counted.

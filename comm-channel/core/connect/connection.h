@@ -1,6 +1,6 @@
 // The connection state machine of one process: it decides when queue pairs to which nodes are made
-// and closed (ScELA thesis, chapter 4). PortLinks (comm-channel/net/port_links.h) runs one machine
-// for each port.
+// and closed (ScELA thesis, chapter 4). PortLinks (comm-channel/net/port/port_links.h) runs one
+// machine for each port.
 //
 // XRC (Mode::shared, Mode::owned). A process has one send queue pair for each node that it sends
 // to: its *link*. The machine makes the link when the process first sends to that node. It asks the
@@ -51,7 +51,7 @@ class ByteWriter;
 
 namespace scela::channel::connect {
 
-// The counters of one process, for its statistics and for tests.
+// The counters of one machine, for statistics and for tests.
 struct Counts {
   std::uint32_t links = 0;                  // send queue pairs (RC: queue pairs)
   std::uint32_t held = 0;                   // receive queue pairs made or opened
@@ -78,6 +78,7 @@ class Machine {
   PeerId add(const PeerAddress& address);
   const PeerTable& peers() const { return local_.peers(); }
 
+  // Carries out the state changes of an event, and appends to actions(). `now` must not decrease.
   void handle(const Event& event, Time now);
   // The actions to carry out, in order. The caller empties the vector.
   std::vector<Action>& actions() { return local_.actions(); }

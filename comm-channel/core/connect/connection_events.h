@@ -1,5 +1,5 @@
 // Events that happen to a process's connections, and the actions that the machine asks for. The
-// shell (comm-channel/net/port_links.h) and Machine (connection.h) use them.
+// shell (comm-channel/net/port/port_links.h) and Machine (connection.h) use them.
 //
 // The shell gives an event, then carries out the actions in their order. An action on a queue pair
 // that has an answer (made, connected, failed) is answered when its turn comes. The answer adds
@@ -49,14 +49,18 @@ struct Datagram {
 };
 struct Timer {};  // WakeMe's time has come; early: ignored
 // The next three events answer actions on queue pairs.
+//
+// The queue pair exists.
 struct QpMade {
   QpId qp = kNone;
   std::uint32_t number = 0;  // the device's number of the queue pair
   std::uint32_t psn = 0;     // first PSN; unused if it was opened
 };
+// The queue pair can send.
 struct QpConnected {
   QpId qp = kNone;
 };
+// The queue pair could not be made, opened or connected.
 struct QpFailed {
   QpId qp = kNone;
   bool gone = false;  // OpenReceiveQp: no such queue pair

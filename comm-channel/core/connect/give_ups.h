@@ -1,6 +1,6 @@
 // Tells peers that this process has given them up although they live, because this process's own
 // device has failed. Otherwise these peers may wait for messages that never come, and nothing else
-// would tell them. PortLinks uses it (comm-channel/net/port_links.h).
+// would tell them. PortLinks uses it (comm-channel/net/port/port_links.h).
 //
 // A peer is told again until it answers, or until it has been told often enough: it may have ended,
 // or no datagram reaches it. If the peer then asks for a connection, it is told once more.
@@ -27,9 +27,10 @@ class GiveUps {
     std::uint64_t secret = 0;                         // the job's; other datagrams are dropped
     Time first_wait = std::chrono::milliseconds(10);  // until the first repeat; doubles
     Time longest_wait = std::chrono::seconds(1);
-    std::uint8_t tries = 12;
+    std::uint8_t tries = 12;            // sends of a notice in all
     std::uint8_t tries_of_leaving = 5;  // a process that ends waits no longer
   };
+  // A datagram that the owner must send.
   struct OutgoingDatagram {
     PeerAddress to;
     std::string bytes;
@@ -38,7 +39,8 @@ class GiveUps {
   GiveUps() = default;
   GiveUps(const PeerAddress& self, const Rules& rules) : self_(self), rules_(rules) {}
 
-  // Tells the peer now, and repeatedly from wake(). Does nothing if the peer was given up before.
+  // Adds a notice to the peer to sayings(); wake() repeats it until the peer answers. Does nothing
+  // if the peer was given up before.
   void give_up(const PeerAddress& peer, Time now);
   // Repeats the notices that are due.
   void wake(Time now);
@@ -48,7 +50,8 @@ class GiveUps {
   // end.
   bool settled() const;
 
-  // Takes a datagram. Returns true if it was for this class, so that no other part needs to see it.
+  // Handles a datagram that has come. Returns true if it was a notice or an answer to one, which no
+  // other part needs to see. Returns false for all others.
   bool take(std::string_view bytes, Time now);
   // The datagrams to send, in order. The caller empties the vector.
   std::vector<OutgoingDatagram>& sayings() { return sayings_; }

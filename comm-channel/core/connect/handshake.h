@@ -100,6 +100,7 @@ enum class HandshakeKind : std::uint8_t {
 };
 std::string_view name_of(HandshakeKind said);
 
+// The reason of a datagram `refuse`.
 enum class Refusal : std::uint8_t {
   none,       // no refusal
   gone,       // the QP or the request no longer exists
@@ -108,6 +109,7 @@ enum class Refusal : std::uint8_t {
   mode,       // the refuser uses another mode
 };
 
+// One datagram, decoded. Members that its kind does not use are 0.
 struct Handshake {
   std::uint64_t secret = 0;
   HandshakeKind said = HandshakeKind::connect;
@@ -127,6 +129,7 @@ struct Handshake {
 
 inline constexpr std::size_t kHandshakeBytes = 108;
 
+// Returns the kHandshakeBytes bytes of the datagram.
 std::string encode(const Handshake& handshake);
 // Returns std::nullopt if the bytes are not a handshake, are of another version, or are not in the
 // one valid form.

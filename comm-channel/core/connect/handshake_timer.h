@@ -65,7 +65,8 @@ class HandshakeTimer {
   void grow(std::size_t peers) { peers_.resize(peers); }
 
   // Starts a request, in place of an earlier one of that purpose. The caller sends the datagram.
-  // `tries` counts the sends of requests that this one goes on with.
+  // `own` says that this process has chosen `number`. `tries` is how often requests that this one
+  // continues were repeated.
   void start(PeerId peer, RequestPurpose purpose, HandshakeKind kind, std::uint32_t number,
              bool own, std::uint8_t tries = 0);
   // Ends a request: it is answered, or void. Keeps its number and tries.
@@ -80,7 +81,7 @@ class HandshakeTimer {
 
   // Returns the peers with a request that is due, in the order of their numbers.
   std::vector<PeerId> due() const;
-  // Looks at one request. If a repeat is due, sets the time of the next one.
+  // Returns what is to be done with a request. If a repeat is due, sets the time of the next one.
   Expiry expire(PeerId peer, RequestPurpose purpose);
   // Forgets which peers have had requests that are not active any more.
   void prune();

@@ -19,6 +19,7 @@
 
 namespace scela::channel::connect {
 
+// The options of a machine.
 struct Options {
   Mode mode = Mode::shared;
   std::uint64_t secret = 0;                         // the job's; other datagrams are dropped

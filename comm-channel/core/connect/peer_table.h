@@ -16,9 +16,9 @@
 
 namespace scela::channel::connect {
 
-using PeerId = std::uint32_t;
-using NodeIndex = std::uint32_t;
-using QpId = std::uint32_t;  // names a QP to machine and shell
+using PeerId = std::uint32_t;     // number of a peer in the table, from 0
+using NodeIndex = std::uint32_t;  // number of a node in it, from 0
+using QpId = std::uint32_t;       // names a QP to machine and shell
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 // The route to a peer: the queue pair, and the number of the peer's shared receive queue (XRC;
@@ -43,12 +43,13 @@ class PeerTable {
   // Adds a peer, which is present, and returns its number. If the name is known already, the peer
   // address is replaced, and the number and the presence stay.
   PeerId add(const PeerAddress& address);
-  // Both return std::nullopt if no peer of that name, or of that node, is known.
+  // Returns std::nullopt if no peer of that name is known.
   std::optional<PeerId> find(const Name& name) const;
   std::size_t size() const { return addresses_.size(); }
   const PeerAddress& address(PeerId peer) const { return addresses_[peer]; }
 
   std::size_t nodes() const { return nodes_.size(); }
+  // Returns std::nullopt if no peer of that node is known.
   std::optional<NodeIndex> find_node(NodeKey node) const;
   NodeIndex node_of(PeerId peer) const { return node_of_[peer]; }
   // Returns the peers of a node, in the order of their numbers.
@@ -63,6 +64,7 @@ class PeerTable {
   // The peer has started anew.
   void reset_presence(PeerId peer) { presences_[peer] = Presence::present; }
 
+  // Returns the route that was set last; it is empty (false) if there is none.
   Route route(PeerId peer) const { return routes_[peer]; }
   void set_route(PeerId peer, Route route) { routes_[peer] = route; }
 

@@ -37,6 +37,7 @@ class QpTable {
     ++(use == QpUse::target ? targets_ : connections_);
     return qp;
   }
+  // Makes a name free that allocate() has returned.
   void release(QpId qp) {
     --(owners_[qp].use == QpUse::target ? targets_ : connections_);
     owners_[qp] = {};

@@ -36,31 +36,37 @@ class RcPairs : public LocalEndUser {
   // Forgets the pair with a peer that has started anew. Its end was reported before.
   void forget(PeerId peer) { pairs_[peer] = {}; }
 
-  // The process wants a route to a peer that has none.
+  // Begins to make the pair with a peer that has no route, because the process has something to
+  // send. Success is reported by action::Ready, a failure by action::Failed.
   void want(PeerId peer);
   // Notes that the pair was used. Called for each message.
   void mark_used(PeerId peer) { pairs_[peer].used = ++uses_; }
-  // All requests that were posted for the peer are complete.
+  // Goes on with closing a pair that drains: all requests that were posted for the peer are
+  // complete.
   void on_drained(PeerId peer);
 
-  // The shell's answers to actions on the queue pair for the peer.
+  // Take the shell's answers to actions on the queue pair for the peer: go on with the handshake,
+  // or refuse it and give the pair up.
   void on_qp_made(PeerId peer, const event::QpMade& made);
   void on_qp_connected(PeerId peer);
   void on_qp_failed(PeerId peer);
-  // The queue pair is in the error state, here or at the peer. Posted requests are lost.
+  // Closes the pair: its queue pair is in the error state, here or at the peer. Posted requests are
+  // reported as lost.
   void on_qp_broken(PeerId peer);
 
   // Handles a datagram of any kind from the peer.
   void on_datagram(PeerId peer, const Handshake& shake);
-  // A request of that kind was sent often enough. resend() sends a request that is active again.
+  // Gives up a request of that kind, which was sent often enough without an answer. resend() sends
+  // the active request once more.
   void on_unanswered(PeerId peer, HandshakeKind kind);
   void resend(PeerId peer);
-  // The peer has ended, which the peer table has noted.
+  // Drops the pair with a peer that has ended, which the peer table has noted.
   void on_peer_ended(PeerId peer);
   // Drains or closes all pairs, and fails the peers that wait, because this process ends.
   void leave();
 
   PairState state_of(PeerId peer) const { return pairs_[peer].state; }
+  // Returns whether a pair is left that is not in PairState::none.
   bool has_any() const;
   // Returns how many pairs were closed to make room for others.
   std::uint64_t closed_idle() const { return closed_idle_; }
@@ -90,7 +96,7 @@ class RcPairs : public LocalEndUser {
   bool make_room();
   // Creates the queue pair for a request of this process, or for that of the peer.
   void create(PeerId peer, bool mine);
-  // Connects the queue pair to the peer's end.
+  // Enqueues the action that connects the queue pair to the peer's end (Pair::far).
   void connect(PeerId peer);
 
   // The functions for each kind of datagram.

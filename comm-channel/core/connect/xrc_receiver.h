@@ -30,12 +30,14 @@ class XrcReceiver : public LocalEndUser {
   // Forgets the requests of a peer that has started anew. Its end was reported before.
   void forget(PeerId peer) { targets_[peer] = {}; }
 
-  // The peer asks for a target (`connect` or `join`), perhaps late or repeatedly.
+  // Handles the peer's request for a target (`connect` or `join`): makes or opens it, answers
+  // again, or refuses. A late request is ignored.
   void on_request(PeerId peer, const Handshake& shake);
-  // The peer has closed its requests up to `number`: lets go of the target, and answers `closed`.
+  // Lets go of the target, because the peer has closed its requests up to `number`, and answers
+  // `closed`.
   void on_close(PeerId peer, std::uint32_t number);
-  // The shell's answers to actions on the queue pair of a target. `gone`: the queue pair to be
-  // opened no longer exists.
+  // Take the shell's answers to actions on the queue pair of a target: accept or refuse the request
+  // of the peer. `gone`: the queue pair to be opened no longer exists.
   void on_qp_made(PeerId peer, const event::QpMade& made);
   void on_qp_failed(PeerId peer, bool gone);
   // Lets go of the target. Requests up to its number are void from then on. Sends no datagram.
@@ -46,6 +48,7 @@ class XrcReceiver : public LocalEndUser {
   void resend(PeerId peer);
 
   XrcTargetState state_of(PeerId peer) const { return targets_[peer].state; }
+  // Returns whether a target is left that is not in XrcTargetState::none.
   bool holds_any() const;
   // Writes the state that decides what this part does next (Machine::snapshot()).
   void snapshot(ByteWriter& out) const;

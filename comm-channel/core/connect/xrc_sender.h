@@ -32,31 +32,36 @@ class XrcSender : public LocalEndUser {
   // Forgets the state of a peer that has started anew. Its end was reported before.
   void forget(PeerId peer) { destinations_[peer] = {}; }
 
-  // The process wants a route to a peer that has none.
+  // Begins to make the link to the peer's node, or to join the peer to it, because the process has
+  // something to send. Success is reported by action::Ready, a failure by action::Failed.
   void want(PeerId peer);
   // Notes that the link to the peer's node was used. Called for each message.
   void mark_used(PeerId peer) { links_[local().peers().node_of(peer)].used = ++uses_; }
-  // All requests that were posted for the peer are complete.
+  // Goes on with draining: all requests that were posted for the peer are complete.
   void on_drained(PeerId peer);
 
-  // The shell's answers to actions on the queue pair of a link.
+  // Take the shell's answers to actions on the queue pair of a link: go on with the handshake, or
+  // give the link up.
   void on_qp_made(NodeIndex node, const event::QpMade& made);
   void on_qp_connected(NodeIndex node);
   void on_qp_failed(NodeIndex node);
-  // The queue pair is in the error state. Posted requests are reported as lost.
+  // Ends the link: its queue pair is in the error state. Posted requests are reported as lost.
   void on_qp_broken(NodeIndex node);
 
-  // Answers of a peer to requests of this process. Late answers are recognized by their number.
+  // Handle the answers of a peer to requests of this process. Late answers are recognized by their
+  // number.
   void on_accept(PeerId peer, const Handshake& shake);
   void on_joined(PeerId peer, const Handshake& shake);
   void on_refuse(PeerId peer, const Handshake& shake);
   void on_closed(PeerId peer, std::uint32_t number);
-  // The peer is about to end (`leave`) and has the request of that number.
+  // Handles `leave` of a peer, which is about to end: ends the request of that number, or the route
+  // that it made. Answers `close` if there is neither.
   void on_leave(PeerId peer, std::uint32_t number);
-  // A request of that kind was sent often enough. resend() sends a request that is active again.
+  // Gives up a request of that kind, which was sent often enough without an answer. resend() sends
+  // the active request once more.
   void on_unanswered(PeerId peer, HandshakeKind kind);
   void resend(PeerId peer);
-  // The peer has ended, which the peer table has noted.
+  // Removes a peer that has ended, which the peer table has noted, from its link.
   void on_peer_ended(PeerId peer);
   // Reports to all peers of the node that wait for the link that messages for them fail.
   void fail_waiting(NodeIndex node, Failure why);

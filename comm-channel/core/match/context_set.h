@@ -1,5 +1,6 @@
-// A set of contexts, stored as runs of neighbours, since contexts are mostly allocated and released
-// in order. Matcher uses it (matching.h). It is not thread-safe.
+// A set of contexts (the numbers that separate the messages of different communicators), stored as
+// runs of neighbours, since contexts are mostly allocated and released in order. Matcher uses it
+// for the contexts of which messages are not wanted (matching.h). It is not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,8 @@ class ContextSet {
     return above != runs_.begin() && std::prev(above)->second >= context;
   }
 
-  // Returns the contexts that were not in the set before, in ascending order.
+  // Adds the contexts of a range. Returns those of them that were not in the set before, as ranges
+  // in ascending order.
   std::vector<Run> add(Run added) {
     std::vector<Run> news;
     std::uint64_t next = added.first;
@@ -48,7 +50,7 @@ class ContextSet {
     return news;
   }
 
-  // Removes those of the contexts that are in the set.
+  // Removes the contexts of a range; those that are not in the set are ignored.
   void remove(Run removed) {
     auto at = runs_.upper_bound(removed.first);
     if (at != runs_.begin() && std::prev(at)->second >= removed.first) --at;

@@ -9,8 +9,8 @@ namespace scela::channel {
 inline constexpr std::int32_t kAny = -1;  // a receive's wildcard source or tag
 
 struct Envelope {
-  std::uint32_t context = 0;
-  std::int32_t source = 0;
+  std::uint32_t context = 0;  // separates the messages of communicators
+  std::int32_t source = 0;    // rank of the sender
   std::int32_t tag = 0;
   std::uint64_t length = 0;  // bytes of the whole message
 
@@ -26,6 +26,7 @@ struct Pattern {
   friend bool operator==(const Pattern&, const Pattern&) = default;
 };
 
+// Returns whether a receive with this pattern may get a message with this envelope.
 inline bool fits(const Pattern& pattern, const Envelope& envelope) {
   return pattern.context == envelope.context &&
          (pattern.source == kAny || pattern.source == envelope.source) &&

@@ -27,14 +27,15 @@ namespace scela::channel {
 
 class Matcher;
 
-// The fields that a pattern leaves open; they select the index that it is looked up in.
+// The fields that a pattern leaves open (kAny): none, the source only, the tag only, or both. They
+// select the index that the pattern is looked up in.
 enum class Wild : unsigned char { none, source, tag, both };
 
 inline Wild wild_of(const Pattern& pattern) {
   return static_cast<Wild>((pattern.source == kAny ? 1 : 0) | (pattern.tag == kAny ? 2 : 0));
 }
 
-// Returns the pattern of this kind that a message fits.
+// Returns the pattern that the message fits and that leaves the fields of `wild` open.
 inline Pattern pattern_of(const Envelope& envelope, Wild wild) {
   const auto bits = static_cast<unsigned>(wild);
   return {envelope.context, (bits & 1) != 0 ? kAny : envelope.source,
@@ -47,7 +48,8 @@ struct Posted {
   std::uint64_t room = 0;  // bytes of its buffer; not used here
 
   bool waiting() const { return waiting_; }
-  // Returns the receive's place in the order in which waiting receives were posted.
+  // Returns a number that is larger for each receive that begins to wait; an earlier receive has a
+  // smaller one.
   std::uint64_t turn() const { return turn_; }
 
  private:
@@ -116,10 +118,11 @@ class Matcher {
   // Returns the receive that gets an arriving message; it waits no longer. Returns nullptr if there
   // is none: the caller may then keep() the message.
   Posted* arrived(const Envelope& envelope);
-  // Keeps a message for which no receive was waiting. Its place in the order is the last.
+  // Makes a message wait that no waiting receive fits (arrived() has returned nullptr). It becomes
+  // the last one in the order.
   void keep(Unexpected& message);
-  // Keeps a message right before `other`, which has the same context and source, and behind all
-  // messages that have its tag.
+  // Does so, but puts the message right before `other`, which waits, has the same context and
+  // source, and is behind all messages that have the tag of `message`.
   void keep_before(Unexpected& message, Unexpected& other);
 
   // Removes a waiting receive. Returns false if it does not wait (any more).
@@ -131,21 +134,24 @@ class Matcher {
   // Does what probe() does, and the message waits no longer.
   Unexpected* take(const Pattern& pattern);
 
-  // take_receives_of() is for a rank that has died. It returns the receives that name this rank, in
-  // the order in which they were posted. They wait no longer and are linked by following().
+  // take_receives_of() is for a rank that has died. It removes the waiting receives that name this
+  // rank as their source, and returns the first one, or nullptr. following() returns the next one,
+  // in the order of posting, or nullptr behind the last. take_all_receives() does so for all
+  // waiting receives.
   //
-  // Receives from any source go on waiting, since the ranks that are left can complete them. kAny
-  // takes those, for when no rank is left. Messages that a dead rank has sent stay.
+  // Receives from any source go on waiting, since the ranks that are left can complete them. A
+  // source of kAny takes those, for when no rank is left. Messages that a dead rank has sent stay.
   Posted* take_receives_of(std::int32_t source);
   Posted* take_all_receives();
   static Posted* following(const Posted& taken) { return taken.order_.next; }
 
-  // The waiting receives and messages, in their order.
+  // Return the first waiting receive or message in the order, and the one after it, or nullptr.
   Posted* first_receive() const { return order_.first(); }
   Unexpected* first_message() const { return messages_.first(); }
   static Posted* after(const Posted& receive) { return receive.order_.next; }
   static Unexpected* after(const Unexpected& message) { return message.order_.next; }
-  // The waiting receives of exactly this pattern, in their order: the first, and the next one.
+  // Return the first waiting receive of exactly this pattern, and the next one of the same pattern,
+  // in the order of posting, or nullptr.
   Posted* first_of(const Pattern& pattern) const { return receives_.find(pattern); }
   static Posted* next_of(Posted& receive) { return Index<PostedBy>::after(receive); }
   // Returns the earliest waiting receive with a wildcard that this message would fit, or nullptr.
@@ -156,6 +162,7 @@ class Matcher {
   // Marks contexts as unwanted: next_unwanted() reports each message that is kept there from now
   // on, once. Returns the contexts that were wanted until now.
   std::vector<ContextSet::Run> unwant(ContextSet::Run contexts) { return unwanted_.add(contexts); }
+  // Ends that: messages of these contexts are not reported any more.
   void want(ContextSet::Run contexts) { unwanted_.remove(contexts); }
   bool is_unwanted(std::uint32_t context) const { return unwanted_.contains(context); }
   // Makes next_unwanted() report this unwanted context again, with any source and any tag.

@@ -17,6 +17,7 @@
 
 namespace scela::channel {
 
+// The members of an item by which an Index finds it. Only the Index writes them.
 template <class Item>
 struct IndexLinks {
   Item* chain = nullptr;  // first of a key: next key in its bucket
@@ -161,6 +162,7 @@ class Index {
   Item** buckets_ = &only_;
 };
 
+// The members of an item by which an Order finds it; null at the ends. Only the Order writes them.
 template <class Item>
 struct OrderLinks {
   Item* next = nullptr;
@@ -174,9 +176,11 @@ class Order {
  public:
   using Item = typename By::Item;
 
+  // Returns the first item, or nullptr. after() returns the next one, or nullptr behind the last.
   Item* first() const { return first_; }
   static Item* after(const Item& item) { return By::order(const_cast<Item&>(item)).next; }
 
+  // Adds an item behind all others, or right before `other`, which must be in the list.
   void add(Item& item) {
     By::order(item) = {nullptr, last_};
     (last_ != nullptr ? By::order(*last_).next : first_) = &item;

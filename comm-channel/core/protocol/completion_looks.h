@@ -14,6 +14,7 @@ namespace scela::channel {
 
 class CompletionLooks {
  public:
+  // A moment: how many polls there were until then, and how many completions these found.
   struct Mark {
     std::uint64_t looks = 0, found = 0;
   };

@@ -29,13 +29,14 @@
 
 namespace scela::channel {
 
-// The kind of room in which a message takes a buffer of its receiver.
+// Says which of its receiver's buffers a message takes: its room.
 enum class Room : std::uint8_t {
   none,             // needs no buffer (a node's inbox)
   credit,           // one of the credits granted
   reserved,         // one at a time, acknowledged by the peer
   acknowledgement,  // one for each reserved message
 };
+// Returns the room that the sender has written into the header (stamp()).
 inline Room room_of(const Header& header) {
   return static_cast<Room>((header.flags & flag::kRoomMask) >> flag::kRoomShift);
 }
@@ -49,8 +50,10 @@ class Flow {
   };
   static constexpr std::uint32_t kReserved = 2;  // reserved buffers for each peer
 
+  // The state of one peer. Only Flow changes it.
   class Peer {
    public:
+    // Returns how many messages this process may send to the peer now.
     std::uint32_t credits() const { return credits_; }
     // Returns true if the peer keeps no more eager bytes for now, so messages are offered to it.
     bool offers_only() const { return offers_only_; }
@@ -86,6 +89,7 @@ class Flow {
     bool listed_ = false;          // is in listed_, which next() reads
   };
 
+  // A message of Kind::credit that the owner must send to the peer, in this room.
   struct Note {
     Peer* peer = nullptr;
     Room room = Room::reserved;
@@ -94,8 +98,8 @@ class Flow {
 
   explicit Flow(const Limits& limits);
 
-  // Connects a peer. Returns how many more buffers the owner must post before the peer learns that
-  // it is connected.
+  // Makes a peer one that may exchange messages, and grants it its first credits. Returns how many
+  // more buffers the owner must post before the peer learns that it is connected.
   std::uint32_t connect(Peer& peer);
   // Disconnects a peer. The owner has reported all messages from it, and no more will come, not
   // even messages in flight. Buffers of its eager messages may be reposted later, while the peer
@@ -105,8 +109,8 @@ class Flow {
   // Takes a credit for a message with an envelope. Returns false if there is none: the message
   // waits until woken() returns the peer.
   bool take_credit(Peer& peer);
-  // Returns the room for a message that answers another (ready, done, agreements). Room::none
-  // means: not now, try again after the next arrival.
+  // Takes room for a message that answers another (ready, done, agreements), and returns it.
+  // Room::none means: not now, try again after the next arrival.
   Room room_for_answer(Peer& peer);
   // Writes into the header what rides along with a message to the peer. The owner calls it exactly
   // once for each message, in the order of sending.
@@ -127,6 +131,7 @@ class Flow {
   // Sets whether this process keeps eager bytes. If not, peers are told to offer their messages.
   void keep_eager(bool keep);
 
+  // Return how many buffers are granted to no peer, and how many there are to be granted in all.
   std::uint32_t free() const { return free_; }
   std::uint32_t granted() const;  // credits granted to all peers
   std::uint32_t pool() const { return pool_; }

@@ -11,6 +11,11 @@
 // that is too small, would need to know them. In these cases the receiver recalls the channel: the
 // sender says how many messages went by it, and sends the next ones as any others.
 //
+// A channel is *left* once its sender sends nothing more by it. Messages that were sent by it until
+// then, and for which no receive was armed, are *parked*: they wait in the matcher like others, and
+// their bytes are fetched when a receive gets them. A receive is *held back*, and not yet in the
+// matcher, while it is not known which messages went by a channel.
+//
 // If a process has no channels and does not use offloading, idle() is true. The matcher may then be
 // asked directly, except for receives of any tag. The class is not thread-safe.
 #pragma once
@@ -30,15 +35,15 @@ namespace scela::channel {
 // A message in a channel that was left, for which no receive was armed.
 struct ParkedMessage : Unexpected {
   std::int32_t source = 0;
-  std::uint32_t channel = 0, life = 0;
-  std::uint64_t index = 0;    // its place in the channel, from 0
-  std::uint64_t turn = 0;     // its place among its source's messages
-  Posted* receive = nullptr;  // the receive that gets it
-  bool fetched = false;       // its bytes are requested
-  bool bounced = false;       // its bytes go to the owner's memory
-  bool here = false;          // its bytes have arrived
-  bool dropped = false;       // it was dropped: no receive gets it
-  bool lost = false;          // its sender has died
+  std::uint32_t channel = 0, life = 0;  // as in Agreement (wire.h)
+  std::uint64_t index = 0;              // among the channel's messages, from 0
+  std::uint64_t turn = 0;               // among all of its source's messages
+  Posted* receive = nullptr;            // the receive that gets it
+  bool fetched = false;                 // its bytes are requested
+  bool bounced = false;                 // its bytes go to the owner's memory
+  bool here = false;                    // its bytes have arrived
+  bool dropped = false;                 // it was dropped: no receive gets it
+  bool lost = false;                    // its sender has died
 };
 
 // An action for the owner to carry out, in the order of the list. A `complete` action takes the
@@ -102,9 +107,10 @@ class OffloadReceiver {
   // Recalls all channels, and opens no other, because this process ends.
   void refuse(ReceiverActions& actions);
 
-  // opening(), began() and left() handle the source's messages about a channel. The owner keeps
-  // messages that come outside of channels in the matcher. Their `after` says how many of their
-  // source's messages came before, outside of channels.
+  // These handle the source's messages `open`, `begin` and `left` about a channel: the source wants
+  // to open one, sends by it from now on, or sends by it no more. The owner keeps messages that
+  // come outside of channels in the matcher. Their `after` says how many of their source's messages
+  // came before, outside of channels.
   void opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
                const Agreement& agreement, ReceiverActions& actions);
   // Removes an accepted channel that cannot be made. The owner has refused it instead.
@@ -112,7 +118,7 @@ class OffloadReceiver {
   void began(std::int32_t source, const Agreement& agreement, ReceiverActions& actions);
   void left(std::int32_t source, const Agreement& agreement, const std::vector<Parked>& parked,
             ReceiverActions& actions);
-  // Records that the channel's next message has come, of `bytes` bytes.
+  // Records that the next message of the source's channel `number` has come, of `bytes` bytes.
   void came(std::int32_t source, std::uint32_t number, std::uint64_t bytes,
             ReceiverActions& actions);
   // Ends the channels of a source that has died. Afterwards the owner takes its receives that wait

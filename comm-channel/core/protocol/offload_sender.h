@@ -42,7 +42,7 @@ class OffloadSender {
     std::uint64_t from = 8 * 1024;  // bytes: the least worth a channel
     std::uint32_t uses = 3;         // such messages of a tag before one opens
   };
-  // The way of a message. `channel` is the number of the channel, if `by_channel` is true.
+  // Says how a message goes: by the channel of that number, or outside of channels.
   struct Path {
     bool by_channel = false;
     std::uint32_t channel = 0;
@@ -54,13 +54,13 @@ class OffloadSender {
   // of channels.
   std::optional<std::uint32_t> channel_for(std::uint32_t context, std::int32_t tag,
                                            std::uint64_t length) const;
-  // Returns how the next message goes. The owner sends `sayings` before it. The owner tells all
-  // messages to the peer, in order, whatever their length. By::outside means that the message shall
-  // not go by a channel.
+  // Decides how the next message to the peer goes. The owner calls this for all messages to the
+  // peer, in the order of sending, whatever their length in bytes. It sends the messages that were
+  // added to `sayings` before this one. By::outside: the message shall not go by a channel.
   enum class By : std::uint8_t { choice, outside };
   Path send(std::uint32_t context, std::int32_t tag, std::uint64_t length, ControlMessages& sayings,
             By by = By::choice);
-  // Records that the oldest message in the channel has gone.
+  // Records that the adapter has sent the oldest message under way in the channel of this number.
   void gone(std::uint32_t number);
   // These handle answers of the peer: to `open` (a count of 0 refuses), and the request to leave a
   // channel. The owner sends `sayings`.

@@ -19,6 +19,7 @@ namespace scela::channel {
 class RegistrationMap {
  public:
   using Id = std::uint64_t;
+  // Addresses from `begin` up to, and without, `end`.
   struct Range {
     std::uint64_t begin = 0, end = 0;
     std::uint64_t bytes() const { return end - begin; }
@@ -33,10 +34,10 @@ class RegistrationMap {
   // Returns a registration that covers the range, and counts one more use. Returns std::nullopt if
   // there is none.
   std::optional<Id> use(const Range& range);
-  // Adds a registration with one use. If `kept` is true, use() may find it, and it may stay without
-  // a use. Otherwise it is dropped with its use.
+  // Adds a registration with one use, and returns its number, which is never 0. If `kept` is true,
+  // use() may find it, and it may stay without a use. Otherwise it is dropped when its use ends.
   Id add(const Range& range, bool kept);
-  // Ends one use.
+  // Ends one use. A registration without a use may then be dropped (take_dropped()).
   void release(Id id);
   // Invalidates the registrations that overlap the range, because the memory there is no longer
   // what was registered. use() finds them no more. Their users may still use them until they

@@ -28,6 +28,7 @@
 
 namespace scela::channel {
 
+// The kind of a step that the owner must carry out.
 enum class Act : std::uint8_t {
   say_offer,  // send RTS
   say_ready,  // send CTS, with `way`
@@ -40,16 +41,18 @@ enum class Act : std::uint8_t {
   complete,   // the transfer is over
 };
 
+// One step. Members that an Act does not use have their default value.
 struct Step {
   Act act = Act::complete;
   Outcome outcome = Outcome::none;  // set for complete, say_done
   bool truncated = false;           // set for a receiver's complete
   std::uint32_t way = 0;            // set for say_ready
-  std::uint32_t key = 0;
-  std::uint64_t remote = 0;
-  std::uint64_t bytes = 0;  // bytes to move; complete: bytes taken
+  std::uint32_t key = 0;            // rkey of the peer's memory
+  std::uint64_t remote = 0;         // address in the peer's memory
+  std::uint64_t bytes = 0;          // bytes to move; complete: bytes taken
 };
 
+// At most two steps, in the order in which the owner must carry them out.
 class Steps {
  public:
   void add(const Step& step) { steps_[count_++] = step; }
@@ -62,8 +65,11 @@ class Steps {
   std::size_t count_ = 0;
 };
 
+// The sender's side of one message.
 class SendTransfer {
  public:
+  // `length` is that of the message in bytes; `ways` are those that this side supports (bits of
+  // namespace way).
   SendTransfer(std::uint64_t length, std::uint32_t ways) : length_(length), ways_(ways) {}
 
   // Offers the message.
@@ -98,10 +104,11 @@ class SendTransfer {
   std::uint64_t sent_ = 0;
 };
 
+// The receiver's side of one message.
 class ReceiveTransfer {
  public:
-  // `room` is the size of the receive's buffer in bytes. `ways` are the ways that this side
-  // supports, and `prefer` is one of them.
+  // `rts` is the sender's offer. `room` is the size of the receive's buffer in bytes. `ways` are
+  // the ways that this side supports, and `prefer` is one of them.
   ReceiveTransfer(const Rts& rts, std::uint64_t room, std::uint32_t ways, std::uint32_t prefer);
 
   // Chooses a way, and begins the transfer. Called once.

@@ -2,8 +2,9 @@
 // finds its own objects by theirs in constant time. Messenger uses them
 // (comm-channel/messenger/messenger.h).
 //
-// A place goes through 4,095 numbers before it uses one again, so a number that arrives late is
-// recognized as old. The class is not thread-safe.
+// A number consists of an index of the table (its place, 20 bits) and a counter that grows whenever
+// the place is freed. A place goes through 4,095 numbers before it uses one again, so a number that
+// arrives late is recognized as old. The class is not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Sequence numbers of the messages from one process to another. A message that is sent again,
-// because the sender does not know if it arrived, is received once. NetworkLink uses them
-// (comm-channel/net/network_link.h).
+// Sequence numbers of the messages between this process and one other, for each direction. A
+// message that is sent again, because the sender does not know if it arrived, is received once.
+// NetworkLink uses them (comm-channel/net/network_link.h).
 //
 // A connection keeps the order of its messages. Messages that it did not carry for certain are sent
 // again by the next connection before anything else. So an arriving message is the next one, or a

@@ -44,7 +44,8 @@ enum class Kind : std::uint8_t {
   left,
   closed,
   // A message in parts, on a node only. `number` of the first part is the length of the whole
-  // message. The other parts follow it, and no message that has an order comes in between.
+  // message in bytes. The other parts follow it; no other message that is_in_order() comes in
+  // between.
   first_part,
   part,
 };
@@ -65,13 +66,13 @@ struct Header {
   Kind kind = Kind::eager;
   std::uint8_t flags = 0;
   std::uint8_t credits = 0;  // credits granted to the receiver
-  std::uint8_t acks = 0;     // acknowledges a reserved message
+  std::uint8_t acks = 0;     // 1: acknowledges a reserved message (flow.h)
   // The number of the transfer; each end has its own. In `eager` and `rts` it is the sender's
   // number, in other kinds that of the addressee.
   std::uint32_t number = 0;
   std::uint32_t context = 0;
   std::int32_t tag = 0;
-  std::int32_t source = 0;
+  std::int32_t source = 0;   // rank of the sender
   std::uint32_t length = 0;  // bytes behind the header
 };
 static_assert(sizeof(Header) == 24 && std::is_trivially_copyable_v<Header> &&
@@ -150,7 +151,8 @@ struct Credit {
 inline constexpr std::uint32_t kAsks = 1;     // the peer is to return unused credits
 inline constexpr std::uint32_t kAnswers = 2;  // `returned` answers kAsks
 
-// The body of messages about an offloaded channel.
+// The body of messages about an offloaded channel: a queue pair of one tag and peer on which large
+// messages move without the program.
 struct Agreement {
   std::uint32_t channel = 0;  // the channel's number at its sender
   std::uint32_t life = 0;     // tells channels of one number apart
@@ -171,17 +173,19 @@ struct LaneEnd {
 };
 static_assert(sizeof(LaneEnd) == 32);
 
+// Returns whether the context, tag and source of the header are those by which a message, or the
+// messages of a channel that is opened, are matched.
 inline bool has_envelope(Kind kind) {
   return kind == Kind::eager || kind == Kind::rts || kind == Kind::open;
 }
-// Returns true if the message has its place among its sender's messages, and waits for credit as
-// they do. Returns false for the parts of a message: they go on a node only, where the queue keeps
-// the order.
+// Returns true if a message of this kind must arrive in the order in which its sender sent it, and
+// takes a credit (flow.h). Returns false if it may overtake others. Returns false also for the
+// parts of a message: they go on a node only, where the queue keeps the order.
 inline bool is_in_order(Kind kind) {
   return has_envelope(kind) || kind == Kind::begin || kind == Kind::left;
 }
 
-// Returns true if the header is valid with `behind` bytes behind it.
+// Returns true if the header is valid between nodes, with `behind` bytes behind it.
 inline bool is_valid(const Header& header, std::size_t behind) {
   const auto kind = static_cast<std::uint8_t>(header.kind);
   return kind >= 1 && kind <= kLastKind && (header.flags & ~flag::kAll) == 0 &&
@@ -261,6 +265,7 @@ std::optional<Opening> opening_of(Kind kind, std::span<const std::byte> payload)
 // The most bytes behind the header of a message that carries no bytes of the program's.
 inline constexpr std::size_t kMaxSaid = sizeof(Agreement) + kMaxParked * sizeof(Parked);
 
+// Returns the bytes of a body as they are sent. They are valid as long as `body` is.
 template <class Body>
 std::span<const std::byte> bytes_of(const Body& body) {
   static_assert(std::has_unique_object_representations_v<Body>);

@@ -23,7 +23,7 @@
 
 #include "hca/core/model/engine.h"
 #include "hca/core/model/transfer.h"
-#include "hca/core/wire/counted.h"
+#include "hca/core/wire/counted_bytes.h"
 #include "hca/core/wire/doorbells.h"
 #include "hca/core/wire/layout.h"
 #include "hca/core/wire/messages.h"

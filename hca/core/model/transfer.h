@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "hca/core/model/host.h"
-#include "hca/core/wire/counted.h"
+#include "hca/core/wire/counted_bytes.h"
 
 namespace scela::hca {
 

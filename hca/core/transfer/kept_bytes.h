@@ -14,7 +14,7 @@
 
 #include "hca/core/model/object_tables.h"
 #include "hca/core/queues/scheduler.h"
-#include "hca/core/wire/counted.h"
+#include "hca/core/wire/counted_bytes.h"
 
 namespace scela::hca {
 

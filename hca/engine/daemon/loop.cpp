@@ -137,14 +137,14 @@ void Server::sleep() {
 // Returns true if anything but the engine's doorbell or other nodes was ready.
 bool Server::look(std::optional<std::uint64_t> most) {
   bool other = false;
-  for (const Poller::Ready& ready : poller_.wait(most)) {
+  for (const TaggedPoller::Ready& ready : poller_.wait(most)) {
     other = other || (ready.tag.kind != Tag::Kind::wake && ready.tag.kind != Tag::Kind::fabric);
     take(ready);
   }
   return other;
 }
 
-void Server::take(const Poller::Ready& ready) {
+void Server::take(const TaggedPoller::Ready& ready) {
   const ProcessId id = ready.tag.id;
   switch (ready.tag.kind) {
     case Tag::Kind::wake:

@@ -27,7 +27,7 @@ constexpr int kAsksAtOnce = 16;
 
 Result<void> Server::serve(const Rules& rules, EngineRuntimeDir* home, Fd listening,
                            std::unique_ptr<Fabric> fabric, int ready) {
-  auto poller = Poller::make();
+  auto poller = TaggedPoller::make();
   if (!poller) return fail(poller.error());
   auto page = SealedMemory::make("scela-hca", sizeof(EngineMemory), SealedMemory::Writers::all);
   if (!page) return fail(page.error());
@@ -48,7 +48,7 @@ Result<void> Server::serve(const Rules& rules, EngineRuntimeDir* home, Fd listen
 }
 
 Server::Server(const Rules& rules, EngineRuntimeDir* home, Fd listening,
-               std::unique_ptr<Fabric> fabric, Poller poller, SealedMemory page)
+               std::unique_ptr<Fabric> fabric, TaggedPoller poller, SealedMemory page)
     : rules_(rules),
       home_(home),
       listening_(std::move(listening)),

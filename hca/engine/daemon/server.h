@@ -23,7 +23,7 @@
 #include "hca/engine/daemon/status.h"
 #include "hca/engine/daemon/trace_file.h"
 #include "hca/engine/io/patience.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/fabric.h"
 
 namespace scela::hca {
@@ -67,7 +67,7 @@ class Server {
   };
 
   Server(const Rules& rules, EngineRuntimeDir* home, Fd listening, std::unique_ptr<Fabric> fabric,
-         Poller poller, SealedMemory page);
+         TaggedPoller poller, SealedMemory page);
 
   // Opens the trace, blocks the signals that end the engine, and adds the descriptors to the
   // poller. Returns an error if one of these fails.
@@ -87,7 +87,7 @@ class Server {
   // Returns true if one was neither a process's eventfd nor a connection to another node.
   bool look(std::optional<std::uint64_t> most);
   // Handles one descriptor that is ready.
-  void take(const Poller::Ready& ready);
+  void take(const TaggedPoller::Ready& ready);
   // Watches the event sockets that are full, and drops processes that do not read their events.
   void attend_to_machine();
 
@@ -143,7 +143,7 @@ class Server {
   Rules rules_;
   EngineRuntimeDir* home_;
   Fd listening_;
-  Poller poller_;
+  TaggedPoller poller_;
   SealedMemory page_memory_;
   EngineMemory& memory_;
   EnginePage& page_;

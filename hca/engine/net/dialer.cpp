@@ -15,7 +15,7 @@ constexpr Moment kAskAgainNs = 1'000'000'000;
 
 }  // namespace
 
-bool Dialer::begin(const Poller& poller) const {
+bool Dialer::begin(const TaggedPoller& poller) const {
   if (!can_ask()) return true;
   if (!poller.add(directory_.descriptor(), EPOLLIN, {Tag::Kind::directory})) return false;
   directory_.tell_listening(own_.reached());

@@ -23,7 +23,7 @@ class Dialer {
 
   // Waits for the directory's messages through the poller, and tells it where this node listens.
   // Returns false if the kernel refuses. Does nothing if there is no directory.
-  bool begin(const Poller& poller) const;
+  bool begin(const TaggedPoller& poller) const;
   // Returns true if there is a directory.
   bool can_ask() const { return directory_.is_there(); }
   // Copies the directory's next message to `answer`, as Directory::hear() does.

@@ -45,7 +45,7 @@ bool Fabric::encrypt() {
   return true;
 }
 
-bool Fabric::join(Poller& poller, Engine& engine) {
+bool Fabric::join(TaggedPoller& poller, Engine& engine) {
   poller_ = &poller;
   engine_ = &engine;
   links_.watch_by(poller);

@@ -20,7 +20,7 @@
 
 #include "hca/core/model/engine.h"
 #include "hca/engine/io/limited_report.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/dialer.h"
 #include "hca/engine/net/fabric_timers.h"
 #include "hca/engine/net/listener.h"
@@ -55,7 +55,7 @@ class Fabric {
   bool encrypt();
   // Begins to accept connections, and tells the directory where this node listens. `poller` and
   // `engine` must outlive this object. Returns false if the kernel refuses.
-  bool join(Poller& poller, Engine& engine);
+  bool join(TaggedPoller& poller, Engine& engine);
 
   // The interpreter calls these four through its machine (OtherNodes in hca/core/model/host.h). Its
   // node numbers are one more than those of the fabric. Returns the number of the node that an
@@ -148,7 +148,7 @@ class Fabric {
   Strangers strangers_;
   FabricTimers timers_;
   Dialer dialer_;
-  const Poller* poller_ = nullptr;
+  const TaggedPoller* poller_ = nullptr;
   Engine* engine_ = nullptr;
   std::map<std::uint32_t, OtherNode> peers_;  // by node
   std::vector<std::uint32_t> dirty_;          // nodes with frames to send

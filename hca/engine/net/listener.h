@@ -5,7 +5,7 @@
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/endpoint.h"
 
 namespace scela::hca {
@@ -20,11 +20,11 @@ class Listener {
   // Returns the port at which it listens.
   std::uint16_t port() const { return port_; }
   // Adds the socket to the poller, also after pause(). Returns false if the kernel refuses.
-  bool watch(const Poller& poller) const {
+  bool watch(const TaggedPoller& poller) const {
     return poller.add(socket_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0});
   }
   // Removes the socket from the poller: connections wait in the kernel.
-  void pause(const Poller& poller) const { poller.remove(socket_.get()); }
+  void pause(const TaggedPoller& poller) const { poller.remove(socket_.get()); }
   // Accepts the next connection that waits; it does not block. If the result is invalid, errno says
   // why; it is EAGAIN if no connection waits.
   Fd accept() const;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <map>
 
-#include "hca/engine/io/poller.h"
+#include "hca/engine/io/tagged_poller.h"
 #include "hca/engine/net/peer_link.h"
 
 namespace scela::hca {
@@ -16,7 +16,7 @@ namespace scela::hca {
 class PeerLinks {
  public:
   // Sets the poller; called once, before a connection is added. It must outlive this object.
-  void watch_by(const Poller& poller) { poller_ = &poller; }
+  void watch_by(const TaggedPoller& poller) { poller_ = &poller; }
 
   // Adds a connection and waits for `events` (of epoll) on it. Returns its number, larger than
   // those before and never used again. Returns 0 if the kernel refuses; the connection is then
@@ -56,7 +56,7 @@ class PeerLinks {
   // Returns the poller's tag of a connection.
   static Tag tag_of(std::uint32_t id) { return {Tag::Kind::fabric, id, 0}; }
 
-  const Poller* poller_ = nullptr;
+  const TaggedPoller* poller_ = nullptr;
   std::map<std::uint32_t, PeerLink> links_;
   std::uint32_t next_ = 1;
 };

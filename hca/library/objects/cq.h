@@ -39,7 +39,6 @@ struct Cq : ibv_cq_ex {
   bool single_threaded = false;
   // A poll that finds nothing may move parts of long messages (hca/library/link/helper.h).
   bool helps = true;
-  bool polling = false;  // true between start_poll and end_poll
   // The value of `taken` at start_poll. end_poll tells the engine what was taken since.
   std::uint64_t polled_from = 0;
   Completion current;  // completion that the program reads

@@ -12,6 +12,7 @@
 
 #include "comm-channel/api/opening.h"
 #include "comm-channel/messenger/messenger.h"
+#include "tests/unit/comm-channel/recording_network.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
 namespace scela::channel::test::ends_test {
@@ -63,53 +64,12 @@ void ask_until(Asked asked) {
     std::this_thread::yield();
 }
 
-// Plays the network to a rank of another node: it carries no bulk data, but it carries messages.
-class NoRoom final : public Network {
- public:
-  explicit NoRoom(std::vector<Header>& sent) : sent_(sent) {}
-  bool send(int, const Header& header, std::span<const std::byte>) override {
-    if (takes) sent_.push_back(header);
-    return takes;
-  }
-  bool write(int, Operation&, std::span<const std::byte>, std::uint64_t, std::uint32_t) override {
-    return false;
-  }
-  bool read(int, Operation&, std::span<std::byte>, std::uint64_t, std::uint32_t) override {
-    return false;
-  }
-  Result<verbs::Registration> registered(std::span<const std::byte>,
-                                         verbs::Registrations::For) override {
-    return verbs::Registration();
-  }
-  unsigned poll(NetworkUser& user) override {
-    for (const auto& [header, body] : std::exchange(arriving, {}))
-      user.arrived(1, header, body);
-    return 0;
-  }
-  bool takes_eager(int) const override { return true; }
-  void keep_eager(bool) override {}
-  void ended(int) override {}
-  void look_around() override {}
-  bool idle() const override { return true; }
-  bool leave() override { return true; }
-  bool arm() override { return true; }
-  void doze(const Timeout&) override {}
-  void wake() override {}
-  void disarm() override {}
-  int events() const override { return -1; }
-  Timeout until_timer() const override { return {}; }
-  bool is_connected(int) const override { return connected; }
-  bool is_software() const override { return true; }
-  void account(Counters&) const override {}
-  std::string describe() const override { return {}; }
-
-  std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
-  bool takes = true;  // it carries messages
-  bool connected = true;
-
- private:
-  std::vector<Header>& sent_;
-};
+// Returns a network to rank 1, on another node, that carries messages and no bulk data.
+std::unique_ptr<RecordingNetwork> without_moves() {
+  auto network = std::make_unique<RecordingNetwork>();
+  network->has_room_for_moves = false;
+  return network;
+}
 
 template <class Body>
 std::vector<std::byte> copy_of(const Body& body) {
@@ -181,23 +141,22 @@ TEST_CASE("channel ends: bytes that wait for room to be moved end with their ran
   world.size = world.nodes = 2;
   world.node_of = {0, 1};
   const ChannelOptions options;
-  std::vector<Header> sent;
-  auto made = std::make_unique<NoRoom>(sent);
-  NoRoom& network = *made;
+  auto made = without_moves();
+  RecordingNetwork& network = *made;
   Messenger messenger(world, options, nullptr, std::move(made));
   std::vector<std::byte> got(100'000), given(100'000);
   Operation& receive = messenger.receive_operation(1, 1, got, kWorld);
   messenger.begin(receive);
   Operation& send = messenger.send_operation(1, 2, given, kWorld);
   messenger.begin(send);
-  REQUIRE(sent.size() == 1);
-  REQUIRE(sent[0].kind == Kind::rts);
+  REQUIRE(network.sent.size() == 1);
+  REQUIRE(network.sent[0].header.kind == Kind::rts);
   Header offered, ready;
   offered.kind = Kind::rts;
   offered.number = 7;
   offered.tag = 1;
   ready.kind = Kind::cts;
-  ready.number = sent[0].number;
+  ready.number = network.sent[0].header.number;
   Rts offer;
   offer.length = got.size();
   offer.ways = way::kRead | way::kWrite;
@@ -223,9 +182,8 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
   world.size = world.nodes = 2;
   world.node_of = {0, 1};
   const ChannelOptions options;
-  std::vector<Header> sent;
-  auto made = std::make_unique<NoRoom>(sent);
-  NoRoom& network = *made;
+  auto made = without_moves();
+  RecordingNetwork& network = *made;
   Messenger messenger(world, options, nullptr, std::move(made));
   Header offered;
   offered.kind = Kind::rts;
@@ -239,7 +197,7 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
   Unexpected* const message = messenger.take({kWorld, 1, 1});
   REQUIRE(message != nullptr);
   messenger.ended(1);
-  network.takes = false;
+  network.has_room = false;
   messenger.drop(*message);
   CHECK_FALSE(messenger.owes());
   CHECK_FALSE(messenger.blocked());
@@ -254,9 +212,7 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
     world.node_of = {0, 1, 1};
     ChannelOptions options;
     options.threads = threads;
-    std::vector<Header> sent;
-    const auto channel =
-        channel_over(world, options, Links{nullptr, std::make_unique<NoRoom>(sent), {}});
+    const auto channel = channel_over(world, options, Links{nullptr, without_moves(), {}});
     std::vector<std::byte> got(8), given(100'000);
     Request receive = channel->irecv(1, 1, got), other = channel->irecv(2, 1, got);
     for (const int none : {-1, 3})
@@ -281,10 +237,9 @@ TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether 
     world.size = 4;
     world.nodes = 2;
     world.node_of = {0, 1, 1, 1};
-    std::vector<Header> sent;
     std::vector<int> asked;
-    auto made = std::make_unique<NoRoom>(sent);
-    made->connected = false;
+    auto made = without_moves();
+    made->has_connection = [](int) { return false; };
     // The first question makes the launcher ask the node of that rank.
     const auto channel = channel_over(world, ChannelOptions(),
                                       Links{nullptr, std::move(made), {}, [&](int rank) {
@@ -317,9 +272,7 @@ TEST_CASE("channel ends: a rank that is connected tells of its end, and nothing 
   World world;
   world.size = world.nodes = 2;
   world.node_of = {0, 1};
-  std::vector<Header> sent;
-  auto made = std::make_unique<NoRoom>(sent);
-  Messenger messenger(world, ChannelOptions(), nullptr, std::move(made));
+  Messenger messenger(world, ChannelOptions(), nullptr, without_moves());
   std::vector<std::byte> got(8);
   Operation& receive = messenger.receive_operation(1, 1, got, kWorld);
   messenger.begin(receive);

@@ -30,7 +30,7 @@ struct Begun {
     REQUIRE_FALSE(send.complete());
   }
   void sender_ends() {
-    ranks.link(1).tell_ended(0);
+    ranks.link(1).deaths().record(0);
     ranks[1].notice_ends();
   }
 };
@@ -108,7 +108,7 @@ TEST_CASE("channel parts: a sender that ends between two parts ends the receive,
 
 TEST_CASE("channel parts: a receiver that ends between two parts ends the send, by its name") {
   Begun begun;
-  begun.ranks.link(0).tell_ended(1);
+  begun.ranks.link(0).deaths().record(1);
   begun.ranks[0].notice_ends();
   REQUIRE(begun.send.complete());
   CHECK(begun.send.status.code() == Code::peer_ended);

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tests/unit/comm-channel/messenger/recording_network.h"
+#include "tests/unit/comm-channel/recording_network.h"
 
 namespace scela::channel::test::awaited_ranks_test {
 
@@ -14,6 +14,7 @@ TEST_CASE("channel awaited ranks: those of receives and of the last probe, witho
   Peers peers(world, false);
   Matcher matcher;
   RecordingNetwork network;
+  network.has_connection = [](int) { return false; };
   AwaitedRanks awaited(peers, matcher);
   CHECK(awaited.next_unconnected(network).empty());
   std::vector<Posted> receives(5);
@@ -23,7 +24,7 @@ TEST_CASE("channel awaited ranks: those of receives and of the last probe, witho
     matcher.post(receive);
   awaited.probed_in_vain(5);
   awaited.probed_in_vain(6);
-  network.connected = 3;
+  network.has_connection = [](int rank) { return rank == 3; };
   peers.record_end(4, "");
   CHECK(awaited.next_unconnected(network) == std::vector{2, 6});
   CHECK(matcher.cancel(receives[1]));
@@ -35,6 +36,7 @@ TEST_CASE("channel awaited ranks: many are asked about a few at a time, and each
   const Peers peers(world, false);
   Matcher matcher;
   RecordingNetwork network;
+  network.has_connection = [](int) { return false; };
   AwaitedRanks awaited(peers, matcher);
   std::vector<Posted> receives(70);
   for (int rank = 1; rank < 70; ++rank) {

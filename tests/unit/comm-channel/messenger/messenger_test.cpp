@@ -286,7 +286,7 @@ TEST_CASE(
   Operation& waiting = ranks.receive(0, 2, 99, never);
   Operation& anybody = ranks.receive(0, kAnySource, 98, wild);
   Operation& offered = ranks.send(0, 2, 1, large);
-  ranks.link(0).tell_ended(2);
+  ranks.link(0).deaths().record(2);
   ranks[0].notice_ends();
   REQUIRE(waiting.complete());
   CHECK(waiting.status.code() == Code::peer_ended);

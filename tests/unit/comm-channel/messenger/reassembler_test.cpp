@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-#include "tests/unit/comm-channel/messenger/recording_network.h"
 #include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/recording_network.h"
 
 namespace scela::channel::test::reassembler_test {
 namespace {

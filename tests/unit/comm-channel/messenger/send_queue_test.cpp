@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/unit/comm-channel/messenger/recording_network.h"
+#include "tests/unit/comm-channel/recording_network.h"
 
 namespace scela::channel::test::send_queue_test {
 namespace {
@@ -135,7 +135,7 @@ TEST_CASE("channel send queue: only messages about offloaded channels are not ow
 
 TEST_CASE("channel send queue: what waits for a rank that ends comes back, once") {
   Alone alone;
-  alone.network->has_room = false;
+  alone.network->has_room = alone.network->has_room_for_moves = false;
   Operation plain = alone.send_to(1, 1), answered = alone.send_to(1, 2),
             moving = alone.send_to(1, 3), other = alone.send_to(2, 4);
   answered.synchronous = true;
@@ -153,7 +153,7 @@ TEST_CASE("channel send queue: what waits for a rank that ends comes back, once"
   CHECK(unsent.moves == std::vector{&moving});
   CHECK(alone.queue.remove(1).sends.empty());
   alone.fin(1, 3);  // is dropped
-  alone.network->has_room = true;
+  alone.network->has_room = alone.network->has_room_for_moves = true;
   CHECK(alone.queue.retry());
   CHECK_FALSE(alone.queue.blocked());
   REQUIRE(alone.network->sent.size() == 1);

@@ -51,7 +51,7 @@ TEST_CASE("link turns: links that are not limited are asked for at any time") {
 
 TEST_CASE("rank paths: messages of a new pair wait until those of the one before are complete") {
   RankPaths paths;
-  PortLinks::Pair before, after;
+  PortPair before, after;
   paths.on_posted(0, &before, 100);
   paths.on_posted(0, &before, 100);
   CHECK_FALSE(paths.must_wait_for_others(&before));
@@ -64,7 +64,7 @@ TEST_CASE("rank paths: messages of a new pair wait until those of the one before
 
 TEST_CASE("rank paths: a port has drained once, when its last request is complete") {
   RankPaths paths;
-  PortLinks::Pair pair;
+  PortPair pair;
   CHECK_FALSE(paths.take_drained(1));
   paths.on_posted(1, &pair, 0);
   paths.set_draining(1, true);

@@ -195,19 +195,19 @@ TEST_CASE(
     return 0;
   });
   auto link = meet(*segment, 0, *board);
-  REQUIRE(link->can_read());
+  REQUIRE(link->copies().work());
   await(board->stage, 1);
   std::vector<std::byte> got(bytes.size());
-  CHECK(link->read_from(1, board->address, got));
+  CHECK(link->copies().read_from(1, board->address, got));
   CHECK(got == bytes);
-  const Copied fault = link->read_from(1, 4096, got);
+  const Copied fault = link->copies().read_from(1, 4096, got);
   CHECK(fault.why == Copied::Why::fault);
   CHECK_THAT(fault.error.text(), Contains("rank 1") && Contains("a buffer was freed"));
   board->stage = 2;
   other.await_end();
-  CHECK(link->read_from(1, board->address, got).why == Copied::Why::ended);
+  CHECK(link->copies().read_from(1, board->address, got).why == Copied::Why::ended);
   other.wait();
-  const Copied ended = link->read_from(1, board->address, got);
+  const Copied ended = link->copies().read_from(1, board->address, got);
   CHECK(ended.why == Copied::Why::ended);
   CHECK_THAT(ended.error.text(), Contains("has ended"));
 }
@@ -228,11 +228,11 @@ TEST_CASE("shm copy: a rank that has no memory any more has ended, and freed no 
   auto link = meet(*segment, 0, *board);
   await(board->stage, 1);
   Copied copied;
-  while ((copied = link->read_from(1, board->address, got)))
+  while ((copied = link->copies().read_from(1, board->address, got)))
     ::sched_yield();
   CHECK(copied.why == Copied::Why::ended);
   CHECK_THAT(copied.error.text(), Contains("rank 1") && Contains("has ended"));
-  CHECK_FALSE(link->find_out(1));
+  CHECK_FALSE(link->deaths().find_out(1));
 }
 
 TEST_CASE("shm copy: where the kernel refuses it that is found out at the start, and said") {
@@ -242,7 +242,7 @@ TEST_CASE("shm copy: where the kernel refuses it that is found out at the start,
   Child other([&] {
     if (!refuse({SYS_process_vm_readv}, EPERM)) return 2;
     auto link = meet(*segment, 1, *board);
-    if (link->can_read()) return 1;
+    if (link->copies().work()) return 1;
     say(*board, link->describe());
     // This rank may not copy, so the bytes come in pieces.
     std::vector<std::byte> whole;
@@ -256,7 +256,7 @@ TEST_CASE("shm copy: where the kernel refuses it that is found out at the start,
     return 0;
   });
   auto link = meet(*segment, 0, *board);
-  CHECK(link->can_read());
+  CHECK(link->copies().work());
   std::vector<std::byte> whole(100'000);
   for (std::size_t i = 0; i < whole.size(); ++i)
     whole[i] = static_cast<std::byte>(i % 251);
@@ -282,11 +282,11 @@ TEST_CASE("shm copy: a neighbour that has left at once says nothing about the ke
   // Other data may stand in its memory by now.
   const std::vector<std::string> others(100, std::string(64, 'x'));
   (*first)->settle();
-  CHECK((*first)->can_read());
+  CHECK((*first)->copies().work());
   last->reset();
   (*first)->settle();
-  CHECK((*first)->can_read());
-  CHECK_FALSE((*first)->is_to_say_why_not());
+  CHECK((*first)->copies().work());
+  CHECK_FALSE((*first)->copies().is_to_say_why_not());
 }
 
 TEST_CASE("shm copy: one rank of those that may not copy is to say so") {
@@ -298,9 +298,9 @@ TEST_CASE("shm copy: one rank of those that may not copy is to say so") {
     if (!one || !other) return 3;
     (*one)->settle();
     (*other)->settle();
-    const int told =
-        ((*one)->is_to_say_why_not() ? 1 : 0) + ((*other)->is_to_say_why_not() ? 1 : 0);
-    return told == 1 && !(*one)->is_to_say_why_not() ? 0 : 1;
+    const int told = ((*one)->copies().is_to_say_why_not() ? 1 : 0) +
+                     ((*other)->copies().is_to_say_why_not() ? 1 : 0);
+    return told == 1 && !(*one)->copies().is_to_say_why_not() ? 0 : 1;
   });
   CHECK(alone.wait() == 0);
 }
@@ -322,7 +322,7 @@ TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit
     std::uint64_t got = 0;
     while (got < kCount)
       if (link->poll([&](auto&&...) { ++got; }) == 0) link->sleep(60s);
-    return link->sleeps() > 0 && link->dead(0) ? 1 : 0;
+    return link->sleeping().sleeps() > 0 && link->deaths().is_known(0) ? 1 : 0;
   });
   auto link = meet(*segment, 0, *board);
   for (std::uint64_t i = 0; i < kCount; ++i)
@@ -330,9 +330,9 @@ TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit
       link->sleep(60s);
   CHECK(other.wait() == 0);
   CHECK(link->poll([](auto&&...) {}) == 0);
-  const std::uint64_t slept = link->sleeps();
+  const std::uint64_t slept = link->sleeping().sleeps();
   link->sleep(1ms);
-  CHECK(link->sleeps() == slept + 1);
+  CHECK(link->sleeping().sleeps() == slept + 1);
   CHECK((link->describe().find("membarrier") != std::string::npos) == !barrier);
 }
 
@@ -341,11 +341,11 @@ TEST_CASE("shm sleep: another thread of the process wakes who dozes") {
   REQUIRE(segment);
   auto link = std::move(*join_node(*segment, 0));
   link->settle();
-  REQUIRE(link->arm());
-  link->wake_self();
-  link->doze(60s);  // ends at once
-  link->disarm();
-  CHECK(link->sleeps() == 1);
+  REQUIRE(link->sleeping().arm());
+  link->sleeping().wake_self();
+  link->sleeping().doze(60s);  // ends at once
+  link->sleeping().disarm(WokenBy::node);
+  CHECK(link->sleeping().sleeps() == 1);
 }
 
 TEST_CASE("shm deaths: who sleeps hears of one, with and without descriptors of processes") {
@@ -361,14 +361,14 @@ TEST_CASE("shm deaths: who sleeps hears of one, with and without descriptors of 
   });
   Child hears([&] {
     auto link = meet(*segment, 2, *board);
-    while (link->deaths() == 0)
+    while (link->deaths().count() == 0)
       link->sleep();
-    return link->dead(1) && !link->dead(0) ? 0 : 1;
+    return link->deaths().is_known(1) && !link->deaths().is_known(0) ? 0 : 1;
   });
   Child reads([&] {
     if (!descriptors && !refuse({SYS_pidfd_open}, EPERM)) return 2;
     auto link = meet(*segment, 0, *board);
-    while (!link->dead(1))
+    while (!link->deaths().is_known(1))
       link->sleep();
     // The messages that it had sent are there all the same.
     std::uint64_t got = 0;

@@ -49,7 +49,7 @@ struct Node {
       : number(of.node + 1),
         listens(std::move(*Fabric::listen(of, std::move(directory)))),
         fabric(*listens),
-        poller(std::move(*Poller::make())),
+        poller(std::move(*TaggedPoller::make())),
         engine(host, fabric.own_node().settings()) {
     REQUIRE(fabric.join(poller, engine));
   }
@@ -57,7 +57,7 @@ struct Node {
   NoHost host;
   std::unique_ptr<Fabric> listens;
   Fabric& fabric;
-  Poller poller;
+  TaggedPoller poller;
   Engine engine;
 
   Gid gid() const { return fabric.own_node().settings().gid; }
@@ -72,7 +72,7 @@ struct Node {
   // Handles one event, if one has come.
   bool step() {
     bool came = false;
-    for (const Poller::Ready& ready : poller.wait(0)) {
+    for (const TaggedPoller::Ready& ready : poller.wait(0)) {
       came = true;
       if (ready.tag.kind == Tag::Kind::directory) {
         fabric.hear(monotonic_ns());

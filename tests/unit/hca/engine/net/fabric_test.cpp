@@ -224,7 +224,7 @@ TEST_CASE("a full way says so, and says when it is not any more") {
   bool woken = false;
   CHECK(eventually([&] {
     b.step();
-    for (const Poller::Ready& ready : a.poller.wait(0))
+    for (const TaggedPoller::Ready& ready : a.poller.wait(0))
       a.fabric.take(ready.tag.id, ready.events, monotonic_ns());
     woken = a.fabric.attend(monotonic_ns()) || woken;
     return woken;
@@ -354,7 +354,7 @@ TEST_CASE("an engine ends though another sends to it without end, and does not h
     while (!over.load()) {
       if (b.fabric.ready(number))
         b.fabric.send(number, std::as_bytes(std::span(&header, 1)), payload, monotonic_ns());
-      for (const Poller::Ready& ready : b.poller.wait(0))
+      for (const TaggedPoller::Ready& ready : b.poller.wait(0))
         b.fabric.take(ready.tag.id, ready.events & EPOLLOUT, monotonic_ns());
       b.fabric.attend(monotonic_ns());
     }
