@@ -30,7 +30,7 @@ Result<void> check(const Shape& shape, std::span<const TaskList> lists, std::uin
                    std::span<const Layout> layouts = {});
 
 // The rule for a message that finds no room on its queue. Either the message waits beside the queue
-// (depths.h), as it does at run time, or it holds up the list.
+// (collectives/core/depths.h), as it does at run time, or it holds up the list.
 enum class NoRoom : std::uint8_t { beside, holds_up };
 
 // Proves that the lists come to their ends on adapters with queues that hold no more than `depths`.
