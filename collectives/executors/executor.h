@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,16 +12,9 @@
 
 #include "collectives/executors/run/run.h"
 #include "collectives/executors/run/transport.h"
+#include "collectives/executors/run_contexts.h"
 
 namespace scela::collectives {
-
-// Counts of the runs that an adapter was given. A run that was not posted whole when it was started
-// needs steps of this process before it is over.
-struct PostedRuns {
-  std::uint64_t all = 0;
-  std::uint64_t connecting = 0;  // not posted whole: peers not connected
-  std::uint64_t in_parts = 0;    // not posted whole: the queues were full
-};
 
 class Executor {
  public:
@@ -56,28 +48,8 @@ class Executor {
   // may wait for this rank afterwards. If they are to be told instead, the run itself must fail
   // (collectives/executors/run/run.h).
   virtual void cancel(Run& run, Fault why) = 0;
-  // Gives up the context for these ranks, because this rank cannot go on and the others do not know
-  // its list. All operations in the context end with this fault, later ones included.
-  virtual void give_up(const AbortedContext& what, std::span<const int> ranks) = 0;
-  // Returns null if the context is not known to be given up. The object that it points to stays
-  // valid.
-  virtual const AbortedContext* given_up(ContextId context) const = 0;
-  // Says that this rank begins no more than what.begun operations in this context. A rank that
-  // begins more would wait for it. The next of these ranks is told, and gives the context up if it
-  // goes on.
-  virtual void leave(const AbortedContext& what, std::span<const int> ranks) = 0;
-  // Counts an operation of this context, with this number, that this executor does not run. A rank
-  // that has left has not begun it either. `kind` is as in Call. Ranks that wait for long compare
-  // it with the operation that they have begun.
-  virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-                     std::uint16_t kind) = 0;
-  // Says that no more runs of this context are started. The state kept for the context is freed
-  // when its last run is over.
-  virtual void forget(ContextId context) = 0;
-  // Returns the number of queue pairs that an adapter has for this context, or 0.
-  virtual std::size_t queue_pairs(ContextId) const { return 0; }
-  // Returns the counts for this context. They are 0 if no adapter runs its operations.
-  virtual PostedRuns posted(ContextId) const { return {}; }
+  // Returns the contexts of the runs, which live as long as the executor.
+  virtual RunContexts& contexts() = 0;
   // Returns text for people: where the runs are executed.
   virtual std::string describe() const = 0;
 

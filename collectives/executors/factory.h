@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/executors/executor.h"
+#include "collectives/executors/looking.h"
 #include "collectives/executors/run/plan.h"
 #include "collectives/executors/run/reduction.h"
 #include "collectives/executors/run/run.h"

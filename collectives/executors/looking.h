@@ -43,6 +43,11 @@ class Deadline {
     return std::max(std::chrono::nanoseconds(0),
                     std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
   }
+  // Returns the lesser of `time` and the time that is left, at least 0.
+  std::chrono::nanoseconds at_most(std::chrono::nanoseconds time) const {
+    const Transport::Timeout rest = left();
+    return rest ? std::min(time, *rest) : time;
+  }
   const std::optional<Clock::time_point>& until() const { return until_; }
 
  private:

@@ -32,11 +32,12 @@
 
 #include "collectives/executors/run/run.h"
 #include "collectives/executors/run/transport.h"
+#include "collectives/executors/run_contexts.h"
 #include "common/core/spare_memory.h"
 
 namespace scela::collectives {
 
-class RunSet {
+class RunSet final : public RunContexts {
  public:
   explicit RunSet(Transport& transport);
 
@@ -56,18 +57,16 @@ class RunSet {
   bool add_requests(std::vector<Request*>& all);
   // Cancels a run of this set (Run::cancel); does nothing if the set does not have it.
   void cancel(Run& run, Fault why);
-  // Gives up the context and tells these ranks.
-  void give_up(const AbortedContext& what, std::span<const int> peers) {
-    give_up(what, peers, nullptr);
+  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
+    give_up(what, ranks, nullptr);
   }
-  const AbortedContext* given_up(ContextId context) const;
+  const AbortedContext* given_up(ContextId context) const override;
   // Returns all contexts that are given up, the latest at the end.
   const std::deque<AbortedContext>& all_given_up() const { return given_up_; }
-  // These do what the functions of Executor with these names do.
-  void leave(const AbortedContext& what, std::span<const int> ranks);
+  void leave(const AbortedContext& what, std::span<const int> ranks) override;
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-             std::uint16_t kind = 0);
-  void forget(ContextId context);
+             std::uint16_t kind) override;
+  void forget(ContextId context) override;
   bool empty() const { return count_ == 0; }
   // Returns true if advance() must be called now and then, even if there is no run.
   bool drops() const { return !given_up_.empty(); }
