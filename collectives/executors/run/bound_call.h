@@ -49,7 +49,7 @@ class BoundCall {
   const RunBuffers& buffers() const { return buffers_; }
   RunBuffers& buffers() { return buffers_; }
   // Empty if the run is not short.
-  const FastSteps& fast_steps() const { return fast_steps_; }
+  const std::vector<FastStep>& fast_steps() const { return fast_steps_; }
 
   // Returns the prelude in use, or null.
   const Prelude* prelude() const { return prelude_; }
@@ -81,7 +81,7 @@ class BoundCall {
   RunBuffers other_buffers_;          // the call's, during its prelude
   std::uint64_t layout_number_ = 0;   // of buffers_; 0: no number
   const Plan* fitted_ = nullptr;      // last plan that fitted; only compared
-  FastSteps fast_steps_;              // of that plan and layout
+  std::vector<FastStep> fast_steps_;  // of that plan and layout
 };
 
 }  // namespace scela::collectives

@@ -1,6 +1,5 @@
-// The FastSteps of a short run: a plan's steps with the places of their bytes computed once, for
-// all runs of that plan and layout. A BoundCall compiles them, and a FastPath carries them out. One
-// thread at a time uses them.
+// The fast steps of a short run: a plan's steps with the places of their bytes computed once, for
+// all runs of that plan and layout. A BoundCall keeps them, and a FastPath carries them out.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +25,8 @@ struct FastStep {
   std::uint64_t to = 0;
 };
 
-class FastSteps {
- public:
-  // Computes the actions of a plan. There are none if a message is too long or not in one piece.
-  // Throws std::bad_alloc; then clear() must be called.
-  void compile(const Plan& plan, const RunBuffers& buffers);
-  void clear() { steps_.clear(); }
-  bool empty() const { return steps_.empty(); }
-  const FastStep* begin() const { return steps_.data(); }
-  const FastStep* end() const { return steps_.data() + steps_.size(); }
-
- private:
-  // Sets the places of one step's bytes. Returns false if they are too many, or not in one piece.
-  static bool place(const Plan::Step& step, const RunBuffers& buffers, FastStep& one);
-
-  std::vector<FastStep> steps_;
-};
+// Sets `steps` to the actions of a plan, in order. There are none if a message is longer than 8 KiB
+// or not in one piece. Throws std::bad_alloc; `steps` must then be cleared.
+void compile_fast_steps(const Plan& plan, const RunBuffers& buffers, std::vector<FastStep>& steps);
 
 }  // namespace scela::collectives
