@@ -13,10 +13,10 @@
 
 namespace scela::collectives {
 
-// Counts of the runs that an adapter was given. A run that was not posted whole when it was started
-// needs steps of this process before it is over.
+// Counts of the runs of a context that an adapter was given. A run that was not posted whole at its
+// start needs further calls of this process before it is over.
 struct PostedRuns {
-  std::uint64_t all = 0;
+  std::uint64_t all = 0;         // all that were started
   std::uint64_t connecting = 0;  // not posted whole: peers not connected
   std::uint64_t in_parts = 0;    // not posted whole: the queues were full
 };
