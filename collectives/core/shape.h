@@ -13,8 +13,8 @@
 
 namespace scela::collectives {
 
-// The collective operations, with MPI's meaning. The v forms count as the operation without v;
-// reduce_scatter is MPI_Reduce_scatter_block.
+// The collective operations, with MPI's meaning. A v form counts as its operation without v, and
+// reduce_scatter is MPI_Reduce_scatter and MPI_Reduce_scatter_block.
 enum class Operation : std::uint8_t {
   barrier,
   bcast,
@@ -36,7 +36,7 @@ struct Shape {
   int ranks = 1;
   int root = 0;                // rank; for operations with a root
   std::uint32_t segments = 1;  // parts of each block, sent one by one
-  std::uint32_t radix = 2;     // children or peers at once, and one more
+  std::uint32_t radix = 2;     // k-nomial base, or messages at once + 1
   bool in_place = false;       // input is in output (docs/design/collectives.md)
   bool commutes = true;        // the reduction is commutative
   // For nomial trees: this many levels of the tree, those nearest the leaves, are separated from
