@@ -143,8 +143,8 @@ struct Communicator::State {
   Status error_of_run(const collectives::PreparedCall& prepared, const Collective::Inside& call,
                       const collectives::Run& run) const;
   // Returns the tag of the next operation that is started once, from 0 on. All ranks count alike,
-  // whatever they have waited for. Tags come again (over the channel after 2^23, 24 GB of
-  // operations). An operation that is under way for longer than that would meet another's messages.
+  // whatever they have waited for. Tags come again, over the channel after 2^23 operations. An
+  // operation that is under way for longer than that would meet another's messages.
   std::uint32_t next_tag();
   // Returns a tag for an operation that may be started again and again. It is of the other half of
   // the tags, and is not used again. Returns std::nullopt, on all ranks alike, if all of these were
