@@ -43,8 +43,8 @@ class RunContexts {
   // operations that they wait in, and how many they had begun when they left.
   virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
                      std::uint16_t kind) = 0;
-  // Says that no more runs of this context are started. The state kept for the context is freed
-  // when its last run is over.
+  // Says that no more runs of this context are started. The data kept for it is freed once its last
+  // run is over.
   virtual void forget(ContextId context) = 0;
   // Returns the number of queue pairs that an adapter has for this context, or 0.
   virtual std::size_t queue_pairs(ContextId) const { return 0; }
