@@ -14,9 +14,9 @@ class Groups {
   // Cuts `ranks` ranks, numbered from 0, for this radix (at least 2).
   Groups(int ranks, std::uint32_t radix);
 
-  // Return the number of groups, and the exponent of the radix that gives it. Groups are numbered
-  // from 0.
+  // Returns the number of groups. Groups are numbered from 0.
   int count() const { return count_; }
+  // Returns the exponent of the radix that gives count().
   int rounds() const { return rounds_; }
   // Returns the group of a rank.
   int of(int rank) const;

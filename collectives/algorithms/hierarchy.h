@@ -27,6 +27,7 @@ class Hierarchy {
   // `root` is a rank or kNoRoot. If the shape has no nodes, all ranks are on one.
   Hierarchy(const Shape& shape, int root);
 
+  // Returns the node of each rank.
   const NodeMap& nodes() const { return *nodes_; }
   // Return the node of a rank, and the ranks of a node in ascending order. Nodes are numbered from
   // 0.
@@ -34,6 +35,7 @@ class Hierarchy {
   const std::vector<int>& members(int node) const { return nodes_->members(node); }
   // Returns the leaders, indexed by node.
   const std::vector<int>& leaders() const { return leaders_; }
+  // Returns the leader of a node.
   int leader(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
   // Returns the rank's index among the members of its node, from 0.
   int number(int rank) const;

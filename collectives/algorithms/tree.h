@@ -41,8 +41,9 @@ Tree binary_tree(const Shape& shape);
 Tree binomial_tree(const Shape& shape);
 Tree k_nomial_tree(const Shape& shape);
 
-// Convert between ranks and places, both from 0 to ranks - 1.
+// Returns the place of a rank, from 0 to ranks - 1.
 int place_of(const Tree& tree, int rank);
+// Returns the rank at a place.
 int rank_at(const Tree& tree, int place);
 
 inline constexpr int kNoParent = -1;

@@ -27,21 +27,25 @@ inline Blocks nothing() {
 class Writer {
  public:
   // Each function up to reduce_right() appends a task. Kind (collectives/core/task_list.h) says
-  // what the task does. `peer` is a rank. send() and receive() only begin a message; a wait must
-  // follow.
+  // what a task does. `peer` is a rank.
+  //
+  // Appends the beginning of a send of these blocks; a wait must follow.
   void send(int peer, Blocks from);
+  // Appends the beginning of a receive into these blocks; a wait must follow.
   void receive(int peer, Blocks to);
-  // Waits for `count` more messages of that peer.
+  // Appends a wait for `count` more messages of that peer.
   void wait_received(int peer, std::uint32_t count);
-  // Waits for all sends to that peer, or to all peers, that no wait covers yet.
+  // Appends a wait for all sends to that peer that no wait covers yet.
   void wait_sent(int peer);
+  // Appends such waits for all peers.
   void wait_all_sent();
-  // Marks a point of the list: the caller sees when the run has passed it.
+  // Appends a signal: the caller sees when the run has passed it.
   void signal();
+  // Appends a copy of the bytes of `from` to `to`.
   void copy(Blocks from, Blocks to);
-  // Computes `to` = `left` op `to`.
+  // Appends a reduction: `to` = `left` op `to`.
   void reduce_left(Blocks left, Blocks to);
-  // Computes `to` = `to` op `right`.
+  // Appends a reduction: `to` = `to` op `right`.
   void reduce_right(Blocks right, Blocks to);
 
   // Returns the complete list, and empties the writer. Appends waits for all sends that no wait
@@ -72,6 +76,7 @@ class Incoming {
   }
 
  private:
+  // Appends the receive of the next segment, if there is one.
   void post() {
     if (posted_ == segments_) return;
     list_.receive(peer_, where_(posted_));

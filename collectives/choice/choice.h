@@ -108,8 +108,9 @@ inline constexpr std::uint32_t kMaxSegments = 256;
 // Returns the choice that a row makes for a question: its algorithm, and as many segments as the
 // bytes of the question need.
 Choice choice_of(const Row& row, const Question& question);
-// Returns the row's line, or a range such as "3.." or "..2K"; for a range of all values "..".
+// Returns the line of a row, as parse() reads it.
 std::string to_text(const Row& row);
+// Returns a range such as "3.." or "..2K"; for a range of all values "..".
 std::string to_text(const Range& range);
 
 }  // namespace scela::collectives

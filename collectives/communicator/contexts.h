@@ -48,9 +48,9 @@ class ContextNumbers {
   // Returns the lowest number, from this one on, with a context in which this rank has no
   // communicator. Returns std::nullopt if it has one in each context.
   std::optional<Number> free_from(Number number) const;
-  // take() records that a communicator of this rank has the number. pass() records that a
-  // communicator of other ranks has it. Both raise next() above it.
+  // Records that a communicator of this rank has the number, and raises next() above it.
   void take(Number number);
+  // Records that a communicator of other ranks has the number: only raises next() above it.
   void pass(Number number) { next_ = number < next_ ? next_ : number + 1; }
   // Records that this rank's communicator with this number is gone.
   void give_back(Number number) { taken_.erase(offset(number)); }

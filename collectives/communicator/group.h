@@ -70,6 +70,8 @@ struct Engine final : channel::RequestMover {
   std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
   std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
 
+  // Has messages in the context of this number kept from now on, for a communicator that is being
+  // made.
   void open_context(ContextNumbers::Number number) const {
     if (open_contexts) open_contexts(static_cast<std::uint32_t>(contexts.id(number)), 1);
   }
@@ -186,8 +188,10 @@ struct Communicator::State {
   // as long as there is such a request.
   class ExhaustedRequests final : public channel::RequestBody {
    public:
+    // Returns a further such request. The argument owns this object, and the requests keep it.
     Request add(std::shared_ptr<State> whose) noexcept;
     bool test() override { return true; }
+    // Returns the error `exhausted` at once, and counts the wait.
     Status wait(Timeout timeout) override;
     const Status& status() override { return communicator_->exhausted; }
     Status start() override { return communicator_->exhausted; }
@@ -196,6 +200,7 @@ struct Communicator::State {
     // A request that was waited for may be found again as long as others were not.
     bool is_over() const override { return waits_ < requests_; }
     channel::RequestMover* mover() const override { return nullptr; }
+    // Counts that one of the requests is gone. The last one may destroy the communicator.
     void release() override;
 
    private:

@@ -9,10 +9,10 @@
 
 namespace scela::collectives {
 
-// Reserve `messages` for one communicator and those made from it, since two families would receive
-// each other's messages. take_messages() returns false if it is reserved already;
-// give_messages_back() ends the reservation. Any thread may call them.
+// Reserves `messages` for one communicator and those made from it, since two families would receive
+// each other's messages. Returns false if it is reserved already. Any thread may call it.
 bool take_messages(const PointToPoint& messages);
+// Ends the reservation of take_messages(). Any thread may call it.
 void give_messages_back(const PointToPoint& messages);
 
 // Makes a transport (collectives/executors/run/transport.h) that sends and receives by `messages`,

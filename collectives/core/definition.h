@@ -28,9 +28,10 @@ class Definition {
   // besides the segments.
   Definition(const Shape& shape, int rank, std::uint32_t parts);
 
-  // Return the number of blocks of this rank's input and output; a list may use fewer. The input
-  // counts in full also in place, though the list of such a call has no input blocks.
+  // Returns the number of blocks of this rank's input. They count in full also in place, though the
+  // list of such a call has no input blocks.
   std::uint32_t inputs() const;
+  // Returns the number of blocks of this rank's output. A list may use fewer.
   std::uint32_t outputs() const;
   // Returns true if this rank's call is in place. For operations with a root, only the root's call
   // can be.

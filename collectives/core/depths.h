@@ -38,7 +38,9 @@ struct QueueDepths {
 template <class Request>
 class Beside {
  public:
+  // Returns true if no request waits here.
   bool empty() const { return taken_ == requests_.size(); }
+  // Returns how many requests wait here.
   std::size_t size() const { return requests_.size() - taken_; }
 
   // Decides for a new request: if the queue has room and no earlier request waits here, returns

@@ -33,10 +33,11 @@ class BlockSizes {
   // blocks from b * parts on. `unit` is the size of an element in bytes.
   static BlockSizes segmented(const BlockSizes& whole, std::uint32_t parts, std::uint64_t unit);
 
-  // Return the number of blocks, and the offset and the size of one block, which must be below
-  // count().
+  // Returns the number of blocks.
   std::uint32_t count() const;
+  // Returns the offset of a block in bytes. `block` must be below count().
   std::uint64_t offset(std::uint32_t block) const;
+  // Returns the size of a block in bytes. `block` must be below count().
   std::uint64_t size(std::uint32_t block) const;
   // Returns the size of `count` blocks from `first` on, which must be a run.
   std::uint64_t size(std::uint32_t first, std::uint32_t count) const;

@@ -16,9 +16,11 @@ class NodeMap {
   // others.
   explicit NodeMap(std::span<const int> node_by_rank);
 
-  // Return the number of ranks, the number of nodes, and the node of a rank (0 <= rank < ranks()).
+  // Returns the number of ranks.
   int ranks() const { return static_cast<int>(of_.size()); }
+  // Returns the number of nodes.
   int nodes() const { return static_cast<int>(members_.size()); }
+  // Returns the node of a rank.
   int of(int rank) const { return of_[static_cast<std::size_t>(rank)]; }
   // Returns the node's ranks in ascending order.
   const std::vector<int>& members(int node) const {

@@ -66,6 +66,7 @@ class Executor {
   // Blocks until a started run is over. Returns false if it is not over before the time `limit` has
   // passed; the run goes on then. Without a limit it returns true.
   virtual bool wait(Run& run, Timeout limit);
+  // Blocks until a started run is over.
   bool wait(Run& run) { return wait(run, {}); }
 };
 

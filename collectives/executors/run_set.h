@@ -68,6 +68,7 @@ class RunSet final : public RunContexts {
   // Ends a run of this set with the fault `why` (Run::cancel), and removes it. Does nothing if the
   // set does not have the run.
   void cancel(Run& run, Fault why);
+  // The next five do what RunContexts (run_contexts.h) says.
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     give_up(what, ranks, nullptr);
   }

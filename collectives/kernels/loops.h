@@ -19,8 +19,8 @@ struct Place {
   std::int32_t place;
 };
 
-// widened() returns a value in the type in which it is computed: float for float16 and bfloat16,
-// otherwise its own. narrowed() converts a result back to T.
+// Return a value in the type in which it is computed: float for float16 and bfloat16, otherwise its
+// own.
 template <class T>
 constexpr T widened(T value) {
   return value;
@@ -31,6 +31,7 @@ inline float widened(Float16 value) {
 inline float widened(Bfloat16 value) {
   return wide(value);
 }
+// Returns a result of such a computation as a T.
 template <class T, class Wide>
 constexpr T narrowed(Wide value) {
   if constexpr (std::is_same_v<T, Float16>) {

@@ -54,11 +54,13 @@ inline constexpr std::size_t kOps = 12;
 
 // Returns the size of an element in bytes, with padding.
 std::size_t size_of(Type type);
-// Return names such as "float64", "float64-place", "sum" and "logical-and".
+// Returns a name such as "float64" or "float64-place".
 std::string_view name_of(Type type);
+// Returns a name such as "sum" or "logical-and".
 std::string_view name_of(Op op);
-// Return the type or operation with this name, or std::nullopt if there is none.
+// Returns the type with this name, or std::nullopt if there is none.
 std::optional<Type> type_of(std::string_view name);
+// Returns the operation with this name, or std::nullopt if there is none.
 std::optional<Op> op_of(std::string_view name);
 
 }  // namespace scela::collectives

@@ -106,9 +106,11 @@ class OffloadGroup {
 
   // Returns true if the run was started here and is not over.
   bool has(const Run& run) const;
+  // Returns true if no run was started that is not over.
   bool empty() const { return runs_.empty(); }
   // Returns how many runs were started, and how many were not posted whole at their start.
   PostedRuns posted() const { return posted_; }
+  // Returns the number of queue pairs that the group has now (QueueSet::queue_pairs).
   std::size_t queue_pairs() const { return queues_ ? queues_->queue_pairs() : 0; }
   // Appends the transport's messages by which peers are being connected. Returns true if it has
   // appended any.

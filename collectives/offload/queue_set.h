@@ -101,11 +101,11 @@ class QueueSet {
   // the object.
   static Result<std::unique_ptr<QueueSet>> make(Adapter& adapter);
 
-  // Connecting a peer takes three calls. add() makes the queue pairs. end_of() returns their
-  // attributes, which the caller sends to the peer. connect() takes the attributes that the peer
-  // has sent.
+  // Makes the queue pairs to a peer: the first of three calls by which a peer is connected.
   Result<void> add(int rank);
+  // Returns the attributes of these queue pairs, which the caller sends to the peer.
   QueueEnd end_of(int rank) const;
+  // Connects these queue pairs to the peer's, by the attributes that the peer has sent.
   Result<void> connect(int rank, const QueueEnd& other);
 
   // Returns true if there is room for the requests of a task with this peer (-1: none). If there is
@@ -130,16 +130,18 @@ class QueueSet {
   // Reads the completions of tasks, and returns the number of the last task that is known to be
   // over. It reaches the number of a signal when the list has come to the signal.
   std::uint64_t over();
-  // Returns how many messages wait for room beside their queues. refill() posts those that find
-  // some now.
+  // Returns how many messages wait for room beside their queues.
   std::size_t waiting() const { return waiting_; }
+  // Posts those of the waiting messages that find room now. Returns an error of the verb that
+  // failed.
   Result<void> refill();
 
-  // drain() reads the completions of a peer's queues. drain_all() reads those of all peers, of
-  // copies and of announcements. trouble() returns the first failure that was found, or no value: a
-  // later one replaces it only if it is a flush and the later one is not.
+  // Reads the completions of a peer's queues, and notes failures for trouble().
   void drain(int rank);
+  // Does so for all peers, and for copies and announcements.
   void drain_all();
+  // Returns the first failure that was found, or no value. A later one replaces it only if it is a
+  // flush and the later one is not.
   const std::optional<PeerFailure>& trouble() const { return trouble_; }
   // Returns true if a request that was posted cannot complete without this peer, so that its end is
   // a fault. The caller knows that the peer has ended.
@@ -202,12 +204,15 @@ class QueueSet {
     return peer.expected.size() < depths_.messages && peer.telling < depths_.messages &&
            telling_ < depths_.announcements;
   }
-  // announce() and send() post a message, or keep it beside its queue if there is no room. Both
-  // post the task that enables it. post_receive() and post_send() post only the message, for which
-  // there must be room.
+  // Posts the receive of a message and its announcement, or keeps them beside the queue if there is
+  // no room. Posts the task that enables the announcement in both cases.
   Result<void> announce(Peer& peer, const Piece& to);
+  // Posts a receive and its announcement, for which there must be room.
   Result<void> post_receive(Peer& peer, const Piece& to);
+  // Posts a send, or keeps it beside the queue if there is no room. Posts the task that enables it
+  // in both cases.
   Result<void> send(Peer& peer, const Piece& from);
+  // Posts a send behind a WAIT for the peer's announcement. There must be room.
   Result<void> post_send(Peer& peer, const Piece& from);
   // Posts an RDMA write to the rank itself, and the task that enables it.
   Result<void> copy(const Piece& from, const Piece& to);
@@ -220,11 +225,12 @@ class QueueSet {
   // Returns success if `error`, an errno, is 0; otherwise an error that says what was tried
   // (`what`).
   Result<void> failed(const char* what, int error) const;
-  // These count a completion, and call complain() if it is a failure. sent() is for sends, and
-  // came() for receives, which it compares with the length and the mark of the expected message.
-  // told() reads the completions of announcements to all peers.
+  // Counts the completion of a send, and calls complain() if it is a failure.
   void sent(int rank, Peer& peer, const ibv_wc& wc);
+  // Counts the completion of a receive, and compares its length and mark with those of the expected
+  // message.
   void came(int rank, Peer& peer, const ibv_wc& wc);
+  // Reads the completions of announcements to all peers.
   void told();
   // Record a failure in trouble_, unless an earlier one matters more. `peer` -1 stands for this
   // rank's own queues. `what` is the request that failed, for the error.

@@ -43,9 +43,9 @@ class ExchangedPlaces {
     list.copy(output(at(rank_), behind), scratch(0, behind));
     if (rank_ > 0) list.copy(output(0, at(rank_)), scratch(behind, at(rank_)));
   }
-  // Return the complete list (Writer::done). `scratch` is the number of blocks of scratch that it
-  // uses. Without it, these are the blocks of make_room().
+  // Returns the complete list (Writer::done), which uses no scratch but that of make_room().
   TaskList done(Writer& list) const { return done(list, shape_.in_place ? at(shape_.ranks) : 0); }
+  // Returns the complete list. `scratch` is the number of blocks of scratch that it uses.
   TaskList done(Writer& list, std::uint32_t scratch) const {
     return list.done(shape_.in_place ? 0 : at(shape_.ranks), at(shape_.ranks), scratch);
   }

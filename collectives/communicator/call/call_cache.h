@@ -33,6 +33,7 @@ struct CallSignature {
   std::size_t output_count = 0;    // elements
   std::size_t output_element = 0;  // bytes of an element
 
+  // Takes the signature of a call. It stands for the call only if has_signature() is true.
   explicit CallSignature(const Collective::Inside& call);
   friend bool operator==(const CallSignature&, const CallSignature&) = default;
   // Returns a hash of all members.

@@ -24,10 +24,11 @@ class PairSizes {
   static PairSizes of(const Collective::Inside& call, const Arguments& arguments, int rank,
                       std::size_t ranks);
 
-  // These return sums of hashes over this rank's messages, the sent and the expected ones. `rank`
-  // is this rank. If the sums of both over all ranks are equal, every message is almost certainly
-  // expected with its size.
+  // Returns the sum of hashes over the messages that this rank, `rank`, sends. If the sums of
+  // hash_of_sent() and of hash_of_received() over all ranks are equal, every message is almost
+  // certainly expected with its size.
   std::uint64_t hash_of_sent(int rank) const;
+  // Returns the sum of hashes over the messages that this rank, `rank`, expects.
   std::uint64_t hash_of_received(int rank) const;
 
   // Returns the number of 64-bit words in which a rank tells its sizes to `ranks` ranks.

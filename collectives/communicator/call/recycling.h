@@ -69,6 +69,7 @@ struct Recycling {
   template <class Other>
   Recycling(const Recycling<Other>&) {}
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  // Returns memory for n objects, of Recycled if n is 1. Throws std::bad_alloc.
   T* allocate(std::size_t n) {
     return static_cast<T*>(n == 1 ? Recycled<sizeof(T)>::take() : ::operator new(n * sizeof(T)));
   }

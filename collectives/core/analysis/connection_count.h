@@ -23,13 +23,14 @@ inline constexpr std::uint32_t kQueuePairsPerPeer = 3;
 // Peers of each rank over all lists that were added. Ranks are numbered 0 to `ranks` - 1.
 class Census {
  public:
+  // Makes a census of `ranks` ranks without any peers.
   explicit Census(int ranks);
   // Adds the messages of the rank `rank` in one more operation, of which `list` is its list.
   void add(int rank, const TaskList& list);
 
-  // Returns the ranks to which `rank` sends; from() returns those from which it receives. A peer in
-  // both sets is one connection.
+  // Returns the ranks to which `rank` sends. A peer in both to() and from() is one connection.
   const std::set<int>& to(int rank) const { return at(rank).to; }
+  // Returns the ranks from which `rank` receives.
   const std::set<int>& from(int rank) const { return at(rank).from; }
   // Returns the ranks that are in to() or in from().
   std::set<int> peers(int rank) const;

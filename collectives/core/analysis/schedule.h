@@ -51,10 +51,12 @@ class Schedule {
   // for tasks after the last signal.
   static Result<Schedule> of(std::span<const TaskList> lists);
 
-  // Return the number of ranks, and the list, a task and the steps of one rank.
+  // Returns the number of ranks, which is the number of lists.
   int ranks() const { return static_cast<int>(lists_.size()); }
+  // Returns the list of a rank, and task() the task with the index `number` of it.
   const TaskList& list(int rank) const { return lists_[static_cast<std::size_t>(rank)]; }
   const Task& task(int rank, std::uint32_t number) const { return list(rank).tasks[number]; }
+  // Returns the steps of a rank, in the order in which they are carried out.
   const std::vector<Step>& steps(int rank) const { return steps_[static_cast<std::size_t>(rank)]; }
   // Returns all messages, grouped by sender and receiver, and in order within a group.
   const std::vector<Message>& messages() const { return messages_; }

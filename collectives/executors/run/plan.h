@@ -40,14 +40,17 @@ class Plan {
   // that.
   static Result<std::shared_ptr<const Plan>> of(TaskList list);
 
+  // Returns the list of which the plan was made.
   const TaskList& list() const { return list_; }
+  // Returns the steps in the order in which a run takes them.
   const std::vector<Step>& steps() const { return steps_; }
   // Returns the numbers of the messages that waits are for, in the order of the waits.
   const std::vector<std::uint32_t>& waited() const { return waited_; }
   // Returns, by number of the message, the index in steps() of the send or receive that begins it.
   const std::vector<std::uint32_t>& begun_by() const { return begun_by_; }
-  // Return how many messages the list has, and how many of them are received.
+  // Returns how many messages the list sends and receives.
   std::uint32_t messages() const { return static_cast<std::uint32_t>(begun_by_.size()); }
+  // Returns how many of them it receives.
   std::uint32_t receives() const { return receives_; }
   // Returns true if a step is a reduce, so that a call needs a Reduction.
   bool reduces() const { return reduces_; }

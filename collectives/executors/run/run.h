@@ -107,9 +107,12 @@ class Run {
   // Returns true from begin() until the run is over. For a run of begin_elsewhere() it returns
   // false.
   bool is_under_way() const { return state_ != State::idle; }
-  // Return the communicator, the number and the kind of the operation (Call).
+  // Returns the communicator of the operation.
   ContextId context() const { return call().route.context; }
+  // Returns how many operations this rank has begun in the communicator before this one
+  // (Call::number).
   std::uint64_t number() const { return call().number; }
+  // Returns the hash that is equal for equal calls, or 0 (Call::kind).
   std::uint16_t kind() const { return call().kind; }
   // Returns this rank as the transport numbers it.
   int own_rank() const { return call_.peer_of(call().rank); }
@@ -127,6 +130,8 @@ class Run {
   //
   // Marks a bound run as begun.
   void begin_elsewhere();
+  // Return the call and the layout that the run is bound to. During a prelude the layout is the
+  // prelude's.
   const Call& call() const { return call_.call(); }
   const Layout& layout() const { return call_.buffers().layout(); }
   // Returns the address of the call's buffer for this space. Null if the call has none.

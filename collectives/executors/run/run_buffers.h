@@ -43,13 +43,14 @@ class RunBuffers {
   void set_layout(const Layout& layout) { layout_ = layout; }
   const Layout& layout() const { return layout_; }
 
-  // Set the addresses of the spaces; null if the list does not use a space. No run writes its
-  // input, since the checker refuses lists that would.
+  // Sets the addresses of the call's input and output; null if the list does not use them. No run
+  // writes its input, since the checker refuses lists that would.
   void set_input_and_output(const std::byte* input, std::byte* output) {
     at(Space::input) =
         const_cast<std::byte*>(input);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     at(Space::output) = output;
   }
+  // Sets the address of scratch, which is the caller's or own_scratch(); null if the list has none.
   void set_scratch(std::byte* scratch) { at(Space::scratch) = scratch; }
   // Returns the address of a space, or null.
   std::byte* space(Space space) const { return spaces_[static_cast<std::size_t>(space)]; }
@@ -79,11 +80,14 @@ class RunBuffers {
   std::byte* first_of(const Blocks& blocks) const {
     return blocks.count == 0 ? nullptr : block(blocks.space, blocks.first);
   }
-  // pack() copies blocks into one piece of memory; unpack() copies such a piece back to blocks.
+  // Copies these blocks, in order, to the contiguous memory `to`, which has room for
+  // bytes_of(from).
   void pack(const Blocks& from, std::byte* to) const;
+  // Copies contiguous bytes to these blocks, in order.
   void unpack(const std::byte* from, const Blocks& to) const;
-  // Carry out a step of kind copy or reduce: they copy `from` to `to`, or reduce both into `to`.
+  // Carries out a copy: copies the bytes of step.from to step.to.
   void copy(const Plan::Step& step) const;
+  // Carries out a reduce: combines step.from and step.to into step.to.
   void reduce(const Plan::Step& step, const Reduction& reduction) const;
 
  private:

@@ -152,11 +152,12 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  // Begin a message to or from the rank `peer` of the transport, and return its ticket. They do not
+  // Begins to send a message to the rank `peer` of the transport, and returns its ticket. Does not
   // block. `bytes` must stay until the message is over. If the message cannot be begun, test() of
-  // the ticket returns the fault. A received message that is longer than `bytes` is cut
-  // (Outcome::bytes).
+  // the ticket returns the fault.
   virtual Ticket send(int peer, Route route, std::span<const std::byte> bytes) = 0;
+  // Begins to receive a message from the rank `peer`, in the same way. A message that is longer
+  // than `bytes` is cut (Outcome::bytes).
   virtual Ticket receive(int peer, Route route, std::span<std::byte> bytes) = 0;
   // Receives the next message of this route, for a caller that has nothing else to do. It blocks
   // briefly, over the channel for 50 ms at most. If the outcome is not over, the message has not
