@@ -29,9 +29,9 @@ class Hierarchy {
 
   // Returns the node of each rank.
   const NodeMap& nodes() const { return *nodes_; }
-  // Return the node of a rank, and the ranks of a node in ascending order. Nodes are numbered from
-  // 0.
+  // Returns the node of a rank. Nodes are numbered from 0.
   int node_of(int rank) const { return nodes_->of(rank); }
+  // Returns the ranks of a node in ascending order.
   const std::vector<int>& members(int node) const { return nodes_->members(node); }
   // Returns the leaders, indexed by node.
   const std::vector<int>& leaders() const { return leaders_; }

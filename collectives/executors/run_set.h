@@ -68,16 +68,19 @@ class RunSet final : public RunContexts {
   // Ends a run of this set with the fault `why` (Run::cancel), and removes it. Does nothing if the
   // set does not have the run.
   void cancel(Run& run, Fault why);
-  // The next five do what RunContexts (run_contexts.h) says.
+  // These two, and leave(), count() and forget(), do what RunContexts (run_contexts.h) says.
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     give_up(what, ranks, nullptr);
   }
   const AbortedContext* given_up(ContextId context) const override;
   // Returns all contexts that are given up, the latest at the end.
   const std::deque<AbortedContext>& all_given_up() const { return given_up_; }
+  // Sends the notice to the next rank of the context (RunContexts).
   void leave(const AbortedContext& what, std::span<const int> ranks) override;
+  // Counts an operation that this set does not run (RunContexts).
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind) override;
+  // Forgets the context, in which no more runs are started (RunContexts).
   void forget(ContextId context) override;
   // Returns true if no run is under way.
   bool empty() const { return count_ == 0; }

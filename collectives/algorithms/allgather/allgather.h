@@ -22,9 +22,9 @@ TaskList allgather_ring(const Shape& shape, int rank);
 // If N is even, a rank exchanges with its two neighbours in turn and passes on what it got last,
 // two blocks at a time: N / 2 rounds. If N is odd, this is a ring.
 TaskList allgather_neighbour_exchange(const Shape& shape, int rank);
-// Blocks go up a binomial tree and down again: twice its depth in rounds. Down go only the blocks
-// that did not come up there. These are up to two messages to a child: the blocks before its own
-// and those after.
+// Blocks go up a binomial tree and down again: twice its depth in rounds. A child gets only the
+// blocks that it did not send up itself, in up to two messages: the blocks before those of its
+// subtree, and those after.
 TaskList allgather_binomial(const Shape& shape, int rank);
 // Recursive doubling of any radix: in ceil(log_b N) rounds, ranks exchange all blocks that they
 // have.

@@ -14,9 +14,9 @@ namespace scela::collectives {
 // Each rank receives the reduction of all ranks below from the rank below, in segments. That is its
 // output. It combines it with its own contribution and sends that to the rank above: N - 1 rounds.
 TaskList exscan_chain(const Shape& shape, int rank);
-// In round i = 0, 1, ... a rank sends what it has combined, of the 2^i ranks up to itself, to the
-// rank 2^i above: ceil(log2 N) rounds. What it received, without its own contribution, is the
-// output.
+// In round i = 0, 1, ... a rank sends the reduction that it has, of up to 2^i ranks up to itself,
+// to the rank 2^i above: ceil(log2 N) rounds. Its output is the reduction of all that it receives,
+// without its own contribution.
 TaskList exscan_recursive_doubling(const Shape& shape, int rank);
 
 }  // namespace scela::collectives
