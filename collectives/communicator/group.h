@@ -121,6 +121,7 @@ struct CachedCall {
 
 }  // namespace collectives
 
+// The state of one communicator on this rank, which the communicator and its requests share.
 struct Communicator::State {
   // Makes the state of the communicator with the number `numbered` (contexts.h), with no ranks yet,
   // and takes its context.

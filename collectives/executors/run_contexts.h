@@ -21,6 +21,7 @@ struct PostedRuns {
   std::uint64_t in_parts = 0;    // not posted whole: the queues were full
 };
 
+// All functions may be called for a context in which no run was started yet.
 class RunContexts {
  public:
   // Gives up the context what.context, because this rank cannot go on and the others do not know
@@ -47,9 +48,9 @@ class RunContexts {
   // run is over.
   virtual void forget(ContextId context) = 0;
   // Returns the number of queue pairs that an adapter has for this context, or 0.
-  virtual std::size_t queue_pairs(ContextId) const { return 0; }
+  virtual std::size_t queue_pairs(ContextId /*context*/) const { return 0; }
   // Returns the counts for this context. They are 0 if no adapter runs its operations.
-  virtual PostedRuns posted(ContextId) const { return {}; }
+  virtual PostedRuns posted(ContextId /*context*/) const { return {}; }
 
  protected:
   RunContexts() = default;

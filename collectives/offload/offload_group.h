@@ -60,6 +60,7 @@ class Parting {
   void sweep();
 
  private:
+  // A message under way, and its buffer.
   struct Message {
     Transport::Ticket ticket = 0;
     std::unique_ptr<EngineWord> word;

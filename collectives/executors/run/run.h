@@ -157,6 +157,7 @@ class Run {
   Run* next_free = nullptr;  // used by RunPool only
 
  private:
+  // The states of a run for its executor.
   enum class State : std::uint8_t {
     idle,      // not begun by begin(), or over
     running,   // carries out its list

@@ -58,6 +58,7 @@ inline Route beside(ContextId communicator, std::uint32_t context) {
           static_cast<std::uint32_t>(communicator) & 0x7fff'ffffU};
 }
 
+// The kinds of faults by which messages and operations fail.
 enum class FaultCode : std::uint8_t {
   peer_ended,  // the rank is dead or its node is lost
   resources,   // memory or descriptors are exhausted
@@ -170,7 +171,7 @@ class Transport {
   // let_tests(look) a test moves nothing, and the caller calls move() now and then; let_tests(move)
   // ends this.
   enum class Tests : bool { move, look };
-  virtual void let_tests(Tests) {}
+  virtual void let_tests(Tests /*tests*/) {}
   // Moves messages, for a caller that has called let_tests(Tests::look).
   virtual void move() {}
   // Blocks until one of the messages may be over; test() then says whether it is. Also returns
