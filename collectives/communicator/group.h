@@ -64,14 +64,13 @@ struct Engine final : channel::RequestMover {
   // thread moves these messages.
   std::function<std::unique_ptr<Transport>()> make_transport;
   std::unique_ptr<Transport> transport;
-  // close_contexts() says that this rank receives nothing more in these contexts, so that messages
-  // there need not be kept. open_contexts() says that they are kept again from now on. If a
-  // function is empty, messages are always kept.
+  // close_contexts() says that this rank receives nothing more in `count` contexts from `first` on,
+  // so that messages there need not be kept. open_contexts() says that they are kept again from now
+  // on, and open_context() says so for the context of one number. If a function is empty, messages
+  // are always kept.
   std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
   std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
 
-  // Has messages in the context of this number kept from now on, for a communicator that is being
-  // made.
   void open_context(ContextNumbers::Number number) const {
     if (open_contexts) open_contexts(static_cast<std::uint32_t>(contexts.id(number)), 1);
   }
