@@ -22,17 +22,19 @@
 
 namespace scela::collectives {
 
-// The value to agree on. It is joined from the words that the ranks contribute.
+// The value to agree on. Each rank contributes one, and they are joined into the decided one.
 struct AgreementValue {
-  std::vector<std::uint64_t> ended;         // one bit for each rank; joined by or
+  std::vector<std::uint64_t> ended;         // a bit a rank, 64 a word; joined by or
   std::uint64_t flags = ~std::uint64_t{0};  // joined by and
-  std::uint64_t highest = 0;                // the highest is taken
-  std::uint32_t calls = 0;                  // the ranks' calls; joined by or
+  std::uint64_t highest = 0;                // joined by taking the maximum
+  std::uint32_t calls = 0;                  // bits of the calls made; joined by or
 
+  // `ranks` is the number of ranks of the group. No rank is marked as ended.
   explicit AgreementValue(int ranks = 0) : ended((static_cast<std::size_t>(ranks) + 63) / 64) {}
+  // Returns true if mark_ended() was called for this rank, here or in a joined value.
   bool has_ended(int rank) const { return (ended[place(rank)] >> bit(rank) & 1) != 0; }
   void mark_ended(int rank) { ended[place(rank)] |= std::uint64_t{1} << bit(rank); }
-  // Joins another rank's value into this one, each member by the rule beside it.
+  // Joins another rank's value for the same group into this one, each member by the rule beside it.
   void join(const AgreementValue& other);
   friend bool operator==(const AgreementValue&, const AgreementValue&) = default;
 
@@ -41,45 +43,58 @@ struct AgreementValue {
   static unsigned bit(int rank) { return static_cast<unsigned>(rank) % 64; }
 };
 
+// One rank's part in one agreement.
 class Agreement {
  public:
+  // The kinds of messages between two ranks.
   enum class Kind : std::uint8_t {
-    contribute,  // sent to the leader
-    propose,     // sent by the leader
-    // Answers a proposal. It is sent to the leader, and its word is empty.
+    contribute,  // gives the leader the sender's value
+    propose,     // the leader's joined value
+    // Answers a proposal. Its sender gives it to the leader, and its word is empty.
     accept,
-    decide,  // a rank's last message to another
+    decide,  // the decided value; last to that rank
   };
+  // One message; frame.h encodes it.
   struct Message {
     Kind kind = Kind::contribute;
-    std::int32_t accepted_of = -1;  // the proposer of `word`; -1: own word
+    // The rank that has proposed `word`; -1 if none has, as in decide. In contribute -1 says that
+    // `word` is the sender's own value. Otherwise `word` is the proposal that the sender has
+    // accepted.
+    std::int32_t accepted_of = -1;
     AgreementValue word;
     friend bool operator==(const Message&, const Message&) = default;
   };
+  // A message that the caller must send to the rank `to`.
   struct OutgoingMessage {
     int to = 0;
     Message message;
   };
 
-  // `own` is the value that this rank contributes.
+  // `rank` is this rank, below `ranks`, the number of ranks of the group. `own` is the value that
+  // this rank contributes, for so many ranks.
   Agreement(int rank, int ranks, AgreementValue own);
 
-  // The functions below append the messages to be sent to `out`, in order. begin() is called once.
+  // The functions up to ended() append messages to `out`. The caller must send them in that order.
+  //
+  // Begins this rank's part. It is called once.
   void begin(std::vector<OutgoingMessage>& out);
-  // Takes a message of rank `from`, also before begin(). Messages of ranks that are known to have
-  // ended have no effect.
+  // Handles a message of the rank `from`. It may come before begin(). Messages of ranks that are
+  // known to have ended have no effect.
   void receive(int from, const Message& message, std::vector<OutgoingMessage>& out);
   // Reports that a rank has ended. Repeated reports have no effect.
   void ended(int rank, std::vector<OutgoingMessage>& out);
 
-  // Returns the decided word, or null if none is decided yet.
+  // Returns the decided value, or null if none is decided yet.
   const AgreementValue* decided() const { return decided_ ? &*decided_ : nullptr; }
-  // Returns true if this rank has decided and all ranks that live have told it so.
+  // Returns true if this rank has decided and all ranks that live have sent it their decisions.
+  // Then it needs no further message, and sends none.
   bool done() const;
-  // Returns true if this rank may still send a message.
+  // Returns true if this rank still expects messages of the rank `rank`, which lives and has not
+  // sent its decision.
   bool awaits(int rank) const { return !dead_[index(rank)] && !told_[index(rank)]; }
+  // Returns true if the rank was reported as ended.
   bool has_ended(int rank) const { return dead_[index(rank)]; }
-  // Appends the whole state as numbers, for tests that visit each state once.
+  // Appends the whole state as numbers. Tests that visit each state once compare them.
   void describe(std::vector<std::uint64_t>& out) const;
 
  private:
@@ -106,16 +121,16 @@ class Agreement {
   int ranks_;
   AgreementValue own_;
   bool begun_ = false;
-  std::vector<bool> dead_;   // by rank: it is known to have ended
-  int contributed_to_ = -1;  // the leader that has it; -1: none
+  std::vector<bool> dead_;   // by rank: known to have ended
+  int contributed_to_ = -1;  // rank of the last contribute; -1: none
   int accepted_of_ = -1;     // the proposer of accepted_; -1: none
   AgreementValue accepted_;
   // These are used by the leader.
-  std::vector<std::optional<Message>> contributions_;
+  std::vector<std::optional<Message>> contributions_;  // by rank
   bool proposed_ = false;
-  std::vector<bool> accepts_;
+  std::vector<bool> accepts_;  // by rank
   std::optional<AgreementValue> decided_;
-  std::vector<bool> told_;  // by rank: it has told its decision
+  std::vector<bool> told_;  // by rank: it has sent its decision
 };
 
 }  // namespace scela::collectives

@@ -12,10 +12,12 @@
 
 namespace scela::collectives {
 
-// Returns the length in bytes of each message of a group with so many ranks.
+// Returns the length in bytes of each message of a group with `ranks` ranks.
 std::size_t frame_bytes(int ranks);
+// Returns the bytes of a message. Its word must be one of the group's number of ranks.
 std::vector<std::byte> to_frame(const Agreement::Message& message);
-// Returns std::nullopt if the bytes are not a message of a group with so many ranks.
+// Returns the message in these bytes, or std::nullopt if they are no message of a group with
+// `ranks` ranks.
 std::optional<Agreement::Message> from_frame(std::span<const std::byte> bytes, int ranks);
 
 }  // namespace scela::collectives

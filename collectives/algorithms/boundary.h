@@ -6,10 +6,12 @@
 
 namespace scela::collectives {
 
-// Writes a signal after waits for all earlier sends, so that what stands before it and behind it
-// are lists of their own (stages.h). If no levels are split off, it writes nothing.
+// Writes a signal, and before it waits for all earlier sends, at the first call of reach(). So the
+// tasks before it and those behind it are lists of their own (stages.h).
 class Boundary {
  public:
+  // The writer must outlive the object. If `is_split` is false, no levels are split off and reach()
+  // writes nothing.
   Boundary(Writer& list, bool is_split) : list_(list), is_open_(is_split) {}
   // Writes the boundary at the first call; later calls do nothing.
   void reach() {

@@ -11,13 +11,18 @@ namespace scela::collectives {
 // group has from 1 to `radix` members. All have the same size, or some have one member more.
 class Groups {
  public:
+  // Cuts `ranks` ranks, numbered from 0, for this radix (at least 2).
   Groups(int ranks, std::uint32_t radix);
 
+  // Returns the number of groups. Groups are numbered from 0.
   int count() const { return count_; }
-  int rounds() const { return rounds_; }  // radix to this power is count()
+  // Returns the exponent of the radix that gives count().
+  int rounds() const { return rounds_; }
+  // Returns the group of a rank.
   int of(int rank) const;
-  // Returns the group's first rank, or the number of ranks for group count().
+  // Returns the group's first rank. For the group count(), returns the number of ranks.
   int first(int group) const;
+  // Returns the number of ranks of the group.
   int size(int group) const { return first(group + 1) - first(group); }
 
  private:

@@ -8,8 +8,9 @@
 
 namespace scela::collectives {
 
-// Returns the number of the operation's block that is as large as block `block` of the rank's
-// scratch. `cut` is segments times parts: the number of blocks of each rank.
+// Returns the number of the operation's block that has the size of block `block` of this rank's
+// scratch, so that the layout of scratch can be made. `cut` is segments times parts: the number of
+// the list's blocks for each block of the operation.
 //
 // The rule is the same for all algorithms (docs/design/collectives.md). If each rank has blocks of
 // its own, scratch begins with those of the rank itself. Then come those of the ranks that follow

@@ -11,17 +11,19 @@
 
 namespace scela::collectives {
 
-// Returns where blocks of the section stand in the whole list: runs of blocks, in order.
+// Maps blocks of the section to blocks of the whole list: returns one or several sequences of
+// consecutive blocks, in order.
 using Where = std::function<std::vector<Blocks>(const Blocks&)>;
-// Returns a mapping that leaves blocks in their places. With `in_place`, what the section reads
-// from the input stands in the output.
+// Returns the mapping that keeps each block's space and number. If `in_place`, input blocks of the
+// section become output blocks with the same numbers.
 Where same_place(bool in_place);
 
-// Appends the tasks of `section` to `list`. Rank i of the section is rank members[i]. This leaves
-// out the section's signals, and copies of blocks onto themselves.
+// Appends the tasks of `section` to `list`, except its signals and copies of blocks onto
+// themselves. Rank i of the section becomes the rank members[i], and its blocks become
+// where(blocks).
 //
-// A message becomes as many messages as its blocks become runs, so `where` must cut it alike at
-// both of its ends.
+// A message becomes as many messages as its blocks become sequences, so the sender's and the
+// receiver's `where` must cut it alike.
 void append(Writer& list, const TaskList& section, const std::vector<int>& members,
             const Where& where);
 

@@ -16,15 +16,16 @@
 
 namespace scela::collectives {
 
+// A part of a list. All stages are run one after the other.
 struct Stage {
   // If true, the application's thread executes the stage. Otherwise a progress thread or an engine
   // does.
   bool of_application = false;
-  TaskList list;  // complete; runs after earlier stages
+  TaskList list;  // complete; its last task is a signal
 };
 
-// Returns the stages of the list of an algorithm that has_split, made for this shape. Without a
-// split, there is one stage.
+// Returns the stages of a list of an algorithm that has_split, made for this shape, in the order in
+// which they are run. Without a split, there is one stage.
 std::vector<Stage> stages(const Shape& shape, const TaskList& list);
 
 }  // namespace scela::collectives

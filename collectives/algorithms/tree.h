@@ -17,6 +17,7 @@
 
 namespace scela::collectives {
 
+// The form of a tree, its number of ranks, and the rank at its top.
 struct Tree {
   enum class Form : std::uint8_t {
     flat,    // all others are the root's children
@@ -29,7 +30,7 @@ struct Tree {
   Form form = Form::flat;
   int ranks = 1;
   int root = 0;
-  std::uint32_t radix = 2;  // nomial
+  std::uint32_t radix = 2;  // for nomial: its base
 };
 
 // These return trees of the shape's ranks with the shape's root at the top. k_nomial_tree() uses
@@ -40,7 +41,9 @@ Tree binary_tree(const Shape& shape);
 Tree binomial_tree(const Shape& shape);
 Tree k_nomial_tree(const Shape& shape);
 
+// Returns the place of a rank, from 0 to ranks - 1.
 int place_of(const Tree& tree, int rank);
+// Returns the rank at a place.
 int rank_at(const Tree& tree, int place);
 
 inline constexpr int kNoParent = -1;
@@ -48,25 +51,28 @@ inline constexpr int kNoParent = -1;
 int parent(const Tree& tree, int rank);
 // Returns the rank's children in the order of their places.
 std::vector<int> children(const Tree& tree, int rank);
-// Returns the children with the largest subtrees first, since these have the longest way ahead.
+// Returns the rank's children, those with the largest subtrees first, since their messages have the
+// longest way ahead.
 std::vector<int> children_largest_first(const Tree& tree, int rank);
-// Returns whether the edge from the parent belongs to the `split` levels nearest the leaves, of a
-// nomial tree. The ends of these edges are less than radix^split places apart.
+// For a nomial tree: returns true if the edge from the rank to its parent belongs to the `split`
+// levels nearest the leaves. The places of such a rank and its parent are less than radix^split
+// apart.
 bool is_low(const Tree& tree, int rank, std::uint32_t split);
-// Returns true if levels of the tree can be split off. That needs a nomial tree.
+// Returns true if levels of the tree can be split off, which needs a nomial tree.
 bool can_split(const Tree& tree);
-// Returns the number of ranks in the subtree with `rank` at its top.
+// Returns the number of ranks in the subtree with `rank` at its top, the rank itself included.
 int subtree(const Tree& tree, int rank);
-// Returns the number of messages on the longest way from the root to a rank.
+// Returns the greatest number of edges from the root to a rank.
 int depth(const Tree& tree);
 
-// A run of ranks that follow each other. runs() returns the ranks at the `count` places from
-// `place` on: one run, or two if they pass the last rank.
+// `count` consecutive ranks from `first` on.
 struct Stretch {
   int first = 0;
   int count = 0;
   friend bool operator==(const Stretch&, const Stretch&) = default;
 };
+// Returns the ranks at the `count` places from `place` on: one sequence, or two if they pass the
+// last rank.
 std::vector<Stretch> runs(const Tree& tree, int place, int count);
 
 }  // namespace scela::collectives

@@ -9,6 +9,7 @@
 
 namespace scela::collectives {
 
+// Return `count` blocks of a space from the block `first` on.
 inline Blocks input(std::uint32_t first, std::uint32_t count) {
   return {Space::input, first, count};
 }
@@ -18,7 +19,7 @@ inline Blocks output(std::uint32_t first, std::uint32_t count) {
 inline Blocks scratch(std::uint32_t first, std::uint32_t count) {
   return {Space::scratch, first, count};
 }
-// Returns no blocks, for a message of no bytes that says only that it came.
+// Returns no blocks, for a message of no bytes that only signals its receiver.
 inline Blocks nothing() {
   return {Space::output, 0, 0};
 }
@@ -26,28 +27,34 @@ inline Blocks nothing() {
 class Writer {
  public:
   // Each function up to reduce_right() appends a task. Kind (collectives/core/task_list.h) says
-  // what the task does.
+  // what a task does. `peer` is a rank.
+  //
+  // Appends the beginning of a send of these blocks; a wait must follow.
   void send(int peer, Blocks from);
+  // Appends the beginning of a receive into these blocks; a wait must follow.
   void receive(int peer, Blocks to);
+  // Appends a wait for `count` more messages of that peer.
   void wait_received(int peer, std::uint32_t count);
-  // Waits for all sends to that peer, or to all peers, that no wait covers yet.
+  // Appends a wait for all sends to that peer that no wait covers yet.
   void wait_sent(int peer);
+  // Appends such waits for all peers.
   void wait_all_sent();
-  // Tells the caller that the list has come this far.
+  // Appends a signal: the caller sees when the run has passed it.
   void signal();
+  // Appends a copy of the bytes of `from` to `to`.
   void copy(Blocks from, Blocks to);
-  // Computes `to` = `left` op `to`.
+  // Appends a reduction: `to` = `left` op `to`.
   void reduce_left(Blocks left, Blocks to);
-  // Computes `to` = `to` op `right`.
+  // Appends a reduction: `to` = `to` op `right`.
   void reduce_right(Blocks right, Blocks to);
 
-  // Returns the complete list, and empties the writer. All sends are waited for, and a signal ends
-  // the list. The arguments are the numbers of blocks of each space.
+  // Returns the complete list, and empties the writer. Appends waits for all sends that no wait
+  // covers, and a signal at the end. The arguments are the numbers of blocks of each space.
   TaskList done(std::uint32_t input, std::uint32_t output, std::uint32_t scratch);
 
  private:
   TaskList list_;
-  std::map<int, std::uint32_t> sending_;  // sends without a wait, by peer
+  std::map<int, std::uint32_t> sending_;  // number of sends without a wait, by peer
 };
 
 // Receives segments 0, 1, ... from one peer, each into `where(segment)`. Two receives are posted at
@@ -55,18 +62,21 @@ class Writer {
 template <typename Where>
 class Incoming {
  public:
+  // The writer must outlive the object. Appends the first two receives.
   Incoming(Writer& list, int peer, std::uint32_t segments, Where where)
       : list_(list), peer_(peer), segments_(segments), where_(where) {
     post();
     post();
   }
-  // Waits for the next segment, and posts a further receive if segments are left.
+  // Appends a wait for the next segment, and a further receive if segments are left. It is called
+  // once for each segment.
   void next() {
     list_.wait_received(peer_, 1);
     post();
   }
 
  private:
+  // Appends the receive of the next segment, if there is one.
   void post() {
     if (posted_ == segments_) return;
     list_.receive(peer_, where_(posted_));

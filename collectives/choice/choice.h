@@ -32,8 +32,8 @@
 
 namespace scela::collectives {
 
-// All that a choice depends on. All ranks of a call must ask the same question, or their lists
-// would not fit together.
+// A call for which an algorithm is chosen: all that the choice depends on. All ranks of a call must
+// ask the same question, or their lists would not fit together.
 struct Question {
   Operation operation = Operation::barrier;
   int ranks = 1;
@@ -42,13 +42,14 @@ struct Question {
   // allgather, alltoall and reduce_scatter, those of one rank's block. For the v forms, the mean if
   // all ranks know all sizes; otherwise std::nullopt, and rows with `bytes` are passed over.
   std::optional<std::uint64_t> bytes = 0;
-  bool equal = true;     // blocks are of one size
+  bool equal = true;     // all blocks have one size
   bool commutes = true;  // the reduction is commutative
   bool in_place = false;
   int root = 0;
 };
 
-// The algorithm to run, with values for the members of Shape that have these names.
+// The algorithm to run, and values for the members of Shape (collectives/core/shape.h) that have
+// these names.
 struct Choice {
   const Algorithm* algorithm = nullptr;
   std::uint32_t segments = 1;
@@ -65,42 +66,51 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+// One row of a table: the conditions under which it fits, and the algorithm.
 struct Row {
   Operation operation = Operation::barrier;
+  // The conditions, as above; a range of all values is no condition.
   Range ranks, nodes, per_node, bytes;
   const Algorithm* algorithm = nullptr;
-  std::uint64_t segment = 0;  // bytes; 0: the message is not cut
+  std::uint64_t segment = 0;  // most bytes of a segment; 0: not cut
   std::uint32_t radix = 2;
   std::uint32_t split = 0;
   friend bool operator==(const Row&, const Row&) = default;
 };
 
+// Rows, of which the first that fits is taken.
 class Table {
  public:
-  // Reads a table. `name` is the name of the file or variable, for errors, which say the line too.
+  // Returns the table in `text`, one row a line, or an error. `name` is the name of the file or
+  // variable; an error says it and the line.
   static Result<Table> parse(std::string_view text, std::string_view name);
-  // Returns the built-in table, which is used if the caller gives no other. It has an answer to
-  // every question.
+  // Returns the built-in table, which is used if no other row fits. It has an answer to every
+  // question.
   static const Table& standard();
 
   // Puts the rows of `before`, in their order, before all others.
   void put_before(const Table& before);
-  // Returns the first row that fits, or null. The table owns the row.
+  // Returns the first row of the operation that fits and that the algorithm can serve, or null. The
+  // table owns the row.
   const Row* find(const Question& question) const;
   const std::vector<Row>& rows() const { return rows_; }
-  std::string text() const;  // a line a row
+  // Returns the table as parse() reads it.
+  std::string text() const;
 
  private:
   std::vector<Row> rows_;
 };
 
-// Returns whether the algorithm can do what is asked, with this radix.
+// Returns true if the algorithm can do what is asked, with this radix (Shape::radix).
 bool can(const Algorithm& algorithm, const Question& question, std::uint32_t radix);
-// choice_of() returns what is run by a row. There are at most kMaxSegments segments, however long
-// the message.
+// The most segments of a message, however long it is.
 inline constexpr std::uint32_t kMaxSegments = 256;
+// Returns the choice that a row makes for a question: its algorithm, and as many segments as the
+// bytes of the question need.
 Choice choice_of(const Row& row, const Question& question);
+// Returns the line of a row, as parse() reads it.
 std::string to_text(const Row& row);
-std::string to_text(const Range& range);  // "3..", "..2K"; of all: ".."
+// Returns a range such as "3.." or "..2K"; for a range of all values "..".
+std::string to_text(const Range& range);
 
 }  // namespace scela::collectives

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/core/connection_count.h"
+#include "collectives/core/analysis/connection_count.h"
 
 namespace scela::collectives {
 

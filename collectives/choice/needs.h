@@ -9,21 +9,22 @@
 
 namespace scela::collectives {
 
-// The figures of all ranks with all roots, since connections and queue pairs are kept from one call
-// to the next.
+// The maxima over all ranks, and over all roots of operations with a root, since connections and
+// queue pairs are kept from one call to the next.
 struct Needs {
-  double peers = 0;  // mean
+  double peers = 0;  // mean over the ranks
   std::uint32_t max_peers = 0;
   std::uint32_t max_peers_off_node = 0;
   // The number of ranks with a peer off their node: one for each node if only leaders have one.
   std::uint32_t ranks_off_node = 0;
   std::uint32_t max_queue_pairs = 0;           // kQueuePairsPerPeer for each peer
-  std::uint32_t max_queue_pairs_off_node = 0;  // if ranks of a node need none
+  std::uint32_t max_queue_pairs_off_node = 0;  // same, if ranks of a node need none
   std::uint32_t max_tasks = 0;                 // tasks of one list with one segment
 };
 
-// Returns the needs of a row. Its algorithm must be able to do what is asked (can()). Ranks follow
-// each other on their nodes. All nodes have the same number of ranks, except the last ones.
+// Returns the needs of a row for a question. Its algorithm must be able to do what is asked
+// (can()). The ranks of a node are taken to be consecutive. All nodes have the same number of
+// ranks, except the last ones.
 Needs needs_of(const Row& row, const Question& question);
 
 }  // namespace scela::collectives

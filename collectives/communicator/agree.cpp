@@ -151,7 +151,7 @@ class Talk {
   // A rank that has freed the communicator and lives never answers, so the agreement fails with its
   // name.
   void notice_freed() {
-    const AbortedContext* const what = group_.engine->executor->given_up(group_.context);
+    const AbortedContext* const what = group_.engine->executor->contexts().given_up(group_.context);
     if (what == nullptr || what->refusal != Refusal::freed) return;
     const auto ended = transport_.ended();
     if (std::ranges::find(ended, what->rank) != ended.end()) return;
@@ -197,7 +197,7 @@ Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
   own.flags = yes ? 1 : 0;
   own.highest = proposed;
   own.calls = static_cast<std::uint32_t>(call);
-  engine.executor->count(group.context, group.begun++, group.ranks, 0);
+  engine.executor->contexts().count(group.context, group.begun++, group.ranks, 0);
   Decision decision;
   Talk talk(group, *engine.transport, std::move(own));
   decision.status = talk.hold();

@@ -172,7 +172,7 @@ std::size_t CommunicatorMaker::templates_made(const Communicator& communicator) 
 std::size_t CommunicatorMaker::queue_pairs(const Communicator& communicator) {
   if (!communicator.state_) return 0;
   const Communicator::State& state = *communicator.state_;
-  return state.engine->executor->queue_pairs(state.context);
+  return state.engine->executor->contexts().queue_pairs(state.context);
 }
 
 Communicator Communicator::world(Channel& channel, const CommunicatorOptions& options) {
@@ -282,7 +282,8 @@ std::string Communicator::describe() const {
 
 EngineCounters Communicator::engine_counters() const {
   if (!state_) return {};
-  const collectives::PostedRuns posted = state_->engine->executor->posted(state_->context);
+  const collectives::PostedRuns posted =
+      state_->engine->executor->contexts().posted(state_->context);
   return {posted.all, posted.connecting, posted.in_parts};
 }
 

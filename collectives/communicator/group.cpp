@@ -104,7 +104,7 @@ Communicator::State::~State() {
     static_cast<void>(new std::shared_ptr<Engine>(engine));
     return;
   }
-  engine->executor->forget(context);
+  engine->executor->contexts().forget(context);
   engine->contexts.give_back(context_number);
   if (!engine->close_contexts) return;
   const ContextNumbers::Span unused = engine->contexts.unused_around(context_number);
@@ -120,7 +120,7 @@ void Communicator::State::leave() {
   what.refusal = Refusal::freed;
   what.about = About::left;
   what.begun = begun;
-  engine->executor->leave(what, ranks);
+  engine->executor->contexts().leave(what, ranks);
 }
 
 Status Communicator::State::has_no_memory_for(std::string_view operation,
@@ -131,7 +131,7 @@ Status Communicator::State::has_no_memory_for(std::string_view operation,
   what.rank = ranks[static_cast<std::size_t>(rank)];
   what.refusal = Refusal::memory;
   what.begun = number;
-  engine->executor->give_up(what, ranks);
+  engine->executor->contexts().give_up(what, ranks);
   exhausted = error_of(Code::resources, rank,
                        cat(operation, " of ", ranks.size(), " ranks, on rank ", rank, ": ",
                            fault_of(what, rank).words));

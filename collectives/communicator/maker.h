@@ -17,7 +17,9 @@ namespace scela {
 // The number of communicators made from one another that can live at a time.
 inline constexpr std::uint32_t kContextsOfOne = 1U << 20;
 
+// The arguments for a communicator's parts. The caller sets the members and calls make().
 struct CommunicatorMaker {
+  // Makes the engine executor; collectives/offload/factory.h says what the arguments are.
   using EngineMaker = Result<std::unique_ptr<collectives::Executor>> (*)(
       std::unique_ptr<collectives::Executor> polled,
       std::unique_ptr<collectives::Transport> transport);
@@ -40,10 +42,11 @@ struct CommunicatorMaker {
   collectives::ThreadPlacement threads;  // for ProgressMode::thread
   collectives::Environment environment = collectives::environment_of_process();
 
-  // Makes the communicator. If that fails, it is empty, and its status() says why.
+  // Makes the communicator of all ranks of the transport. If that fails, it is empty, and its
+  // status() is the error.
   Communicator make() const;
 
-  // For tests: returns how many lists were prepared.
+  // For tests: returns how many lists the communicator has prepared so far.
   static std::size_t templates_made(const Communicator& communicator);
   // For counters: returns how many queue pairs of the adapter this communicator's operations have.
   // Returns 0 unless its engine runs them.

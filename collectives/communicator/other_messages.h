@@ -9,13 +9,14 @@
 
 namespace scela::collectives {
 
-// Two families of communicators over one object would receive each other's messages.
-// take_messages() returns false if there is a family already; give_messages_back() says that it is
-// gone. Any thread may call them.
+// Reserves `messages` for one communicator and those made from it, since two families would receive
+// each other's messages. Returns false if it is reserved already. Any thread may call it.
 bool take_messages(const PointToPoint& messages);
+// Ends the reservation of take_messages(). Any thread may call it.
 void give_messages_back(const PointToPoint& messages);
 
-// Makes a transport. `messages` must outlive it. Communicators have the contexts from 0 on.
+// Makes a transport (collectives/executors/run/transport.h) that sends and receives by `messages`,
+// which must outlive it. Communicators have the contexts from 0 on.
 std::unique_ptr<Transport> make_transport_over(PointToPoint& messages);
 
 }  // namespace scela::collectives

@@ -120,7 +120,7 @@ void PendingCollective::give_up() {
   what.context = group_->context;
   what.rank = group_->ranks[static_cast<std::size_t>(group_->rank)];
   what.refusal = prepared_->refusal;
-  group_->engine->executor->give_up(what, group_->ranks);
+  group_->engine->executor->contexts().give_up(what, group_->ranks);
 }
 
 void PendingCollective::refuse() {

@@ -15,20 +15,23 @@
 
 namespace scela::collectives {
 
-// Returns the value of a variable, if it is set.
+// Returns the value of an environment variable, or std::nullopt if it is not set. Tests give their
+// own.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+// Returns the environment of this process, by getenv().
 Environment environment_of_process();
 
-// Returns the sources of rows, in the order in which they are asked, or an error if one cannot be
-// read. SCELA_COLL_<OPERATION>, the rest of a row, comes first. The file that SCELA_COLL_TABLE
-// names follows, then `own`, the program's rows. If the environments of ranks differ, the ranks
-// choose differently, so the variables must be set for all ranks.
+// Returns the sources of rows (collectives/choice/explain.h) in the order in which they are asked,
+// or an error if one cannot be read. The variable SCELA_COLL_<OPERATION>, the rest of a row, comes
+// first. The file that SCELA_COLL_TABLE names follows, then `own`, the program's rows, then the
+// built-in rows. If the environments of ranks differ, the ranks choose differently, so the
+// variables must be set for all ranks.
 Result<std::vector<Source>> sources_of(std::string_view own, const Environment& environment);
 // Returns the name of the operation's variable, such as SCELA_COLL_ALLREDUCE.
 std::string variable_of(Operation operation);
-// Checks the entries "NAME=value" that begin with SCELA_COLL_. Returns an error for an unknown name
-// or, for SCELA_COLL_CHECK, an invalid value. A misspelt name would otherwise have no effect,
-// without any message.
+// Checks those of the entries "NAME=value" that begin with SCELA_COLL_. Returns an error for an
+// unknown name or, for SCELA_COLL_CHECK, an invalid value. A misspelt name would otherwise have no
+// effect, without any message.
 Result<void> check_variables(std::span<const char* const> environment);
 // Returns the rows of sources_of() as one table.
 Result<Table> table_of(std::string_view own, const Environment& environment);

@@ -1,7 +1,7 @@
-// The definition of an operation: what stands in a rank's blocks before it, and what must stand
-// there after it (the table of docs/design/collectives.md). The checker and the symbolic executor
-// go by this alone, so a wrong algorithm cannot agree with itself. A definition does not change,
-// and any thread may read it.
+// The definition of an operation: the contents of a rank's blocks before it, and the contents that
+// they must have after it (the table of docs/design/collectives.md). The checker and the symbolic
+// executor (analysis/) go by this alone, so a wrong algorithm cannot agree with itself. A
+// definition does not change, and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,39 @@
 
 namespace scela::collectives {
 
-// x(first) op ... op x(last): the contributions of these ranks to one block, in order. If first is
-// last, this is one contribution.
+// The value x(first) op ... op x(last): the contributions of these ranks to one block, in order. If
+// first is last, this is one contribution.
 struct Sum {
   int first = 0;
   int last = 0;
-  std::uint32_t block = 0;  // numbered as the inputs are
+  std::uint32_t block = 0;  // block of each rank's input
   friend bool operator==(const Sum&, const Sum&) = default;
 };
 
+// The definition for one rank of a shape. Blocks are those of the list: each block of the operation
+// is cut into segments x parts of them.
 class Definition {
  public:
-  // `parts` is how many parts the algorithm cuts a message into (Algorithm::parts), besides the
-  // segments.
+  // `parts` is the number of parts into which the algorithm cuts a message (Algorithm::parts),
+  // besides the segments.
   Definition(const Shape& shape, int rank, std::uint32_t parts);
 
-  // Returns how many blocks this rank's input or output has at most. The input counts in full also
-  // in place, though a list has no blocks of an input that stands in the output.
+  // Returns the number of blocks of this rank's input. They count in full also in place, though the
+  // list of such a call has no input blocks.
   std::uint32_t inputs() const;
+  // Returns the number of blocks of this rank's output. A list may use fewer.
   std::uint32_t outputs() const;
-  // Returns whether this rank's call is in place (docs/design/collectives.md: for some operations,
-  // only the root's is).
+  // Returns true if this rank's call is in place. For operations with a root, only the root's call
+  // can be.
   bool is_in_place() const { return in_place_; }
-  // Returns false for blocks that the operation may not write though the caller gives them: the
-  // input, and what the root of a broadcast sends.
+  // Returns true if the list may write blocks of this space. It may not write the input, nor the
+  // output of the root of a broadcast, which is what the root sends.
   bool may_write(Space space) const;
-  // Returns which block of this rank's contribution stands in a block at the start, or std::nullopt
-  // if none does.
+  // Returns, for a block at the start, the number of the block of this rank's contribution that it
+  // contains. Returns std::nullopt if it contains none.
   std::optional<std::uint32_t> stands(Space space, std::uint32_t block) const;
-  // Returns what must stand in a block of the output at the end, or std::nullopt if it does not
-  // matter.
+  // Returns the value that a block of this rank's output must have at the end. Returns std::nullopt
+  // if the contents do not matter.
   std::optional<Sum> result(std::uint32_t block) const;
 
  private:

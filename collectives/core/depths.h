@@ -10,19 +10,20 @@
 
 namespace scela::collectives {
 
+// The numbers of requests that the queues of one communicator on an adapter hold.
 struct QueueDepths {
-  std::uint32_t messages = 128;        // sends to a peer; receives likewise
+  std::uint32_t messages = 128;        // sends to one peer; receives likewise
   std::uint32_t announcements = 8192;  // to all peers; more than `tasks`
-  std::uint32_t tasks = 2048;          // entries of the management queue
+  std::uint32_t tasks = 2048;          // tasks of the management queue
   std::uint32_t copies = 128;          // writes to the rank itself
 
-  // Returns the interval at which tasks report how far the management queue is. So the process
-  // learns that there is room again.
+  // Returns n: every n-th task raises a completion, by which the process learns how far the
+  // management queue is and that there is room again.
   std::uint32_t says() const { return std::clamp(tasks / 8, 1u, 256u); }
 };
 
-// Requests for one queue of a peer that found no room there. They wait beside the queue, in their
-// order, and the list goes on without them.
+// The requests for one queue of a peer that found no room there. They wait in this object, beside
+// the queue, in their order, and the list goes on without them.
 //
 // So no list that the checker proves stands still, whatever the depth. A task of the management
 // queue enables each request. It is posted in the list's order, whether there is room for the
@@ -37,17 +38,20 @@ struct QueueDepths {
 template <class Request>
 class Beside {
  public:
+  // Returns true if no request waits here.
   bool empty() const { return taken_ == requests_.size(); }
+  // Returns how many requests wait here.
   std::size_t size() const { return requests_.size() - taken_; }
 
-  // Returns true if the request waits here; if false, the caller posts it.
+  // Decides for a new request: if the queue has room and no earlier request waits here, returns
+  // false, and the caller posts it. Otherwise keeps it here and returns true.
   bool keeps(const Request& request, bool has_room) {
     if (empty() && has_room) return false;
     requests_.push_back(request);
     return true;
   }
-  // Removes and returns the first request that waits. The caller calls this if there is room for
-  // it.
+  // Removes and returns the first request that waits here. The caller calls this if some request
+  // waits and the queue has room for it.
   Request take() {
     const Request request = requests_[taken_++];
     if (empty()) {

@@ -1,11 +1,13 @@
-// An executor moves the runs of a communicator. The caller moves them in start() (inline) or in
-// each of its calls (polled), or a thread or an adapter's engine does it. The list and the bytes
-// are the same for each of them. Communicators use it. Only the thread executor may be called by
-// several threads at once (factory.h).
+// An executor moves the runs of a communicator: it carries out their next steps. A Run (run/run.h)
+// is one rank's part of one collective operation. It is over when it has completed, well or with an
+// error. The executors differ in what moves the runs. The caller does so in start() (inline) or in
+// each of its calls (polled). Otherwise a thread or an adapter's engine does it. The resulting
+// bytes are the same for each of them. Communicators use executors.
+//
+// Only the thread executor may be called by several threads at once (factory.h).
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,16 +15,9 @@
 
 #include "collectives/executors/run/run.h"
 #include "collectives/executors/run/transport.h"
+#include "collectives/executors/run_contexts.h"
 
 namespace scela::collectives {
-
-// Counts of the runs that an adapter was given. A run that was not posted whole when it was started
-// needs steps of this process before it is over.
-struct PostedRuns {
-  std::uint64_t all = 0;
-  std::uint64_t connecting = 0;  // not posted whole: peers not connected
-  std::uint64_t in_parts = 0;    // not posted whole: the queues were full
-};
 
 class Executor {
  public:
@@ -34,55 +29,44 @@ class Executor {
   // All runs must be over before the executor is destroyed.
   virtual ~Executor() = default;
 
-  virtual std::string_view name() const = 0;  // "inline", "polled", "thread", "engine"
-  // Starts a run that was bound. The run belongs to the executor until it is over.
+  // Returns "inline", "polled", "thread" or "engine".
+  virtual std::string_view name() const = 0;
+  // Starts a run that was bound (Run::bind). The caller must not touch the run until it is over.
+  // The inline executor blocks until then; the others do not block.
   virtual void start(Run& run) = 0;
-  // Starts the run and blocks until it is over.
+  // Starts the run and blocks until it is over. The run's error() says whether it went well.
   virtual void run(Run& run);
-  // Moves all runs that the caller has to move. Returns true if this run is over. Never blocks.
+  // Carries out the possible steps of all runs that the caller has to move. Returns true if this
+  // run is over. Never blocks.
   virtual bool test(Run& run) = 0;
-  // Blocks until a run is over, and returns its index. Returns runs.size() if none is over before
-  // the limit, or if all entries are null. Null entries are passed over.
+  // Blocks until one of these started runs is over, and returns its index. Returns runs.size() if
+  // none is over before the time `limit` has passed, or if all entries are null. Null entries are
+  // passed over. Without a limit it waits for ever. All other runs that the caller has to move
+  // progress as well.
   virtual std::size_t wait_any(std::span<Run* const> runs, Timeout limit = {}) = 0;
-  // Moves all runs that the caller has to move. Never blocks.
+  // Carries out the possible steps of all runs that the caller has to move. Never blocks.
   virtual void progress() = 0;
-  // Serves a wait for more than this executor's runs (comm-channel/include/request_body.h). It adds
-  // messages to the vector, of which one is over when progress() has something to do. One is also
-  // over when a run has ended that was not over before this call. The messages are valid until the
-  // executor's next call. Returns false if the executor cannot name them; the caller then looks now
-  // and then.
+  // Serves a wait for more than this executor's runs (comm-channel/include/request_body.h). Appends
+  // requests of the channel to the vector. One of them completes when progress() has something to
+  // do, or when a run ends that was not over before this call. The pointers are valid until the
+  // executor's next call. Returns false if the executor cannot name such requests; the caller then
+  // calls progress() periodically.
   virtual bool add_requests(std::vector<Request*>&) { return false; }
-  // Ends the run with this fault, unless it is over. The caller then waits for the run. Other ranks
-  // may wait for this rank afterwards. If they are to be told instead, the run itself must fail
-  // (collectives/executors/run/run.h).
+  // Ends a started run with the fault `why`, unless it is over. The run may end after the call
+  // returns, so the caller then waits for it. This tells no other rank: ranks that need this rank's
+  // messages may wait for ever. To have them told, let the run itself fail (run/run.h).
   virtual void cancel(Run& run, Fault why) = 0;
-  // Gives up the context for these ranks, because this rank cannot go on and the others do not know
-  // its list. All operations in the context end with this fault, later ones included.
-  virtual void give_up(const AbortedContext& what, std::span<const int> ranks) = 0;
-  // Returns null if the context is not known to be given up. The object that it points to stays
-  // valid.
-  virtual const AbortedContext* given_up(ContextId context) const = 0;
-  // Says that this rank begins no more than what.begun operations in this context. A rank that
-  // begins more would wait for it. The next of these ranks is told, and gives the context up if it
-  // goes on.
-  virtual void leave(const AbortedContext& what, std::span<const int> ranks) = 0;
-  // Counts an operation of this context, with this number, that this executor does not run. A rank
-  // that has left has not begun it either. `kind` is as in Call. Ranks that wait for long compare
-  // it with the operation that they have begun.
-  virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-                     std::uint16_t kind) = 0;
-  // Says that no more runs of this context are started. The state kept for the context is freed
-  // when its last run is over.
-  virtual void forget(ContextId context) = 0;
-  // Returns the number of queue pairs that an adapter has for this context, or 0.
-  virtual std::size_t queue_pairs(ContextId) const { return 0; }
-  // Returns the counts for this context. They are 0 if no adapter runs its operations.
-  virtual PostedRuns posted(ContextId) const { return {}; }
-  // Returns text for people: where the runs are executed.
+  // Returns what the executor keeps of the communicators of its runs. The object lives as long as
+  // the executor.
+  virtual RunContexts& contexts() = 0;
+  // Returns a text for people that says where the runs are executed, such as "polled by the
+  // caller".
   virtual std::string describe() const = 0;
 
-  // Blocks until the run is over. Returns false if it is not over before the limit.
+  // Blocks until a started run is over. Returns false if it is not over before the time `limit` has
+  // passed; the run goes on then. Without a limit it returns true.
   virtual bool wait(Run& run, Timeout limit);
+  // Blocks until a started run is over.
   bool wait(Run& run) { return wait(run, {}); }
 };
 

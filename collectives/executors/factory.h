@@ -1,5 +1,6 @@
-// Makes the executors, and declares all that a caller needs to give them a run. Communicators and
-// tests use it. Each function states the threads that may call the executor.
+// Makes the executors, and includes all headers that a caller needs to give them a run.
+// Communicators, offload/ and tests use it; other rooms include no other header of this room. Each
+// function states the threads that may call the executor.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "collectives/executors/executor.h"
+#include "collectives/executors/looking.h"
 #include "collectives/executors/run/plan.h"
 #include "collectives/executors/run/reduction.h"
 #include "collectives/executors/run/run.h"
@@ -23,34 +25,41 @@ class Channel;
 
 namespace scela::collectives {
 
-// The names are "inline", "polled", "thread" and "engine". collectives/offload/factory.h makes the
-// engine executor.
+// Names what moves the runs: the caller in start() (at_once), the caller in each call (polled), a
+// progress thread, or an adapter's engine. make_engine() of collectives/offload/factory.h makes the
+// last.
 enum class ExecutorKind : std::uint8_t { at_once, polled, thread, engine };
+// Returns "inline", "polled", "thread" or "engine".
 std::string_view name_of(ExecutorKind kind);
+// Returns the kind with this name, or std::nullopt if there is none.
 std::optional<ExecutorKind> executor_kind_of(std::string_view name);
 
-// The caller's thread moves all runs in each of its calls. One thread may call at a time.
+// Makes the polled executor, which owns `transport`. The caller's thread moves all runs in each of
+// its calls. One thread may call at a time.
 std::unique_ptr<Executor> make_polled(std::unique_ptr<Transport> transport);
-// The executor's start() returns when the run is over. Meanwhile the runs of `polled` progress as
-// well, since other ranks may wait for those before they come to this run. One thread may call at a
-// time.
+// Makes the inline executor: its start() returns when the run is over. `polled` is a polled
+// executor that carries the runs out and must outlive this one. Other runs of `polled` progress
+// meanwhile, since other ranks may wait for those before they start this operation. One thread may
+// call at a time.
 std::unique_ptr<Executor> make_inline(Executor& polled);
 
-// The processors of a node's ranks, by which idle cores are found for their threads.
+// The processors of this node's ranks, by which idle cores are found for their progress threads.
 struct ThreadPlacement {
-  std::vector<CpuSet> ranks;  // in node order; empty: threads not bound
+  std::vector<CpuSet> ranks;  // by rank of the node; empty: do not bind
   std::size_t own = 0;        // index of this process in `ranks`
 };
-// A thread moves all runs, bound to the nearest idle core (P1; placement.h). Any thread may call.
-// `transport` belongs to the thread; over a channel it needs Threads::multiple. `doorbell` belongs
-// to the caller. It wakes a caller that waits for other messages besides (add_requests). If it is
-// null, such a caller cannot be woken.
+// Makes the thread executor: a new thread moves all runs. The thread is bound to the idle core that
+// is nearest to this rank (P1; placement.h). Any thread may call the executor. `transport` is used
+// by the new thread; over a channel it needs Threads::multiple. `doorbell` is a second transport of
+// the same library. By it the thread wakes a caller that waits for other messages besides
+// (add_requests). If it is null, add_requests() returns false. Returns an error if the thread
+// cannot be started.
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement = {},
                                               std::unique_ptr<Transport> doorbell = nullptr);
 
-// Makes a transport over a channel, and keeps the channel's state alive. Once the program has
-// closed the channel, messages end with a fault that says so.
+// Makes a transport (run/transport.h) over a channel. It shares the channel's state, so it outlives
+// `channel`. Once the program has closed the channel, messages end with a fault that says so.
 std::unique_ptr<Transport> make_channel_transport(Channel& channel);
 
 }  // namespace scela::collectives

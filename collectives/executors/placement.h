@@ -12,18 +12,20 @@
 
 namespace scela::collectives {
 
+// The place of one progress thread.
 struct ThreadPlace {
-  CpuSet cpus;        // empty: not bound
+  CpuSet cpus;        // empty: leave it unbound
   bool idle = false;  // true: no rank may run there
-  // Text such as "core 1 of socket 0, nearest idle to processors 0", with the reason why no better
-  // place was taken.
+  // For people: the place, such as "core 1 of socket 0, nearest idle to processors 0", and the
+  // reason why no better place was taken. If `cpus` is empty, the reason for that.
   std::string why;
 };
 
-// Returns the places, by rank. `machine` has the processors that the job may use, and `ranks` those
-// of each rank. If all ranks of a node ask with equal arguments, their answers are consistent. A
-// core gets as few threads as possible. Among such cores, the one that shares most with its rank's
-// first processor is taken.
+// Returns the places of the threads, by rank. `machine` has the processors that the job may use.
+// `ranks` has the processors on which each rank of the node may run. If all ranks of a node ask
+// with equal arguments, their answers are equal, so each takes its own entry. A core gets as few
+// threads as possible. Among such cores, the one nearest to its rank's first processor is taken. If
+// no core is idle, idle hardware threads are taken; if none is, the rank's own processors.
 std::vector<ThreadPlace> places_of_threads(const Topology& machine,
                                            const std::vector<CpuSet>& ranks);
 

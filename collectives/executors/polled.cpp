@@ -47,20 +47,7 @@ class Polled final : public Executor {
   void progress() override { runs_.advance(); }
   bool add_requests(std::vector<Request*>& all) override { return runs_.add_requests(all); }
   void cancel(Run& run, Fault why) override { runs_.cancel(run, std::move(why)); }
-  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
-    runs_.give_up(what, ranks);
-  }
-  const AbortedContext* given_up(ContextId context) const override {
-    return runs_.given_up(context);
-  }
-  void leave(const AbortedContext& what, std::span<const int> ranks) override {
-    runs_.leave(what, ranks);
-  }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-             std::uint16_t kind) override {
-    runs_.count(context, number, ranks, kind);
-  }
-  void forget(ContextId context) override { runs_.forget(context); }
+  RunContexts& contexts() override { return runs_; }
   std::string describe() const override { return "polled by the caller"; }
 
  private:
@@ -81,20 +68,7 @@ class Inline final : public Executor {
   void progress() override { polled_.progress(); }
   bool add_requests(std::vector<Request*>& all) override { return polled_.add_requests(all); }
   void cancel(Run& run, Fault why) override { polled_.cancel(run, std::move(why)); }
-  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_.give_up(what, ranks);
-  }
-  const AbortedContext* given_up(ContextId context) const override {
-    return polled_.given_up(context);
-  }
-  void leave(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_.leave(what, ranks);
-  }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-             std::uint16_t kind) override {
-    polled_.count(context, number, ranks, kind);
-  }
-  void forget(ContextId context) override { polled_.forget(context); }
+  RunContexts& contexts() override { return polled_.contexts(); }
   std::string describe() const override { return "by the caller, at once"; }
 
  private:

@@ -31,7 +31,7 @@ namespace {
 // there, which the thread throws away.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 
-class ProgressThread final : public Executor {
+class ProgressThread final : public Executor, private RunContexts {
  public:
   ProgressThread(std::unique_ptr<Transport> transport, const ThreadPlacement& placement,
                  std::unique_ptr<Transport> doorbell)
@@ -105,6 +105,10 @@ class ProgressThread final : public Executor {
     const std::lock_guard lock(mutex_);
     order(Does::cancel, &run).why = std::move(why);
   }
+  RunContexts& contexts() override { return *this; }
+  std::string describe() const override { return where_; }
+
+ private:
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
     tell(Does::give_up, what, ranks);
   }
@@ -131,9 +135,7 @@ class ProgressThread final : public Executor {
                      [&](const AbortedContext& what) { return what.context == context; });
     return found == given_up_.rend() ? nullptr : &*found;
   }
-  std::string describe() const override { return where_; }
 
- private:
   // Orders are obeyed in the order in which they were given, because a run that is over may have
   // been started again.
   enum class Does : unsigned char { start, cancel, give_up, leave, count, forget };

@@ -8,9 +8,10 @@
 
 namespace scela::collectives {
 
-// Binds the calling thread to its place in the machine. That may be outside of the processors that
-// the process was given, but not of those of its control group. Returns text for people that says
-// what was done.
+// Binds the calling thread to the place of entry placement.own (placement.h), and names the thread
+// "scela-progress". The place may lie outside of the processors that the process was given, but not
+// outside of those of its control group. Returns a text for people that says where the thread runs,
+// or why it is not bound.
 std::string bind_this_thread(const ThreadPlacement& placement);
 
 }  // namespace scela::collectives

@@ -13,6 +13,7 @@
 
 namespace scela::collectives::SCELA_KERNELS_LEVEL {
 
+// IEEE 754 binary16 (Float16), and the upper half of a float32 (Bfloat16), as bits.
 struct Float16 {
   std::uint16_t bits = 0;
 };
@@ -20,7 +21,8 @@ struct Bfloat16 {
   std::uint16_t bits = 0;
 };
 
-// The code has no branches, so that the compiler vectorizes it.
+// Returns the value as float32, which is exact. The code has no branches, so that the compiler
+// vectorizes it.
 inline float wide(Float16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t rest = static_cast<std::uint32_t>(value.bits & 0x7fffu) << 13;
@@ -35,8 +37,8 @@ inline float wide(Float16 value) {
   return __builtin_bit_cast(float, bits | sign);
 }
 
-// Rounds to the nearest, ties to even. A NaN stays one, quiet, with the bits that there is room
-// for.
+// Returns the nearest float16, of two the even one. Larger values become infinite. A NaN stays one,
+// quiet, with the bits that there is room for.
 inline Float16 narrow16(float value) {
   const std::uint32_t whole = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = whole & 0x80000000u;
@@ -54,12 +56,12 @@ inline Float16 narrow16(float value) {
   return {static_cast<std::uint16_t>(bits | sign >> 16)};
 }
 
-// The conversion is exact, as it is for float16.
+// Returns the value as float32, which is exact.
 inline float wide(Bfloat16 value) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16);
 }
 
-// Rounds as narrow16() does.
+// Returns the nearest bfloat16, by the rules of narrow16().
 inline Bfloat16 narrow_bfloat16(float value) {
   const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;

@@ -6,8 +6,8 @@
 
 namespace scela::collectives {
 
-// Each returns the kernels of its level. Both are null if the operation is not defined on the type
-// (kernels.h).
+// Each returns the kernels of its level. Both members are null if the operation is not defined on
+// the type (kernels.h).
 Kernels plain_kernels(Op op, Type type);
 Kernels avx2_kernels(Op op, Type type);
 Kernels avx512_kernels(Op op, Type type);

@@ -12,13 +12,15 @@
 
 namespace scela::collectives::SCELA_KERNELS_LEVEL {
 
+// An element of a type with a place, for minloc and maxloc. The place is an index of the program's.
 template <class Value>
 struct Place {
   Value value;
   std::int32_t place;
 };
 
-// widened() returns what a value is while it is computed with; narrowed() converts it back.
+// Return a value in the type in which it is computed: float for float16 and bfloat16, otherwise its
+// own.
 template <class T>
 constexpr T widened(T value) {
   return value;
@@ -29,6 +31,7 @@ inline float widened(Float16 value) {
 inline float widened(Bfloat16 value) {
   return wide(value);
 }
+// Returns a result of such a computation as a T.
 template <class T, class Wide>
 constexpr T narrowed(Wide value) {
   if constexpr (std::is_same_v<T, Float16>) {
@@ -39,8 +42,8 @@ constexpr T narrowed(Wide value) {
     return static_cast<T>(value);
   }
 }
-// Integers wrap round, so they are computed without a sign, and in a type as large as promotion
-// would make them.
+// Returns a value in the type in which sums and products are computed. Integers wrap round, so they
+// get an unsigned type, as large as promotion would make it. Others are widened.
 template <class T>
 constexpr auto wrapping(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -85,14 +88,16 @@ inline T joined(T left, T right) {
   }
 }
 
-// Returns true if the right operand is the result.
+// For minloc and maxloc: returns true if the right operand is the result. If values are equal, that
+// is the one with the lower place.
 template <Op op, class Value>
 inline bool takes_right(const Place<Value>& left, const Place<Value>& right) {
   if (right.value == left.value) return right.place < left.place;
   return op == Op::minloc ? right.value < left.value : right.value > left.value;
 }
 
-// Returns how many bytes of a value count. The bytes behind them stay as they were.
+// Returns how many bytes of a T are its value: fewer than sizeof(T) for an x87 long double. The
+// bytes behind them are padding, which a reduction leaves as it was.
 template <class T>
 constexpr std::size_t stored() {
   constexpr bool kIsX87 = std::is_same_v<T, long double> && __LDBL_MANT_DIG__ == 64;
@@ -136,6 +141,7 @@ constexpr Kernels both() {
   }
 }
 
+// Returns both kernels of an operation on T.
 template <class T>
 Kernels of_type(Op op) {
   switch (op) {
@@ -167,6 +173,7 @@ Kernels of_type(Op op) {
   return {};
 }
 
+// Returns both kernels of an operation on a type, in the form for which this file is compiled.
 inline Kernels find_kernels(Op op, Type type) {
   switch (type) {
     case Type::int8:

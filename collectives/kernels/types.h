@@ -9,8 +9,9 @@
 
 namespace scela::collectives {
 
-// Elements have the machine's byte order and may stand anywhere in memory. Those of the last types
-// are a value and the place that it comes from, as C lays out {value; std::int32_t place;}.
+// The types of elements. Elements have the machine's byte order and may be at any address. The
+// types that end in _index have elements with a value and a place, an index of the program's, for
+// minloc and maxloc. C lays them out as {value; std::int32_t place;}.
 enum class Type : std::uint8_t {
   int8,
   uint8,
@@ -34,6 +35,7 @@ enum class Type : std::uint8_t {
 };
 inline constexpr std::size_t kTypes = 19;
 
+// The operations on two elements. minloc and maxloc keep the place of the value that they take.
 enum class Op : std::uint8_t {
   sum,
   product,
@@ -50,10 +52,15 @@ enum class Op : std::uint8_t {
 };
 inline constexpr std::size_t kOps = 12;
 
-std::size_t size_of(Type type);       // bytes
-std::string_view name_of(Type type);  // "float64", "float64-place"
-std::string_view name_of(Op op);      // "sum", "logical-and"
+// Returns the size of an element in bytes, with padding.
+std::size_t size_of(Type type);
+// Returns a name such as "float64" or "float64-place".
+std::string_view name_of(Type type);
+// Returns a name such as "sum" or "logical-and".
+std::string_view name_of(Op op);
+// Returns the type with this name, or std::nullopt if there is none.
 std::optional<Type> type_of(std::string_view name);
+// Returns the operation with this name, or std::nullopt if there is none.
 std::optional<Op> op_of(std::string_view name);
 
 }  // namespace scela::collectives

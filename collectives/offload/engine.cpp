@@ -33,25 +33,7 @@ constexpr std::chrono::microseconds kNap(50);
 constexpr int kSpins = 100;
 constexpr int kSpinsAtOnce = 10;
 
-// The end of a wait. Without a limit, the wait does not end.
-class Until {
- public:
-  explicit Until(Transport::Timeout limit) {
-    if (limit && *limit < Clock::time_point::max() - Clock::now())
-      until_ = Clock::now() + std::max(*limit, std::chrono::nanoseconds(0));
-  }
-  bool over() const { return until_ && Clock::now() >= *until_; }
-  std::chrono::nanoseconds at_most(std::chrono::nanoseconds time) const {
-    if (!until_) return time;
-    return std::clamp<std::chrono::nanoseconds>(*until_ - Clock::now(), std::chrono::nanoseconds(0),
-                                                time);
-  }
-
- private:
-  std::optional<Clock::time_point> until_;
-};
-
-class EngineExecutor final : public Executor {
+class EngineExecutor final : public Executor, private RunContexts {
  public:
   EngineExecutor(std::unique_ptr<Adapter> adapter, std::unique_ptr<Executor> polled,
                  std::unique_ptr<Transport> transport)
@@ -77,9 +59,9 @@ class EngineExecutor final : public Executor {
     if (!group)
       group = std::make_unique<OffloadGroup>(*adapter_, *transport_, parting_,
                                              run.call().route.context);
-    polled_->count(run.context(), run.number(), run.peers(), run.kind());
+    polled_->contexts().count(run.context(), run.number(), run.peers(), run.kind());
     // A context that is given up must not receive messages that other ranks sent before they knew.
-    if (const AbortedContext* const what = polled_->given_up(run.context()))
+    if (const AbortedContext* const what = polled_->contexts().given_up(run.context()))
       group->give_up(fault_of(*what, what->rank));
     group->start(run);
     tell_all_of(*group);
@@ -93,30 +75,24 @@ class EngineExecutor final : public Executor {
   }
 
   std::size_t wait_any(std::span<Run* const> runs, Timeout limit) override {
-    const auto first_over = [&] {
-      const auto at = std::ranges::find_if(
-          runs, [](const Run* run) { return run != nullptr && run->is_over(); });
-      return static_cast<std::size_t>(at - runs.begin());
-    };
-    if (std::ranges::none_of(runs, [](const Run* run) { return run != nullptr; }))
-      return runs.size();
+    if (!is_any(runs)) return runs.size();
     const bool others = std::ranges::any_of(
         runs, [&](const Run* run) { return run != nullptr && !run->is_over() && !has(*run); });
     if (others && !is_busy()) return polled_->wait_any(runs, limit);
-    const Until until(limit);
+    const Deadline deadline(limit);
     for (int spins = 0;; ++spins) {
-      const std::size_t found = first_over();
+      const std::size_t found = first_over(runs);
       if (found != runs.size()) return found;
       if (others) polled_->progress();
       if (advance()) continue;
-      if (until.over()) return runs.size();
+      if (deadline.over()) return runs.size();
       if (spins < kSpinsAtOnce) continue;
       if (spins < kSpins) {
         ::sched_yield();
         continue;
       }
-      if (sleep(until.at_most(others ? std::chrono::microseconds(50)
-                                     : std::chrono::nanoseconds(kLook))))
+      if (sleep(deadline.at_most(others ? std::chrono::microseconds(50)
+                                        : std::chrono::nanoseconds(kLook))))
         spins = 0;
     }
   }
@@ -137,24 +113,31 @@ class EngineExecutor final : public Executor {
     polled_->cancel(run, std::move(why));
   }
 
+  RunContexts& contexts() override { return *this; }
+
+  std::string describe() const override {
+    return cat("by the engine of ", adapter_->device.capability.describe());
+  }
+
+ private:
   void give_up(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_->give_up(what, ranks);
+    polled_->contexts().give_up(what, ranks);
     advance();
   }
 
   const AbortedContext* given_up(ContextId context) const override {
-    return polled_->given_up(context);
+    return polled_->contexts().given_up(context);
   }
   void leave(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_->leave(what, ranks);
+    polled_->contexts().leave(what, ranks);
   }
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind) override {
-    polled_->count(context, number, ranks, kind);
+    polled_->contexts().count(context, number, ranks, kind);
   }
 
   void forget(ContextId context) override {
-    polled_->forget(context);
+    polled_->contexts().forget(context);
     const auto at = groups_.find(context);
     if (at == groups_.end()) return;
     at->second->is_forgotten = true;
@@ -171,11 +154,6 @@ class EngineExecutor final : public Executor {
     return at == groups_.end() ? PostedRuns() : at->second->posted();
   }
 
-  std::string describe() const override {
-    return cat("by the engine of ", adapter_->device.capability.describe());
-  }
-
- private:
   // Refuses a call. An engine sends no notes, so the context is given up.
   void refuse(Run& run) {
     const Call& call = run.call();
@@ -202,7 +180,7 @@ class EngineExecutor final : public Executor {
   // Notes go only to the ranks with which the lists of this rank speak. Another operation may speak
   // with other ranks, so all ranks are told.
   void tell_all_of(OffloadGroup& group) {
-    if (const auto what = group.word_to_all()) polled_->give_up(*what, group.ranks());
+    if (const auto what = group.word_to_all()) polled_->contexts().give_up(*what, group.ranks());
   }
 
   // Ranks that have called different operations may each wait for another rank. The next rank is
@@ -210,7 +188,7 @@ class EngineExecutor final : public Executor {
   void ask_for_stalled(OffloadGroup& group) {
     Run* const run = group.first();
     const auto word = run != nullptr ? run->word_if_stalled() : std::nullopt;
-    if (word) polled_->leave(*word, run->peers());
+    if (word) polled_->contexts().leave(*word, run->peers());
   }
 
   bool has(const Run& run) const {
@@ -236,7 +214,7 @@ class EngineExecutor final : public Executor {
       // This comes first, because a run that is over has ended well, whatever has failed since.
       ended = group.advance() || ended;
       if (looks) {
-        if (const AbortedContext* const what = polled_->given_up(at->first))
+        if (const AbortedContext* const what = polled_->contexts().given_up(at->first))
           group.give_up(fault_of(*what, what->rank));
         group.look();
       }

@@ -1,6 +1,7 @@
 // Templates of lists that were posted before (task templates: offload thesis, section 4.3). A
-// template has a list's tasks and how far they reach into memory, computed once for each list and
-// layout. Offload groups use it.
+// template has a list's OffloadPlan (collectives/core/offload.h) and the bytes of memory that it
+// uses, computed once for each list and layout. Offload groups use it. Two threads must not use it
+// at once.
 #pragma once
 
 #include <array>
@@ -14,23 +15,24 @@
 
 namespace scela::collectives {
 
+// The template of one list with one layout. It does not change once it is made.
 struct OffloadTemplate {
-  // The list and layout of the template. The template keeps the list alive; its communicator may
-  // keep it longer.
+  // The list for which it was made, which it keeps alive unless its communicator does.
   std::shared_ptr<const Plan> list;
-  std::uint64_t layout_number = 0;  // as in Call
+  std::uint64_t layout_number = 0;  // Call::layout_number; 0: unknown
   Layout layout;
   OffloadPlan plan;
-  std::array<std::uint64_t, 4> ends{};  // by OffloadPlace::Memory: bytes
+  std::array<std::uint64_t, 4> ends{};  // by Memory: bytes that the plan uses
 
-  // Returns true if a run has this list and an equal layout.
+  // Returns true if a run that is bound has this list and an equal layout.
   bool is_of(const Run& run) const;
 };
 
 // The templates of one communicator that were used last. Two threads must not use it at once.
 class OffloadTemplates {
  public:
-  // Returns the template of a run that is bound. Allocates memory only if there is no template yet.
+  // Returns the template of a run that is bound, and makes it if there is none. Only that allocates
+  // memory. Templates that were not used for long may be dropped, but those in use stay valid.
   std::shared_ptr<const OffloadTemplate> of(const Run& run);
 
  private:

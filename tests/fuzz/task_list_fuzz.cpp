@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/core/checker.h"
-#include "collectives/core/loggp.h"
-#include "collectives/core/symbolic.h"
+#include "collectives/core/analysis/checker.h"
+#include "collectives/core/analysis/loggp.h"
+#include "collectives/core/analysis/symbolic.h"
 
 namespace {
 

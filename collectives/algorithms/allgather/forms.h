@@ -8,11 +8,11 @@
 
 namespace scela::collectives {
 
-// Returns the eager form of a list (section 4.3.1). Receives are posted before the lengths of
-// blocks are known. So each block has an eager buffer of its own (a block of scratch), and a
-// message of d blocks is d messages (Table 4.1). What a rank gives is copied in at the start, and
-// the result is copied out at the end. So the number of messages grows as the ranks, though the
-// number of rounds grows as their logarithm.
+// Returns the eager form of the list of the rank `rank` (section 4.3.1). Receives are posted before
+// the lengths of blocks are known. So each block has an eager buffer of its own (a block of
+// scratch), and a message of d blocks becomes d messages (Table 4.1). The rank's contribution is
+// copied in at the start, and the result is copied out at the end. So the number of messages grows
+// as the ranks, though the number of rounds grows as their logarithm.
 TaskList eager(const Shape& shape, int rank, const TaskList& list);
 
 // Returns the rendezvous form of a list (section 4.3.2). A rank that has posted a receive tells the

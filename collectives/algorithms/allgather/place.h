@@ -9,22 +9,26 @@
 
 namespace scela::collectives {
 
+// The places for one rank's list of a shape. Blocks are numbered as in the list: rank r's
+// contribution is `segments` blocks of the output, from r * segments on.
 class GatheredPlaces {
  public:
   GatheredPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // Returns where the contributions of `count` ranks from `first` on stand in the output.
+  // Returns the blocks of the output with the contributions of `count` ranks from `first` on.
   Blocks of(int first, int count) const {
     return output(static_cast<std::uint32_t>(first) * shape_.segments,
                   static_cast<std::uint32_t>(count) * shape_.segments);
   }
-  // Returns one segment of one rank's contribution in the output.
+  // Returns the block of the output with the segment `number` of the rank `of`.
   Blocks segment(int of, std::uint32_t number) const {
     return output(static_cast<std::uint32_t>(of) * shape_.segments + number, 1);
   }
-  // Returns where this rank's contribution stands at the beginning.
+  // Returns the blocks with this rank's contribution at the beginning: its input, or in place its
+  // own part of the output.
   Blocks given() const { return shape_.in_place ? of(rank_, 1) : input(0, shape_.segments); }
-  // Copies this rank's contribution to its place in the output. In place it writes no task.
+  // Appends the copy of this rank's contribution to its place in the output. In place it appends
+  // nothing.
   void put_own(Writer& list) const {
     if (!shape_.in_place) list.copy(given(), of(rank_, 1));
   }

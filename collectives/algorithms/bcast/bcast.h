@@ -2,22 +2,23 @@
 // other. A rank passes a segment on before it waits for the next, and has two receives posted. The
 // functions are pure, and the registry lists them.
 //
-// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
-// has all that the list depends on besides: ranks, root, segments, radix and nodes.
+// A function returns the task list (collectives/core/task_list.h) of the rank `rank` of a call: its
+// sends, receives and reductions, in order. `shape` has all that the list depends on besides:
+// ranks, root, segments, radix and nodes (collectives/core/shape.h). N is the number of ranks.
 #pragma once
 
 #include "collectives/core/shape.h"
 
 namespace scela::collectives {
 
-// Sends down a tree (collectives/algorithms/tree.h): N - 1 messages a segment. The longest way is
-// the tree's depth.
+// The next five send down the tree in the name (collectives/algorithms/tree.h): N - 1 messages a
+// segment. The longest chain of messages is the tree's depth.
 TaskList bcast_flat(const Shape& shape, int rank);
 TaskList bcast_chain(const Shape& shape, int rank);
 TaskList bcast_binary(const Shape& shape, int rank);
 TaskList bcast_binomial(const Shape& shape, int rank);
 TaskList bcast_k_nomial(const Shape& shape, int rank);
-// Works as flat, but the root begins with a rank when the rank before has got all.
+// As flat, but the root sends to a rank only when the rank before has received the whole message.
 TaskList bcast_sequential(const Shape& shape, int rank);
 // The message is cut into as many parts as there are ranks. They are scattered down a binomial
 // tree, and travel on round a ring, but not to ranks that got them in the scatter. N - 1 messages
@@ -26,8 +27,8 @@ TaskList bcast_sequential(const Shape& shape, int rank);
 TaskList bcast_scatter_allgather(const Shape& shape, int rank);
 
 // Sends down a binomial tree of the nodes' leaders, and from each leader down a tree of its node.
-// The root is the leader of its node. This takes N - 1 messages a segment, of which one less than
-// the number of nodes go between nodes.
+// The root is the leader of its node. This takes N - 1 messages a segment. Between nodes there is
+// one less than the number of nodes.
 TaskList bcast_hierarchical(const Shape& shape, int rank);
 
 }  // namespace scela::collectives

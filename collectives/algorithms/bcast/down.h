@@ -8,14 +8,17 @@
 
 namespace scela::collectives {
 
-// The place of one rank in the tree. Levels are split off as in Shape::split.
+// The place of one rank in a broadcast's tree. "Low" edges belong to the levels that are split off
+// (Shape::split).
 struct Downwards {
-  int from = -1;           // the parent; -1: this is the root
-  std::vector<int> first;  // children, in the order of sending
-  std::vector<int> low;    // children on split levels, sent to last
-  bool is_low = false;     // the edge to the parent is split off
-  bool is_split = false;   // some levels of the tree are split off
+  int from = -1;           // rank of the parent; -1: this is the root
+  std::vector<int> first;  // children by other edges, in order
+  std::vector<int> low;    // children by low edges, sent to last
+  bool is_low = false;     // the edge to the parent is low
+  bool is_split = false;   // the tree has low edges
 };
+// Returns the list of a rank at this place: it receives each segment from its parent and sends it
+// to its children. `shape` says the number of segments.
 TaskList bcast_down(const Downwards& way, const Shape& shape);
 
 }  // namespace scela::collectives

@@ -1,26 +1,29 @@
 // Reduce-scatter algorithms for N ranks: each rank gets the reduction of one block. The functions
 // are pure, and the registry lists them.
 //
-// A function returns the list of rank `rank` of a call: its sends, receives and reductions. `shape`
-// has all that the list depends on besides: ranks, root, segments, radix and nodes.
+// A function returns the task list (collectives/core/task_list.h) of the rank `rank` of a call: its
+// sends, receives and reductions, in order. `shape` has all that the list depends on besides:
+// ranks, root, segments, radix and nodes (collectives/core/shape.h). N is the number of ranks.
 #pragma once
 
 #include "collectives/core/shape.h"
 
 namespace scela::collectives {
 
-// Each rank gets the contributions to its block from all others, one a step: N - 1 rounds of a
-// message. Those of ranks below it and of ranks above it are summed apart, so that operands stay in
-// order.
+// In each of N - 1 rounds a rank sends one rank the contribution to that rank's block, and receives
+// one to its own. Contributions of ranks below it and of ranks above it are reduced apart, so that
+// operands stay in order.
 TaskList reduce_scatter_pairwise(const Shape& shape, int rank);
-// Each block is reduced on its way round a ring: N - 1 rounds, two peers. Each block begins at
-// another rank, so this does not serve reductions that do not commute.
+// Each block is reduced on its way round a ring of ranks: N - 1 rounds, two peers. Each block
+// begins at another rank, so this does not serve reductions that do not commute.
 TaskList reduce_scatter_ring(const Shape& shape, int rank);
-// Halves of what is left go to ranks that are half as far each time: log2 of the groups rounds
+// Recursive halving: in each round a rank exchanges half of the blocks that it still reduces with a
+// rank at half the distance of the round before. There are log2 of the groups rounds
 // (collectives/algorithms/groups.h), and two more if there are groups of two. Far ranks come first,
 // so this does not serve reductions that do not commute.
 TaskList reduce_scatter_halving(const Shape& shape, int rank);
-// The message goes up a binomial tree as a whole, and down as blocks: twice its depth in rounds.
+// Reduces the whole message up a binomial tree, and scatters its blocks down: twice the tree's
+// depth in rounds.
 TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank);
 
 }  // namespace scela::collectives

@@ -9,9 +9,10 @@
 
 namespace scela::collectives {
 
-// Returns all algorithms, grouped by operation and in the order of their names.
+// Returns all algorithms (collectives/core/shape.h), grouped by operation and in the order of their
+// names.
 std::span<const Algorithm> algorithms();
-// Returns null if the operation has no algorithm of that name.
+// Returns the algorithm of this name for the operation, such as "ring"; null if there is none.
 const Algorithm* find(Operation operation, std::string_view name);
 
 }  // namespace scela::collectives

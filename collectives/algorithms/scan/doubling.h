@@ -9,12 +9,13 @@
 
 namespace scela::collectives {
 
-// In round i a rank sends its sum, of the 2^i ranks up to itself, to the rank 2^i ahead. The sum
-// that comes from 2^i ranks behind goes left of its own. What comes in one round is sent in the
-// next, so it is received into places that take turns.
+// In round i a rank sends its reduction, of the 2^i ranks up to itself, to the rank 2^i ahead. It
+// receives that of the rank 2^i behind and combines it as the left operand with its own. A
+// reduction that was received in one round may still be sent in the next, so successive ones are
+// received into different rows of scratch.
 class Doubling {
  public:
-  // `exclusive` says that the list is that of an exscan.
+  // `exclusive` says that the list is that of an exscan; otherwise it is that of a scan.
   Doubling(const Shape& shape, int rank, bool exclusive);
   // Writes the list and returns it. It may be called once.
   TaskList list();
@@ -24,15 +25,17 @@ class Doubling {
   int distance(std::size_t round) const { return 1 << round; }
   // Returns true if this rank sends a message in the round.
   bool sends(std::size_t round) const { return rank_ + distance(round) < shape_.ranks; }
-  // Returns where the message of a round is received.
+  // Returns the blocks into which the message of a round is received.
   Blocks place(std::size_t round);
   // Returns row `index` of scratch, and notes that it is used.
   Blocks row(std::size_t index);
-  // Posts the receive of a round. It does nothing if this rank receives nothing in that round.
+  // Appends the receive of a round, unless this rank receives nothing in it.
   void post(std::size_t round);
-  // Waits for the message of a round, and combines it, as the left operand, with this rank's sum.
+  // Appends a wait for the message of a round, and its combination, as the left operand, with this
+  // rank's reduction.
   void join(std::size_t round);
-  // Returns what the rank starts with, and moves it if it would be in the way of what is received.
+  // Returns the blocks of the rank's contribution, and appends a copy of it if a received message
+  // would overwrite it.
   Blocks own();
 
   Shape shape_;
@@ -41,7 +44,7 @@ class Doubling {
   std::size_t receives_ = 0;  // rounds in which the rank receives
   std::size_t rounds_ = 0;
   Writer list_;
-  Blocks sum_;
+  Blocks sum_;              // the reduction that this rank has
   std::uint32_t rows_ = 0;  // rows of scratch that are used
 };
 

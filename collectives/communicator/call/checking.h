@@ -1,6 +1,7 @@
 // Checks calls (SCELA_COLL_CHECK, CommunicatorOptions::check). Before a call is run, its ranks
-// exchange records of it and judge them. Communicators use it. Two threads must not use a Checked
-// at once; the functions have no state.
+// exchange records of it and compare them. If the records do not fit, all ranks get the same error
+// and the call is not run. Communicators use it. Two threads must not use a Checked at once; the
+// functions have no state.
 #pragma once
 
 #include <cstdint>
@@ -37,42 +38,49 @@ struct CallRecord {
   Operation operation = Operation::barrier;
   Refusal refusal = Refusal::none;
   ElementType type = ElementType::opaque;
-  std::uint8_t op = 0;  // a ReduceOp, or kOwnOp
-  bool commutes = true;
+  std::uint8_t op = 0;   // a ReduceOp, or kOwnOp
+  bool commutes = true;  // the reduction is commutative
   bool in_place = false;
-  bool has_parts = false;
-  bool knows_bytes = false;
-  char algorithm[24] = {};  // its name, padded with zeros
+  bool has_parts = false;    // it is a v form
+  bool knows_bytes = false;  // `bytes` has a meaning
+  char algorithm[24] = {};   // its name, padded with zeros
 };
 static_assert(sizeof(CallRecord) == 96);
+// The value of CallRecord::op for an operation of the program's own.
 inline constexpr std::uint8_t kOwnOp = 0xff;
 
-// Makes the record of rank `rank`. If the call is refused and its list is not known, `algorithm` is
-// null. `sizes` are those of this call.
+// Returns the record of this call by the rank `rank`. `arguments` and `sizes` are those of the
+// call. `algorithm` and `shape` are those of its list. If the call is refused and its list is not
+// known, `algorithm` is null.
 CallRecord record_of(const Collective::Inside& call, const Arguments& arguments,
                      const PairSizes& sizes, int rank, const Algorithm* algorithm,
                      const Shape& shape);
-// Judges the records of a call, by rank. The fault names the first rank that differs from most of
-// them, and in what and from which it differs. Returns std::nullopt if the records fit.
+// Compares the records of all ranks, which are indexed by rank. Returns a fault that names the
+// first rank that differs from most of them, and both values. Returns std::nullopt if the records
+// fit.
 std::optional<Fault> judge(std::span<const CallRecord> records);
 
-// Returns true if some messages of the call are not expected as they are sent. judge() does not see
-// that.
+// Returns true if some message of the call is not expected with the size with which it is sent.
+// judge() does not see that.
 bool sizes_differ(std::span<const CallRecord> records);
 
-// The prelude of a run, with its records. If sizes differ, the ranks exchange all sizes in a second
+// The exchange of records before the runs of one call (Prelude of
+// collectives/executors/run/call.h). If sizes differ, the ranks exchange all sizes in a second
 // prelude, so that the error can name the rank.
 class Checked {
  public:
-  // `plan` is that of plan() below, and `own` is the record of this rank.
+  // `plan` is the result of plan() below. `own` and `sizes` are the record and the sizes of this
+  // rank, `rank` of `ranks`.
   Checked(std::shared_ptr<const Plan> plan, const CallRecord& own, PairSizes sizes, int rank,
           std::size_t ranks);
   Checked(const Checked&) = delete;
   Checked& operator=(const Checked&) = delete;
 
-  // Returns the prelude of the next run. It belongs to this object.
+  // Returns the prelude of the next run, with this rank's record filled in. It belongs to this
+  // object.
   const Prelude* prelude();
-  // Makes the plan of preludes for so many ranks.
+  // Returns the plan of an allgather in place by the rank `rank` of `ranks`, which all preludes of
+  // a communicator use.
   static Result<std::shared_ptr<const Plan>> plan(int rank, int ranks);
 
  private:
@@ -82,10 +90,10 @@ class Checked {
   CallRecord own_;
   PairSizes own_sizes_;
   std::size_t rank_;
-  std::vector<CallRecord> records_;
+  std::vector<CallRecord> records_;  // by rank
   Layout layout_;
   Prelude prelude_;
-  std::vector<std::uint64_t> sizes_;  // of all ranks
+  std::vector<std::uint64_t> sizes_;  // words of PairSizes, by rank
   Layout sizes_layout_;
   Prelude sizes_prelude_;
 };

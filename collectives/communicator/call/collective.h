@@ -1,5 +1,6 @@
-// The contents of a Collective, and how errors of collective operations are made. Communicators use
-// it. A Collective::Inside does not change once requests share it.
+// The contents of a Collective, which is a call as the program made it, and how errors of
+// collective operations are made. Communicators use it. A Collective::Inside does not change once
+// requests share it.
 #pragma once
 
 #include <optional>
@@ -12,16 +13,17 @@
 
 namespace scela {
 
+// The arguments of a call. The members that the operation does not have are left at their defaults.
 struct Collective::Inside {
   collectives::Operation operation = collectives::Operation::barrier;
   int root = 0;
   ConstBuffer input;
   Buffer output;
-  std::optional<Reducer> reducer;
-  bool has_parts = false;  // a v form
-  std::vector<Part> input_parts;
-  std::vector<Part> output_parts;
-  std::string algorithm;  // empty: the table chooses
+  std::optional<Reducer> reducer;  // set if the operation reduces
+  bool has_parts = false;          // it is a v form
+  std::vector<Part> input_parts;   // by rank, in elements; v forms
+  std::vector<Part> output_parts;  // by rank, in elements; v forms
+  std::string algorithm;           // as a table's row; empty: by the table
 };
 
 namespace collectives {

@@ -7,12 +7,13 @@
 
 namespace scela::collectives {
 
-// Blocks of one size, kept by each thread (at most 256). Under the address sanitizer none are kept,
-// so that it sees uses after a release.
+// Memory blocks of kBytes bytes. Each thread keeps up to 256 that were given back. Under the
+// address sanitizer none are kept, so that it sees uses after a release.
 template <std::size_t kBytes>
 class Recycled {
  public:
-  // Returns memory for kBytes bytes. Any thread may give it back.
+  // Returns memory for kBytes bytes, a kept block if there is one. Throws std::bad_alloc. Any
+  // thread may give it back.
   static void* take() {
     Kept& kept = here();
     if (kept.first == nullptr) return ::operator new(kSize);
@@ -21,6 +22,7 @@ class Recycled {
     --kept.count;
     return block;
   }
+  // Keeps a block of take() for the calling thread, or frees it if the thread keeps 256 already.
   static void give_back(void* memory) noexcept {
     Kept& kept = here();
     if (kept.count == kMax || kept.over) return ::operator delete(memory);
@@ -59,7 +61,7 @@ class Recycled {
   }
 };
 
-// An allocator for std::allocate_shared.
+// An allocator for std::allocate_shared that takes single objects from Recycled.
 template <class T>
 struct Recycling {
   using value_type = T;
@@ -67,6 +69,7 @@ struct Recycling {
   template <class Other>
   Recycling(const Recycling<Other>&) {}
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  // Returns memory for n objects, of Recycled if n is 1. Throws std::bad_alloc.
   T* allocate(std::size_t n) {
     return static_cast<T*>(n == 1 ? Recycled<sizeof(T)>::take() : ::operator new(n * sizeof(T)));
   }

@@ -79,7 +79,7 @@ void BoundCall::prepare(bool knows_layout) {
   buffers_.set_input_and_output(call_.input, call_.output);
   buffers_.set_scratch(scratch);
   buffers_.reset_staging();
-  if (!is_known) fast_steps_.compile(plan, buffers_);
+  if (!is_known) compile_fast_steps(plan, buffers_, fast_steps_);
   if (fast_steps_.empty() && !call_.refused) buffers_.reserve_staging(plan);
   fitted_ = &plan;  // only now is all of it reserved
 }

@@ -11,10 +11,8 @@ namespace scela::collectives {
 [[gnu::always_inline]] inline bool FastPath::run_steps(Stop& stop) {
   const RunBuffers& buffers = call_.buffers();
   RunMessages& messages = messages_;
-  const FastStep* const end = call_.fast_steps().end();
-  for (const FastStep* here = call_.fast_steps().begin(); here != end; ++here) {
-    stop.at = here;
-    const FastStep& one = *here;
+  for (const FastStep& one : call_.fast_steps()) {
+    stop.at = &one;
     const std::byte* const from = buffers.space(one.from_space) + one.from;
     std::byte* const to = buffers.space(one.to_space) + one.to;
     switch (one.kind) {
@@ -50,7 +48,7 @@ namespace scela::collectives {
 
 bool FastPath::run() {
   Stop stop;
-  stop.at = call_.fast_steps().begin();
+  stop.at = call_.fast_steps().data();
   try {
     if (run_steps(stop)) return true;
   } catch (const std::bad_alloc&) {

@@ -9,32 +9,8 @@ namespace {
 // Up to this length in bytes, the cost of a message is software and not its bytes.
 constexpr std::uint64_t kShort = 8192;
 
-}  // namespace
-
-void FastSteps::compile(const Plan& plan, const RunBuffers& buffers) {
-  steps_.clear();
-  for (std::uint32_t number = 0; number < plan.steps().size(); ++number) {
-    const Plan::Step& step = plan.steps()[number];
-    FastStep one;
-    one.kind = step.kind;
-    one.from_right = step.from_right;
-    one.step = number;
-    if (step.kind != Kind::wait_sent && step.kind != Kind::wait_received) {
-      one.message = step.message;
-      if (!place(step, buffers, one)) return steps_.clear();
-      if (step.kind != Kind::receive) steps_.push_back(one);
-      continue;
-    }
-    for (std::uint32_t nth = 0; nth < step.count; ++nth) {
-      one.nth = nth;
-      one.message = plan.waited()[step.message + nth];
-      if (!place(plan.steps()[plan.begun_by()[one.message]], buffers, one)) return steps_.clear();
-      steps_.push_back(one);
-    }
-  }
-}
-
-bool FastSteps::place(const Plan::Step& step, const RunBuffers& buffers, FastStep& one) {
+// Sets the places of one step's bytes. Returns false if they are too many, or not in one piece.
+bool place(const Plan::Step& step, const RunBuffers& buffers, FastStep& one) {
   const bool reads =
       step.kind == Kind::send || step.kind == Kind::copy || step.kind == Kind::reduce;
   const bool writes =
@@ -51,6 +27,31 @@ bool FastSteps::place(const Plan::Step& step, const RunBuffers& buffers, FastSte
   if (writes && !set_place(step.to, one.to_space, one.to)) return false;
   one.bytes = static_cast<std::uint32_t>(bytes);
   return bytes <= kShort;
+}
+
+}  // namespace
+
+void compile_fast_steps(const Plan& plan, const RunBuffers& buffers, std::vector<FastStep>& steps) {
+  steps.clear();
+  for (std::uint32_t number = 0; number < plan.steps().size(); ++number) {
+    const Plan::Step& step = plan.steps()[number];
+    FastStep one;
+    one.kind = step.kind;
+    one.from_right = step.from_right;
+    one.step = number;
+    if (step.kind != Kind::wait_sent && step.kind != Kind::wait_received) {
+      one.message = step.message;
+      if (!place(step, buffers, one)) return steps.clear();
+      if (step.kind != Kind::receive) steps.push_back(one);
+      continue;
+    }
+    for (std::uint32_t nth = 0; nth < step.count; ++nth) {
+      one.nth = nth;
+      one.message = plan.waited()[step.message + nth];
+      if (!place(plan.steps()[plan.begun_by()[one.message]], buffers, one)) return steps.clear();
+      steps.push_back(one);
+    }
+  }
 }
 
 }  // namespace scela::collectives

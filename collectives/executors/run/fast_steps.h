@@ -1,6 +1,5 @@
-// The FastSteps of a short run: a plan's steps with the places of their bytes computed once, for
-// all runs of that plan and layout. A BoundCall compiles them, and a FastPath carries them out. One
-// thread at a time uses them.
+// The fast steps of a short run: a plan's steps with the places of their bytes computed once, for
+// all runs of that plan and layout. A BoundCall keeps them, and a FastPath carries them out.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +10,25 @@
 
 namespace scela::collectives {
 
-// One action of a short run, for a step or for one message of a wait.
+// One action of a short run, for a step of the plan or for one message of a wait. A receive has no
+// action of its own: its wait receives it.
 struct FastStep {
-  Kind kind = Kind::signal;  // wait_received also receives it
-  bool from_right = false;   // used by reduce
+  Kind kind = Kind::signal;  // a wait_received also receives it
+  bool from_right = false;   // for reduce: as in Task
   Space from_space = Space::input;
   Space to_space = Space::input;
-  int peer = -1;
-  std::uint32_t message = 0;
-  std::uint32_t step = 0;  // of the plan
-  std::uint32_t nth = 0;   // of the wait's messages
-  std::uint32_t bytes = 0;
-  std::uint64_t from = 0;  // offset in its space
-  std::uint64_t to = 0;
+  int peer = -1;              // of the message, as the list numbers it
+  std::uint32_t message = 0;  // its number in the plan
+  std::uint32_t step = 0;     // index of the step in the plan
+  std::uint32_t nth = 0;      // index among the wait's messages
+  std::uint32_t bytes = 0;    // to send, receive, copy or reduce
+  std::uint64_t from = 0;     // offset in from_space, in bytes
+  std::uint64_t to = 0;       // offset in to_space, in bytes
 };
 
-class FastSteps {
- public:
-  // Computes the actions of a plan. There are none if a message is too long or not in one piece.
-  // Throws std::bad_alloc; then clear() must be called.
-  void compile(const Plan& plan, const RunBuffers& buffers);
-  void clear() { steps_.clear(); }
-  bool empty() const { return steps_.empty(); }
-  const FastStep* begin() const { return steps_.data(); }
-  const FastStep* end() const { return steps_.data() + steps_.size(); }
-
- private:
-  // Sets the places of one step's bytes. Returns false if they are too many, or not in one piece.
-  static bool place(const Plan::Step& step, const RunBuffers& buffers, FastStep& one);
-
-  std::vector<FastStep> steps_;
-};
+// Sets `steps` to the actions of a plan, in order. Leaves it empty if a message, copy or reduction
+// has more than 8 KiB or is not in one piece; the run is not short then. `buffers` must have the
+// layout. Throws std::bad_alloc; `steps` must then be cleared.
+void compile_fast_steps(const Plan& plan, const RunBuffers& buffers, std::vector<FastStep>& steps);
 
 }  // namespace scela::collectives

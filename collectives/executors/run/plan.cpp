@@ -134,10 +134,11 @@ class PlanMaker {
   }
   void refuse(std::uint32_t number, std::string why) {
     if (error_) return;
-    error_ = Error{
-        ErrorKind::internal, "make a task list ready to be run",
-        cat("task ", number, " '", to_text(plan_.list_.tasks[number]), "'"), std::move(why),
-        "check() in collectives/core/checker.h says what is wrong with the lists of all ranks"};
+    error_ =
+        Error{ErrorKind::internal, "make a task list ready to be run",
+              cat("task ", number, " '", to_text(plan_.list_.tasks[number]), "'"), std::move(why),
+              "check() in collectives/core/analysis/checker.h says what is wrong with the lists of "
+              "all ranks"};
   }
 
   Plan plan_;

@@ -18,13 +18,13 @@ inline constexpr std::uint32_t kNoTask = std::numeric_limits<std::uint32_t>::max
 
 class Plan {
  public:
-  // One step of a run; a run takes the steps in order. A send that the list holds back stands where
-  // the list enables it.
+  // One step of a run; a run takes the steps in order. A send that the list holds back (Task::held)
+  // is a step at the position at which the list enables it.
   struct Step {
-    Kind kind = Kind::signal;  // never enable
-    bool from_right = false;   // used by reduce
-    int peer = -1;
-    std::uint32_t task = 0;  // its number in the list
+    Kind kind = Kind::signal;  // never Kind::enable
+    bool from_right = false;   // for reduce: as in Task
+    int peer = -1;             // of a message or wait: rank in the list
+    std::uint32_t task = 0;    // index of its task in the list
     // For a send or receive, the number of its message, in the order in which messages begin. For a
     // wait, the first of `count` entries of waited().
     std::uint32_t message = 0;
@@ -33,21 +33,29 @@ class Plan {
     Blocks to;
   };
 
-  // Makes a plan. Returns an error for a list that no run could survive. Such a list waits for a
-  // message that has not begun, or has a message without a wait. It may also hold a send for ever,
-  // or name a block that no space has or an invalid rank.
+  // Makes the plan of one rank's list, which it keeps. Returns an error for a list that no run
+  // could complete: it waits for a message that has not begun, has a message without a wait, or
+  // holds a send for ever. It also refuses a list that names a block beyond its spaces, or an
+  // invalid rank. The list's messages are not compared with those of other ranks; the checker does
+  // that.
   static Result<std::shared_ptr<const Plan>> of(TaskList list);
 
+  // Returns the list of which the plan was made.
   const TaskList& list() const { return list_; }
+  // Returns the steps in the order in which a run takes them.
   const std::vector<Step>& steps() const { return steps_; }
-  // The numbers of the messages that waits are for, in the order of the waits.
+  // Returns the numbers of the messages that waits are for, in the order of the waits.
   const std::vector<std::uint32_t>& waited() const { return waited_; }
-  // The index of the step that begins a message, by message.
+  // Returns, by number of the message, the index in steps() of the send or receive that begins it.
   const std::vector<std::uint32_t>& begun_by() const { return begun_by_; }
+  // Returns how many messages the list sends and receives.
   std::uint32_t messages() const { return static_cast<std::uint32_t>(begun_by_.size()); }
+  // Returns how many of them it receives.
   std::uint32_t receives() const { return receives_; }
+  // Returns true if a step is a reduce, so that a call needs a Reduction.
   bool reduces() const { return reduces_; }
-  // Returns one more than the highest rank of its peers.
+  // Returns one more than the highest rank with which the list exchanges messages; 0 if it has no
+  // message.
   int ranks() const { return ranks_; }
 
  private:

@@ -1,5 +1,6 @@
-// A PlanCursor is the place of a run in the steps of its plan: the step that is next and, if that
-// is a wait, how many of its messages are over. A Run moves it. One thread at a time uses it.
+// A PlanCursor is the position of a run in the steps of its plan: the step that is next and, if
+// that is a wait, how many of its messages are over. A Run moves it. One thread at a time uses it.
+// restart() must come before all other calls.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class PlanCursor {
     position_ = 0;
     waited_ = 0;
   }
-  // Moves to a step. If it is a wait, its first `waited` messages are over.
+  // Moves to the step with this index. If it is a wait, its first `waited` messages are over.
   void move_to(std::uint32_t position, std::uint32_t waited) {
     position_ = position;
     waited_ = waited;
@@ -28,7 +29,7 @@ class PlanCursor {
     ++position_;
     waited_ = 0;
   }
-  // Counts a message of the step, a wait, that is over.
+  // Counts one more message that is over, of the wait that is next.
   void pass_message() { ++waited_; }
 
   bool is_at_begin() const { return position_ == 0; }
@@ -39,20 +40,22 @@ class PlanCursor {
   std::span<const Plan::Step> steps_left() const {
     return std::span(plan_->steps()).subspan(position_);
   }
-  // Returns the first message of the step, a wait, that is not known to be over.
+  // Returns the number of the first message of the wait that is next which is not known to be over.
+  // is_wait_over() must be false.
   std::uint32_t message() const { return plan_->waited()[step().message + waited_]; }
-  // Returns true if all messages of the step, a wait, are over.
+  // Returns true if all messages of the wait that is next are over.
   bool is_wait_over() const { return waited_ >= step().count; }
-  // Returns the task of the step that is next; at the end, a number that no task has.
+  // Returns the index in the list of the task of the step that is next. At the end, returns
+  // kNoTask.
   std::uint32_t task() const;
-  // Returns, by message, whether it has begun and no wait has covered it yet. Throws
+  // Returns, by number of the message, true if it has begun and no wait has covered it yet. Throws
   // std::bad_alloc.
   std::vector<bool> messages_under_way() const;
 
  private:
   const Plan* plan_ = nullptr;
-  std::uint32_t position_ = 0;  // in the steps
-  std::uint32_t waited_ = 0;    // of a wait's messages
+  std::uint32_t position_ = 0;  // index of the step that is next
+  std::uint32_t waited_ = 0;    // messages of that wait that are over
 };
 
 }  // namespace scela::collectives

@@ -16,10 +16,10 @@
 
 namespace scela::collectives {
 
-// The first fault of a run.
+// The first fault of a run, and the task at which it came.
 struct RunError {
-  Fault fault;             // ranks are the list's
-  std::uint32_t task = 0;  // of this rank's list, counted from 0
+  Fault fault;             // its rank is numbered as in the list
+  std::uint32_t task = 0;  // index in the list, or kNoTask
   // Returns the fault's words, for people.
   std::string text() const;
 };
@@ -34,7 +34,7 @@ class FailureNote {
   static constexpr std::size_t kRoom = kBytes + 1;
 
   FailureNote() = default;
-  // Ranks are the list's.
+  // Makes the note about a fault, with a rank numbered as in the list.
   explicit FailureNote(const Fault& fault);
   // Returns the note, as it is sent instead of a message of `message` bytes.
   std::span<const std::byte> instead_of(std::uint64_t message) const {
@@ -54,16 +54,20 @@ class FailureNote {
 
 class RunFailure {
  public:
+  // Returns true if a fault was recorded.
   explicit operator bool() const { return error_.has_value(); }
   // Returns the first fault, or null.
   const RunError* error() const { return error_ ? &*error_ : nullptr; }
+  // Returns the note to send instead of messages. It is valid only after a fault.
   const FailureNote& note() const { return note_; }
+  // Forgets the fault, for another run.
   void clear() { error_.reset(); }
-  // Records the first fault and makes the note. Later faults have no effect. A fault without a rank
-  // is that of `own_rank`. `task` may be a number that no task of the list has.
+  // Records the first fault and makes the note; later faults have no effect. Ranks are numbered as
+  // in the list. A fault without a rank (-1) is that of `own_rank`. `task` is the index in `list`
+  // of the task that failed, and is added to the fault's text; kNoTask if there is none.
   void record(Fault fault, std::uint32_t task, const TaskList& list, int own_rank);
-  // Returns true if the fault makes other operations of the context fail as well. There must be
-  // one.
+  // Returns true if the fault makes other operations of the context fail as well: a rank has ended,
+  // or calls differ. A fault must have been recorded.
   bool is_lasting() const;
 
  private:

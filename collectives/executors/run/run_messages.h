@@ -20,75 +20,87 @@ namespace scela::collectives {
 
 class RunMessages {
  public:
-  // The call says what the messages are, and its buffers have their bytes. The first fault of a
-  // message is recorded in `failure`.
+  // The arguments are parts of the same run and outlive this object. `call` says what the messages
+  // are, and its buffers have their bytes. The first fault of a message is recorded in `failure`.
   RunMessages(BoundCall& call, RunFailure& failure) : call_(call), failure_(failure) {}
 
-  // Reserves the memory for the messages of a plan. Throws std::bad_alloc.
+  // Reserves the memory for the messages of a plan, for all its runs. Throws std::bad_alloc.
   void reserve(const Plan& plan);
-  // Says that a run begins. The transport must outlive the run's messages.
+  // Begins a run: its messages go by this transport, which must outlive them.
   void begin(Transport& transport) {
     transport_ = &transport;
     begin_list();
   }
-  // Says that a list begins: the call's or a prelude's. No message of another is under way.
+  // Begins a list, the call's or a prelude's. No message of an earlier list may be under way.
   void begin_list() { slots_used_ = 0; }
 
-  // send() and receive() begin a step's message.
+  // Begin the message of a step of kind send or receive. If the run has failed, send() sends a
+  // note, and receive() receives into memory that is thrown away.
   void send(const Plan::Step& step);
   void receive(const Plan::Step& step);
-  // Completes a message that is over. Otherwise waits_for() returns its ticket, and the result is
-  // false. A fault, a note or an unexpected length is recorded as the run's fault.
+  // Tests a message, given by its number in the plan. If it is over, completes it and returns true.
+  // Otherwise returns false, and waits_for() is its ticket. A fault, a note or an unexpected length
+  // is recorded as the run's fault; the message is over then.
   bool complete_if_over(std::uint32_t message);
-  // Completes a message that has ended so.
+  // Completes a message that is over with this outcome: moves received bytes to their blocks, or
+  // records a fault.
   void complete(std::uint32_t message, const Outcome& outcome);
-  // Returns the message that was not over when it was tested last.
+  // Returns the ticket of the message that was not over when it was tested last.
   Transport::Ticket waits_for() const { return waits_for_; }
 
-  // For a short run: each message has its bytes in one piece, and no fault is recorded.
-  // send_piece() begins a message. The others return false if the message is not over, or not as
-  // expected; `outcome` is then set.
+  // The three functions are for a short run, in which each message has its bytes in one piece. They
+  // record no fault. `message` is its number in the plan, and `peer` the rank in the list.
+  //
+  // Begins to send these bytes.
   void send_piece(std::uint32_t message, int peer, std::span<const std::byte> bytes);
+  // Returns true if the send is over and went well. Otherwise returns false and sets `outcome`.
   bool is_sent(std::uint32_t message, Outcome& outcome);
+  // Receives a message, and blocks briefly (Transport::take). Returns true if it has come with the
+  // expected length. Otherwise returns false and sets `outcome`; if that is not over, the message
+  // has not come.
   bool receive_piece(std::uint32_t message, int peer, std::span<std::byte> bytes, Outcome& outcome);
-  // Marks a receive as over that has not begun or that receive_piece() has completed.
+  // Marks a receive that has not begun, or that receive_piece() has completed, as over.
   void set_over(std::uint32_t message) { flights_[message].ticket = Transport::kGone; }
 
-  // Cancels the messages that are marked in `under_way`, by message.
+  // Cancels the messages for which `under_way`, indexed by message, is true. They touch no buffer
+  // any more on return.
   void cancel(const std::vector<bool>& under_way);
-  // Withdraws those that are receives, and awaits all of them (is_drained).
+  // Withdraws those messages that are receives (Transport::withdraw), and awaits all of them:
+  // is_drained() says when they are over.
   void withdraw(const std::vector<bool>& under_way);
-  // Sends the message of a step, and awaits it (is_drained).
+  // Sends the message of a step, a note if the run has failed, and awaits it likewise.
   void send_and_await(const Plan::Step& step);
-  // Returns true if all awaited messages are over. What they bring is thrown away. Otherwise
-  // waits_for() returns one.
+  // Returns true if all awaited messages are over. Received bytes are thrown away. Otherwise
+  // waits_for() returns the ticket of one that is not.
   bool is_drained();
-  // Cancels the messages that are awaited and not over.
+  // Cancels the awaited messages that are not over.
   void cancel_awaited();
 
  private:
   // Room for a note, or for any message as short as a note.
   using Slot = std::array<std::byte, 32>;
   static_assert(sizeof(Slot) >= FailureNote::kRoom);
+  // The state of a message that was begun.
   struct Flight {
     Transport::Ticket ticket = 0;
-    std::byte* landing = nullptr;  // where a receive's bytes arrive
+    std::byte* landing = nullptr;  // address that a receive writes to
     std::uint64_t bytes = 0;       // of the message
-    bool unpack = false;           // the bytes are moved on from there
+    bool unpack = false;           // bytes are copied from there to blocks
   };
 
-  // Moves a received message of `bytes` bytes to its place.
+  // Moves a received message of `bytes` bytes to its blocks. If the length is not the expected one,
+  // records a fault.
   void complete_receive(const Plan::Step& step, const Flight& flight, std::uint64_t bytes);
-  // Records a fault of this step.
+  // Records a fault of this step as the run's, unless it has one.
   void record(const Plan::Step& step, Fault fault);
 
   BoundCall& call_;
   RunFailure& failure_;
   Transport* transport_ = nullptr;
-  std::vector<Flight> flights_;   // by message
-  std::vector<Slot> slots_;       // one for each receive
-  std::uint32_t slots_used_ = 0;  // by this list
-  std::vector<std::uint32_t> awaited_;
+  std::vector<Flight> flights_;         // by number of the message
+  std::vector<Slot> slots_;             // one for each receive
+  std::uint32_t slots_used_ = 0;        // by this list
+  std::vector<std::uint32_t> awaited_;  // numbers of messages; is_drained()
   Transport::Ticket waits_for_ = 0;
 };
 

@@ -52,7 +52,7 @@ TEST_CASE("engine: every algorithm comes to its end with more messages than its 
     REQUIRE(job.run([&](const Rank& here) -> std::string {
       std::string said = run_all(every, here);
       if (!said.empty()) return said;
-      const PostedRuns posted = here.engine->posted(1);
+      const PostedRuns posted = here.engine->contexts().posted(1);
       if (posted.all != every.size()) return cat(posted.all, " were given to the adapter");
       return posted.in_parts > 0 ? "" : "nothing was longer than the queues";
     }) == "");
@@ -138,7 +138,7 @@ class InTurn {
     }
     return wrong;
   }
-  PostedRuns posted(std::size_t rank) const { return engines_[rank]->posted(1); }
+  PostedRuns posted(std::size_t rank) const { return engines_[rank]->contexts().posted(1); }
 
  private:
   MemoryNetwork network_;

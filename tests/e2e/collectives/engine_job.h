@@ -39,20 +39,7 @@ class Others final : public Executor {
   }
   void progress() override { polled_->progress(); }
   void cancel(Run& run, Fault why) override { polled_->cancel(run, std::move(why)); }
-  void give_up(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_->give_up(what, ranks);
-  }
-  const AbortedContext* given_up(ContextId context) const override {
-    return polled_->given_up(context);
-  }
-  void leave(const AbortedContext& what, std::span<const int> ranks) override {
-    polled_->leave(what, ranks);
-  }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
-             std::uint16_t kind) override {
-    polled_->count(context, number, ranks, kind);
-  }
-  void forget(ContextId context) override { polled_->forget(context); }
+  RunContexts& contexts() override { return polled_->contexts(); }
   std::string describe() const override { return polled_->describe(); }
 
   int started = 0;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/core/connection_count.h"
+#include "collectives/core/analysis/connection_count.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace hierarchical_test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace posting_test {

@@ -6,7 +6,7 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "collectives/core/layout.h"
 
 namespace scela::collectives {

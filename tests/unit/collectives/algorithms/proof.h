@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "collectives/algorithms/tree.h"
+#include "collectives/core/analysis/symbolic.h"
 #include "collectives/core/shape.h"
-#include "collectives/core/symbolic.h"
 #include "collectives/core/task_list.h"
 
 namespace scela::collectives {

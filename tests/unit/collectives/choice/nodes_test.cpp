@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "collectives/choice/choice.h"
+#include "collectives/core/analysis/loggp.h"
 #include "collectives/core/layout.h"
-#include "collectives/core/loggp.h"
 #include "common/core/text.h"
 
 namespace nodes_test {

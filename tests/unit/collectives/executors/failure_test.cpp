@@ -293,10 +293,10 @@ TEST_CASE("executors: a rank drops what comes in a context that it has left") {
   Run sent;
   RunSet senders(*root), receivers(*left);
   const int all[] = {0, 1};
-  receivers.count(0, 0, all);
+  receivers.count(0, 0, all, 0);
   if (forgets) receivers.forget(0);
   for (ContextId other = 1; !forgets && other < 100; ++other)
-    receivers.count(other, 0, all);
+    receivers.count(other, 0, all, 0);
   Call next = sender.call({});
   next.number = 1;
   REQUIRE(sent.bind(next));

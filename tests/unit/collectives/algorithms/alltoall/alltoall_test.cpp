@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "collectives/core/layout.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "collectives/core/schedule.h"
+#include "collectives/core/analysis/schedule.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace barrier_test {

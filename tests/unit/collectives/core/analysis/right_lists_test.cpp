@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "collectives/core/checker.h"
-#include "collectives/core/symbolic.h"
-#include "tests/unit/collectives/core/hand_written.h"
+#include "collectives/core/analysis/checker.h"
+#include "collectives/core/analysis/symbolic.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace right_lists_test {
 

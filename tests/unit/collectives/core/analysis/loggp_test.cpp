@@ -1,11 +1,11 @@
 // Compares simulated times with the closed formulas of the model.
-#include "collectives/core/loggp.h"
+#include "collectives/core/analysis/loggp.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace loggp_test {
 

@@ -1,7 +1,7 @@
 // The census of peers: which ranks exchange messages, counted from the lists alone. It says how
 // many connections and queue pairs a communicator needs. All operations of a communicator share one
-// set of them. (Offload thesis, section 4.3.2: calls come in the same order everywhere, so nothing
-// has to be told apart by a tag.)
+// set of them. (Offload thesis, section 4.3.2: all ranks call in the same order, so messages need
+// no tag.)
 //
 // So the census of several operations counts a peer once. collectives/choice/needs.cpp uses it. An
 // object belongs to one thread at a time.
@@ -20,23 +20,25 @@ namespace scela::collectives {
 // messages (section 4.4).
 inline constexpr std::uint32_t kQueuePairsPerPeer = 3;
 
+// Peers of each rank over all lists that were added. Ranks are numbered 0 to `ranks` - 1.
 class Census {
  public:
+  // Makes a census of `ranks` ranks without any peers.
   explicit Census(int ranks);
-  // Adds the messages of `rank` in one more operation.
+  // Adds the messages of the rank `rank` in one more operation, of which `list` is its list.
   void add(int rank, const TaskList& list);
 
-  // Returns the ranks that `rank` sends to, and those that it receives from. A peer in both sets is
-  // one connection.
+  // Returns the ranks to which `rank` sends. A peer in both to() and from() is one connection.
   const std::set<int>& to(int rank) const { return at(rank).to; }
+  // Returns the ranks from which `rank` receives.
   const std::set<int>& from(int rank) const { return at(rank).from; }
   // Returns the ranks that are in to() or in from().
   std::set<int> peers(int rank) const;
   // Returns the peers that are on other nodes.
   std::set<int> peers_off_node(int rank, const NodeMap& nodes) const;
-  // Returns kQueuePairsPerPeer for each peer of the rank.
+  // Returns the number of queue pairs of the rank: kQueuePairsPerPeer for each of its peers.
   std::uint32_t queue_pairs(int rank) const;
-  // Returns the queue pairs of the rank that has most.
+  // Returns the highest queue_pairs() of all ranks.
   std::uint32_t max_queue_pairs() const;
 
  private:

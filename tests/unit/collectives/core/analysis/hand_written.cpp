@@ -1,4 +1,4 @@
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace scela::collectives {
 namespace {

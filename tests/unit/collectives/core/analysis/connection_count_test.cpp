@@ -1,9 +1,9 @@
-#include "collectives/core/connection_count.h"
+#include "collectives/core/analysis/connection_count.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace connection_count_test {
 

@@ -1,4 +1,4 @@
-#include "collectives/core/sums.h"
+#include "collectives/core/analysis/sums.h"
 
 #include <algorithm>
 #include <utility>

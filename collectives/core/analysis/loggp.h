@@ -20,27 +20,28 @@
 
 namespace scela::collectives {
 
-// The unit of time is the caller's choice; all figures use the same.
+// The parameters of the model. The unit of time is the caller's choice; all figures use the same.
 struct LogGP {
-  double latency = 0;
-  double overhead = 0;
-  double gap = 0;
-  double gap_per_byte = 0;
+  double latency = 0;       // of a byte on the wire
+  double overhead = 0;      // of a processor, for each message end
+  double gap = 0;           // least time between two messages
+  double gap_per_byte = 0;  // between two bytes of a message
 };
 
+// The ranks' nodes, and the costs of messages and of local work.
 struct Machine {
-  LogGP network;
+  LogGP network;                                   // for messages between nodes
   LogGP node;                                      // for messages within a node
   std::function<int(int rank)> node_of = nullptr;  // if empty, each rank has its own node
-  double copy_per_byte = 0;
-  double reduce_per_byte = 0;
+  double copy_per_byte = 0;                        // time of a copy task
+  double reduce_per_byte = 0;                      // time of a reduce task
 };
 
-// Returns the time at which each rank's list has come to its end, indexed by rank, if all begin at
-// 0. `layouts` is as check() takes it; without layouts, a block has one byte. A wait for sends ends
-// when the last byte has left. Messages are taken to be short, without a handshake; longer ones
-// cost a latency more each way. The call fails for lists that Schedule refuses, and for lists that
-// do not come to their ends.
+// Returns, by rank, the time at which its list has come to its end, if all begin at 0. `lists` has
+// the list of each rank, and `layouts` is as check() (checker.h) takes it; without layouts, a block
+// has one byte. A wait for sends ends when the last byte has left. Messages are taken to be short,
+// without a handshake; longer ones cost a latency more each way. Returns an error for lists that
+// Schedule refuses, and for lists that do not come to their ends.
 Result<std::vector<double>> simulate(std::span<const TaskList> lists,
                                      std::span<const Layout> layouts, const Machine& machine);
 

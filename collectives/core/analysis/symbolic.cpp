@@ -1,4 +1,4 @@
-#include "collectives/core/symbolic.h"
+#include "collectives/core/analysis/symbolic.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
+#include "collectives/core/analysis/schedule.h"
+#include "collectives/core/analysis/sums.h"
 #include "collectives/core/definition.h"
-#include "collectives/core/schedule.h"
-#include "collectives/core/sums.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {

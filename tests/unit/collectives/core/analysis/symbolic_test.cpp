@@ -1,16 +1,16 @@
 // Tests lists that fit together but compute the wrong result: the symbolic executor says what is
 // wrong.
-#include "collectives/core/symbolic.h"
+#include "collectives/core/analysis/symbolic.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <string>
 
-#include "collectives/core/checker.h"
-#include "collectives/core/sums.h"
+#include "collectives/core/analysis/checker.h"
+#include "collectives/core/analysis/sums.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace symbolic_test {
 

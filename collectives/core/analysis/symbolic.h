@@ -17,20 +17,22 @@
 
 namespace scela::collectives {
 
+// Figures of the lists of all ranks.
 struct Counts {
-  // The longest chain of messages. A message follows another if a rank began its end of it after a
-  // wait for the other, sent or received.
+  // The length of the longest chain of messages. A message follows another in a chain if a rank
+  // began its send or receive after a wait for the other.
   std::uint32_t rounds = 0;
-  std::uint64_t messages = 0;
-  std::uint64_t blocks = 0;  // sum over all messages
-  std::uint64_t bytes = 0;   // sum over all messages; 0: no layouts
-  // The most peers that one rank exchanges messages with, for which it needs connections.
+  std::uint64_t messages = 0;  // of all ranks
+  std::uint64_t blocks = 0;    // sum over all messages
+  std::uint64_t bytes = 0;     // sum over all messages; 0: no layouts
+  // The highest number of peers that a rank exchanges messages with.
   std::uint32_t peers = 0;
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-// Takes the arguments of check(). The error names rank and block of a wrong result, what stands
-// there and what should.
+// Runs the lists, and returns their figures if each rank gets what the definition says. The
+// arguments are those of check() (checker.h). The error names the rank and block of a wrong result,
+// its contents and the right ones.
 Result<Counts> execute(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts = 1,
                        std::span<const Layout> layouts = {});
 

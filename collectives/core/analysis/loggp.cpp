@@ -1,4 +1,4 @@
-#include "collectives/core/loggp.h"
+#include "collectives/core/analysis/loggp.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,8 +6,8 @@
 #include <queue>
 #include <utility>
 
-#include "collectives/core/checker.h"
-#include "collectives/core/schedule.h"
+#include "collectives/core/analysis/checker.h"
+#include "collectives/core/analysis/schedule.h"
 
 namespace scela::collectives {
 namespace {

@@ -1,4 +1,4 @@
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 
 #include <array>
 #include <optional>
@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/core/analysis/schedule.h"
 #include "collectives/core/definition.h"
-#include "collectives/core/schedule.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {

@@ -1,14 +1,14 @@
 // Tests lists that are wrong in just one way. Each is refused with the rank, the task and the
 // reason.
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "collectives/core/schedule.h"
+#include "collectives/core/analysis/schedule.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace checker_test {
 

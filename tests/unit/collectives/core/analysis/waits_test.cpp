@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace waits_test {
 

@@ -1,4 +1,4 @@
-#include "collectives/core/schedule.h"
+#include "collectives/core/analysis/schedule.h"
 
 #include <algorithm>
 #include <limits>

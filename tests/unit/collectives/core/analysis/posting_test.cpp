@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "common/core/random.h"
-#include "tests/unit/collectives/core/hand_written.h"
+#include "tests/unit/collectives/core/analysis/hand_written.h"
 
 namespace scela::collectives::posting_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "collectives/core/connection_count.h"
+#include "collectives/core/analysis/connection_count.h"
 
 #include <algorithm>
 

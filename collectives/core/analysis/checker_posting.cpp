@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/core/checker.h"
+#include "collectives/core/analysis/checker.h"
 #include "collectives/core/offload.h"
 #include "common/core/text.h"
 
