@@ -67,8 +67,8 @@ class RankConnection final : EndListener, DoorbellListener {
 
   // For the trace: notes that the core was asked for `id`, and reports the span when it has
   // answered. `name` is a literal.
-  void note_asked(pmi::RequestId id, const char* name);
-  void note_answered(pmi::RequestId id);
+  void note_asked(RequestId id, const char* name);
+  void note_answered(RequestId id);
 
  private:
   // How far the rank has come to the memory of its node. Descriptors are sent once, since those on
@@ -126,7 +126,7 @@ class RankConnection final : EndListener, DoorbellListener {
   std::vector<int> hand_over_;  // descriptors to send with the next byte; borrowed
   Offer offer_ = Offer::none;
   std::unique_ptr<RankRing> ring_;
-  std::map<pmi::RequestId, Asked> asked_;  // not answered yet
+  std::map<RequestId, Asked> asked_;  // not answered yet
 };
 
 }  // namespace scela::nla

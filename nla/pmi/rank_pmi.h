@@ -19,8 +19,8 @@
 #include "nla/io/poller.h"
 #include "nla/io/ranks_host.h"
 #include "nla/pmi/left_ranks.h"
-#include "nla/pmi/pmi_translation.h"
 #include "nla/pmi/rank_connection.h"
+#include "nla/pmi/rank_facts.h"
 #include "pmi/server/job_services.h"
 
 namespace scela::nla {
@@ -64,10 +64,10 @@ class RankPmi final : pmi::JobServices {
 
   // The contract is in pmi/server/job_services.h. The core's answer has the request's `id`.
   pmi::JobFacts facts(Rank rank) const override { return facts_of(job_, own_, rank); }
-  void submit(Rank rank, pmi::RequestId id, pmi::Request request) override;
-  void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
-  // Passes a request of the rank to the core.
-  void ask(Rank rank, pmi::RequestId id, CoreRequest asked);
+  void submit(Rank rank, RequestId id, Request request) override;
+  bool offer_segment(Rank rank) override;
+  bool lend_ring(Rank rank) override;
+  bool has_left(Rank asker, Rank about) override { return left_.has_left(asker, about); }
 
   const Job& job_;
   const RankSet& own_;

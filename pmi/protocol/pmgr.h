@@ -33,7 +33,7 @@
 #include <variant>
 #include <vector>
 
-#include "pmi/protocol/collective.h"
+#include "common/core/requests/rank_request.h"
 
 namespace scela::pmi {
 
@@ -45,19 +45,11 @@ inline constexpr std::size_t kMaxPmgrBytes = std::size_t{16} * 1024 * 1024;
 // sends more.
 inline constexpr std::size_t kMaxAhead = std::size_t{64} * 1024;
 
-namespace pmgr {
-
-struct Abort {
-  std::int32_t code = 0;
-};
-struct Violation {
-  std::string why;  // for the user: what the rank did
-};
 struct HangUp {};  // read no more; close when all is written
 
-}  // namespace pmgr
-
-using PmgrRequest = std::variant<Collective, pmgr::Abort, pmgr::Violation, pmgr::HangUp>;
+// A session asks the job for a Collective of all ranks, an Abort or a Violation, or its server to
+// close the connection.
+using PmgrRequest = std::variant<ask::Request, HangUp>;
 
 class PmgrSession {
  public:
@@ -68,7 +60,7 @@ class PmgrSession {
   // outstanding, that is only an Abort.
   std::optional<PmgrRequest> next();
   // Answers the last Collective. The call is ignored if none is outstanding.
-  void answer(const Collected& result);
+  void answer(const ask::Response& result);
   // Returns the bytes to write to the client, and removes them from the session.
   std::vector<Chunk> take_output();
   // Returns false if enough bytes wait already, or if the session wants no more.
@@ -88,12 +80,15 @@ class PmgrSession {
   virtual Served parse(std::string_view bytes, std::size_t& used) = 0;
   // Sends the client its answer for a result. Returns false, after fail(), if the result is not
   // what this rank asked for.
-  virtual bool reply(const Collected& result) = 0;
+  virtual bool reply(const ask::Response& result) = 0;
 
   // Returns a request in `bytes` that is served at once although the client waits for an answer: an
   // Abort, or nothing.
   virtual Served urgent(std::string_view /*bytes*/) const { return std::nullopt; }
 
+  // Returns an operation of this kind of all ranks, without parts. `root` counts for gather,
+  // broadcast and scatter.
+  ask::Collective call_of(ask::CollectiveKind kind, Rank root = 0) const;
   // Returns a Violation about the rank. The session ends once next() returns it.
   Served violation(std::string_view why) const;
   // These append to the output. Integers are native, of 4 bytes.

@@ -34,7 +34,7 @@
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/keyval.h"
 #include "pmi/protocol/pmi1_spawn.h"
-#include "pmi/protocol/request.h"
+#include "pmi/protocol/session_request.h"
 
 namespace scela::pmi {
 
@@ -47,11 +47,11 @@ class Pmi1Session {
 
   // Returns the next request to the job, or std::nullopt if no complete line is there. While an
   // answer is outstanding, that is only an Abort or a Violation, which end the session.
-  std::optional<Request> next();
+  std::optional<SessionRequest> next();
 
   // Answers request `number` of those that next() returned, counted from 1. The call is ignored if
   // that request is not outstanding.
-  void answer(RequestId number, const Answer& answer);
+  void answer(ask::RequestId number, const ask::Response& answer);
 
   // If the client has chosen PMI-2, returns once the bytes that it has sent since, for a session of
   // that protocol.
@@ -85,7 +85,7 @@ class Pmi1Session {
   };
   // A function that serves a line returns a request to the job. It is std::nullopt if the job has
   // nothing to do: the session has replied, or keeps the line.
-  using Served = std::optional<Request>;
+  using Served = std::optional<SessionRequest>;
 
   // Each of these serves one line, given as `line`, and as `text` for error messages. serve()
   // parses it, serve_command() checks the state, and serve_ready() finds the function of the
@@ -114,17 +114,17 @@ class Pmi1Session {
   // Sends the reply `command` with rc=1 and the reason in msg. Always returns std::nullopt.
   Served refuse(std::string_view command, std::string_view why);
   // Numbers the request and returns it. The session then waits for the job's answer.
-  Served ask_job(Pending pending, Request request);
+  Served ask_job(Pending pending, SessionRequest request);
   // Sends the reply to a barrier of a group, with the group's tag as the client wrote it.
-  void answer_barrier(const std::string& tag, const Answer& answer);
+  void answer_barrier(const std::string& tag, const ask::Response& answer);
 
   JobFacts facts_;
   State state_ = State::start;
   Pending pending_ = Pending::none;
-  RequestId asked_ = 0;                        // number of the last request
-  RequestId pending_number_ = 0;               // of the request that pending_ is about
-  std::map<RequestId, std::string> barriers_;  // groups, as the client wrote them
-  std::optional<std::string> for_pmi2_;        // bytes behind the init of PMI-2
+  ask::RequestId asked_ = 0;                        // number of the last request
+  ask::RequestId pending_number_ = 0;               // of the request that pending_ is about
+  std::map<ask::RequestId, std::string> barriers_;  // groups, as the client wrote them
+  std::optional<std::string> for_pmi2_;             // bytes behind the init of PMI-2
   bool initialized_ = false;
   bool finalized_ = false;
   bool in_spawn_ = false;  // "mcmd=spawn" to the last "endcmd"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "pmi/protocol/keyval.h"
-#include "pmi/protocol/request.h"
+#include "pmi/protocol/session_request.h"
 
 namespace scela::pmi {
 
@@ -31,7 +31,7 @@ class Pmi1Spawn {
   // Returns the number of ranks that the complete blocks ask for.
   std::uint64_t ranks() const;
   // Moves the request out. Requires whole() and no fault.
-  ask::Spawn request() { return std::move(request_); }
+  ask::Spawn request() { return {std::move(request_)}; }
 
  private:
   // Adds the block to the request. Returns the block's fault as one word, or an empty string.
@@ -39,13 +39,13 @@ class Pmi1Spawn {
 
   std::size_t bytes_ = 0;
   std::map<std::string, std::string, std::less<>> block_;  // lines since "mcmd=spawn"
-  ask::Spawn request_;                                     // from the complete blocks
+  ask::SpawnRequest request_;                              // from the complete blocks
   std::string fault_;
   bool whole_ = false;
 };
 
 // Formats the answer to a request for `ranks` ranks. Clients have room for a few hundred characters
 // and can do without errcodes, so longer errcodes are left out.
-LineWriter spawn_answer(const Answer& answer, std::uint64_t ranks);
+LineWriter spawn_answer(const ask::Response& answer, std::uint64_t ranks);
 
 }  // namespace scela::pmi

@@ -27,8 +27,7 @@ class LineServer final : public RankServer {
 
   // The contract is in pmi/server/rank_server.h. finished() is never true for PMI-2.
   void receive(std::string_view bytes) override;
-  void answered(RequestId id, const Answer& answer) override;
-  void collected(RequestId /*id*/, const Collected& /*result*/) override {}
+  void answered(ask::RequestId id, const ask::Response& answer) override;
   void closed() override;
 
   // Returns all bytes to write to the rank since the last call.
@@ -42,15 +41,19 @@ class LineServer final : public RankServer {
  private:
   // Passes requests on to the services until next() has none.
   void pump();
+  // Passes one request on.
+  void submit(SessionRequest request);
+  // Answers the request `id`, which this node answers alone. `why` is the error if not `ok`.
+  void answer_now(ask::RequestId id, bool ok, std::string why);
   // Returns the session's next request, or std::nullopt if there is none. Begins the PMI-2 session
   // once the rank has chosen that protocol.
-  std::optional<Request> next();
+  std::optional<SessionRequest> next();
 
   JobServices& services_;
   Rank rank_;
   Pmi1Session pmi1_;
   std::optional<Pmi2Session> pmi2_;  // set once the rank chose PMI-2
-  RequestId next_id_ = 1;            // counts from 1, as the session does
+  ask::RequestId next_id_ = 1;       // counts from 1, as the session does
   bool pumping_ = false;
   bool broken_ = false;
   bool closed_ = false;

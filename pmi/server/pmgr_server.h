@@ -17,11 +17,9 @@ class PmgrServer final : public RankServer {
   PmgrServer(JobServices& services, Rank rank, std::unique_ptr<PmgrSession> session)
       : services_(services), rank_(rank), session_(std::move(session)) {}
 
-  // The contract is in pmi/server/rank_server.h. Only Collective requests have answers, so
-  // answered() does nothing.
+  // The contract is in pmi/server/rank_server.h.
   void receive(std::string_view bytes) override;
-  void answered(RequestId /*id*/, const Answer& /*answer*/) override {}
-  void collected(RequestId id, const Collected& result) override;
+  void answered(ask::RequestId id, const ask::Response& answer) override;
   void closed() override { closed_ = true; }
 
   std::vector<Chunk> take_chunks() override { return session_->take_output(); }
@@ -33,13 +31,15 @@ class PmgrServer final : public RankServer {
  private:
   // Passes requests on to the services until the session has none.
   void pump();
+  // Passes one request on. An Abort or a Violation has no answer and no id.
+  void submit(ask::Request request);
 
   JobServices& services_;
   Rank rank_;
   std::unique_ptr<PmgrSession> session_;
-  RequestId next_id_ = 1;
-  RequestId outstanding_ = 0;  // 0: none
-  bool began_ = false;         // the rank has sent something
+  ask::RequestId next_id_ = 1;
+  ask::RequestId outstanding_ = 0;  // 0: none
+  bool began_ = false;              // the rank has sent something
   bool pumping_ = false;
   bool broken_ = false;
   bool closed_ = false;

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "common/core/chunk.h"
-#include "pmi/protocol/collective.h"
-#include "pmi/protocol/request.h"
+#include "common/core/requests/rank_request.h"
 #include "pmi/server/job_services.h"
 
 namespace scela::pmi {
@@ -20,11 +19,9 @@ class RankServer {
 
   // Brings bytes that the rank has sent, in pieces of any size.
   virtual void receive(std::string_view bytes) = 0;
-  // Brings the answer to request `id`. An answer after closed() or with another id is ignored.
-  virtual void answered(RequestId id, const Answer& answer) = 0;
-  // Brings the result of the collective `id`. Another id is ignored. The result may come after
-  // closed() and may then still show that the ranks disagree.
-  virtual void collected(RequestId id, const Collected& result) = 0;
+  // Brings the answer to request `id`. Another id is ignored. PMI-1 and PMI-2 also ignore an answer
+  // after closed(). Under PMGR such an answer may still show that the ranks disagree.
+  virtual void answered(ask::RequestId id, const ask::Response& answer) = 0;
   // Says that the connection has ended. Bytes that come later are ignored.
   virtual void closed() = 0;
 
