@@ -1,4 +1,4 @@
-// The names that the agent uses for the requests of ranks (common/core/requests/rank_request.h), and
+// The names that the agent uses for requests of ranks (common/core/requests/rank_request.h), and
 // the ids and tags that it keeps for itself. Values only, for any thread.
 #pragma once
 
