@@ -1,5 +1,5 @@
 // DHT: the pairs are spread over the nodes by hash. A node holds O(p/n) pairs of a stage, and a
-// bounded cache of copies.
+// bounded cache of copies. make_policy() (policy.h) makes it; one thread at a time uses it.
 //
 // Every key has an owner, which is a rank; the node of that rank keeps the pair for good. A put is
 // staged on its own node. A fence sends it to its owner, and the fence's release carries no pairs
@@ -31,6 +31,7 @@ Rank owner_of(std::string_view key, Rank ranks);
 
 class Dht final : public Policy {
  public:
+  // Uses own_ranks, ranks and limit of `place`.
   explicit Dht(const Place& place)
       : own_(place.own_ranks),
         ranks_(place.ranks),

@@ -2,6 +2,7 @@
 //
 // Puts stay on the node. A fence sends one aggregate up from every agent, and the root broadcasts
 // all of it. So every get is answered from this node's own table. Every node needs O(p*n) memory.
+// make_policy() (policy.h) makes it; one thread at a time uses it.
 #pragma once
 
 #include <string>

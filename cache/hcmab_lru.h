@@ -7,7 +7,7 @@
 // goes up only on a node that has evicted a pair, or that has not received all pairs. On other
 // nodes the table is complete, so a miss is answered at once. A copy that was asked for again has
 // no stamp, and any value replaces it. So once groups have fences, the root adds to each release
-// what has changed there.
+// what has changed there. make_policy() (policy.h) makes the object; one thread at a time uses it.
 #pragma once
 
 #include <set>
@@ -21,6 +21,7 @@ namespace scela::cache {
 
 class HcmabLru final : public Policy {
  public:
+  // Uses is_root and limit of `place`.
   explicit HcmabLru(const Place& place) : keeps_all_(place.is_root), limit_(place.limit) {}
 
   // The contract is in cache/policy.h.

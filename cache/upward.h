@@ -14,6 +14,8 @@
 // release is empty. A value that reached the root after a newer one counts as changed too, because
 // agents below may have taken it. For the same reason no agent is given a copy of a pair that the
 // root has not been sent yet.
+//
+// make_policy() (policy.h) makes these objects; one thread at a time uses one.
 #pragma once
 
 #include <set>
@@ -25,8 +27,10 @@
 
 namespace scela::cache {
 
+// The part that both policies share.
 class Upward : public Policy {
  public:
+  // Uses is_root and limit of `place`.
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
@@ -45,13 +49,14 @@ class Upward : public Policy {
   Usage usage() const final { return store_.usage(); }
 
  protected:
-  // Caches a pair of the subtree on its way up.
+  // Stores a pair that has come from a child, and notes its key for the releases if it met another
+  // value.
   void pass(std::string_view key, std::string_view value, Stamp stamp);
   // Evicts settled pairs until the table is within the limit. Does nothing without a limit.
   void trim();
   bool is_root() const { return is_root_; }
   Store& store() { return store_; }
-  // The releases carry this key until a fence of the whole job is done.
+  // Makes every release carry this key's value until a fence of the whole job is complete.
   void changed(std::string_view key) { changed_.emplace(key); }
 
  private:
@@ -62,6 +67,7 @@ class Upward : public Policy {
   std::set<std::string, std::less<>> changed_;
 };
 
+// Sends every put up at once (see the table above).
 class Hcs final : public Upward {
  public:
   using Upward::Upward;
@@ -71,6 +77,7 @@ class Hcs final : public Upward {
   void aggregate_passes(std::string_view) override {}
 };
 
+// Sends the puts of a node up together, at a fence.
 class Hcma final : public Upward {
  public:
   using Upward::Upward;

@@ -36,9 +36,9 @@ RankSet ranks_in_job(const JobFacts& facts, const RankSet& ranks);
 // Returns the numbers in the whole job of all ranks of the rank's world.
 RankSet world_in_job(const JobFacts& facts);
 
-// Returns an attribute of the job that both protocols know by the same name (PMI-1: a reserved key;
-// PMI-2: info-getjobattr). Returns std::nullopt if there is no such attribute, or if its value does
-// not fit into kMaxValue.
+// Returns the value of an attribute of the job that both protocols know by the same name (PMI-1: a
+// reserved key; PMI-2: info-getjobattr). Returns std::nullopt if there is no such attribute, or if
+// its value does not fit into kMaxValue.
 std::optional<std::string> job_attribute(const JobFacts& facts, std::string_view key);
 
 }  // namespace scela::pmi

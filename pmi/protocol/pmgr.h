@@ -1,5 +1,6 @@
 // One client's PMGR session as a state machine: it takes bytes and gives operations of the job and
-// answers. PmgrServer uses it, from one thread.
+// answers. PmgrServer uses it, from one thread. The client is a rank's process; "the job" is the
+// caller, which carries an operation out and brings its result.
 //
 // The session follows LLNL/pmgr_collective, protocol 8 (pmgr_collective_mpirun.c). It begins after
 // the greeting (greeting.h). A client sends opcodes with root, size and data; all but the data are
@@ -59,7 +60,8 @@ class PmgrSession {
   // Returns the next request to carry out, or std::nullopt if there is none. While an operation is
   // outstanding, that is only an Abort.
   std::optional<PmgrRequest> next();
-  // Answers the last Collective. The call is ignored if none is outstanding.
+  // Brings the result of the last Collective, and appends the answer to the client to the output.
+  // The call is ignored if none is outstanding.
   void answer(const ask::Response& result);
   // Returns the bytes to write to the client, and removes them from the session.
   std::vector<Chunk> take_output();
@@ -75,8 +77,9 @@ class PmgrSession {
 
   PmgrSession(Rank rank, Rank size) : rank_(rank), size_(size) {}
 
-  // Returns the next request in `bytes` and sets `used` to the bytes it takes. Returns std::nullopt
-  // if the request is not complete, or if it asks nothing of the job.
+  // Returns the next request in `bytes` and sets `used` to its length in bytes. Returns
+  // std::nullopt with `used` 0 if the request is not complete, and with another `used` if it asks
+  // nothing of the job.
   virtual Served parse(std::string_view bytes, std::size_t& used) = 0;
   // Sends the client its answer for a result. Returns false, after fail(), if the result is not
   // what this rank asked for.
@@ -96,8 +99,10 @@ class PmgrSession {
   void send_int(std::int32_t value);
   // Notes why reply() returns false, for the Violation that follows.
   void fail(std::string why) { fault_ = std::move(why); }
-  void finish() { finished_ = true; }  // its end is no failure any more
-  void hang_up() { leaves_ = true; }   // takes effect after the operation
+  // Notes that the client's end is no failure any more.
+  void finish() { finished_ = true; }
+  // Makes the session end with a HangUp once the present operation is answered.
+  void hang_up() { leaves_ = true; }
 
   const Rank rank_;
   const Rank size_;
@@ -119,9 +124,9 @@ class PmgrSession {
   std::string small_;  // the end of the output
 };
 
-// Makes a session of protocol 8. `rank` is less than `size`.
+// Makes a session of protocol 8 for this rank of a job of `size` ranks; `rank` is less than `size`.
 std::unique_ptr<PmgrSession> make_pmgr_session(Rank rank, Rank size);
-// Makes a session of MVAPICH 1's dialect.
+// Makes a session of MVAPICH 1's dialect, in the same way.
 std::unique_ptr<PmgrSession> make_mvapich1_session(Rank rank, Rank size);
 
 }  // namespace scela::pmi

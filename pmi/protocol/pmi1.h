@@ -1,5 +1,6 @@
 // One client's PMI-1 session as a state machine: it takes bytes and gives requests to the job and
-// answers to the client. LineServer uses it, from one thread.
+// answers to the client. LineServer uses it, from one thread. The client is a rank's process; "the
+// job" is the caller, which carries a request out and brings its answer.
 //
 // The session follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and
 // flux-framework/rfc spec_13. By itself it answers requests for facts of the job: init, get_maxes,
@@ -40,6 +41,7 @@ namespace scela::pmi {
 
 class Pmi1Session {
  public:
+  // `facts` are those of this client's rank.
   explicit Pmi1Session(JobFacts facts);
 
   // Takes the bytes that the client wrote, in pieces of any size.
@@ -53,8 +55,8 @@ class Pmi1Session {
   // that request is not outstanding.
   void answer(ask::RequestId number, const ask::Response& answer);
 
-  // If the client has chosen PMI-2, returns once the bytes that it has sent since, for a session of
-  // that protocol.
+  // If the client has chosen PMI-2, returns the bytes that it has sent since, for a session of that
+  // protocol; the next call returns std::nullopt. Returns std::nullopt for a client of PMI-1.
   std::optional<std::string> handed_over() { return std::exchange(for_pmi2_, std::nullopt); }
 
   // Returns the bytes to write to the client, and removes them from the session.
@@ -63,6 +65,7 @@ class Pmi1Session {
   // Returns true if the client has sent init but not finalize. Its end is then a failure of the
   // rank.
   bool unfinished() const { return initialized_ && !finalized_; }
+  // Returns true if the client has sent finalize.
   bool finalized() const { return finalized_; }
 
  private:
@@ -83,8 +86,8 @@ class Pmi1Session {
     left,
     spawn
   };
-  // A function that serves a line returns a request to the job. It is std::nullopt if the job has
-  // nothing to do: the session has replied, or keeps the line.
+  // A function that serves a line returns the request that next() is to return. It is std::nullopt
+  // if the job has nothing to do: the session has replied, or keeps the line.
   using Served = std::optional<SessionRequest>;
 
   // Each of these serves one line, given as `line`, and as `text` for error messages. serve()
@@ -113,9 +116,10 @@ class Pmi1Session {
   Served reply(const LineWriter& line);
   // Sends the reply `command` with rc=1 and the reason in msg. Always returns std::nullopt.
   Served refuse(std::string_view command, std::string_view why);
-  // Numbers the request and returns it. The session then waits for the job's answer.
+  // Numbers the request and returns it. The session then waits for the job's answer. `pending` says
+  // what the request is.
   Served ask_job(Pending pending, SessionRequest request);
-  // Sends the reply to a barrier of a group, with the group's tag as the client wrote it.
+  // Sends the reply to a barrier of a group. `tag` is the group's tag as the client wrote it.
   void answer_barrier(const std::string& tag, const ask::Response& answer);
 
   JobFacts facts_;

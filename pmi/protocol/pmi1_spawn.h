@@ -21,8 +21,8 @@ namespace scela::pmi {
 
 class Pmi1Spawn {
  public:
-  // Takes one line of the request, without the line "mcmd=spawn". Returns false if the request is
-  // longer than kMaxSpawnBlock.
+  // Parses the next line of the request, given without its newline; the lines "mcmd=spawn" are left
+  // out. Returns false if the request is longer than kMaxSpawnBlock.
   bool take(std::string_view text);
   // Returns true if the last block has ended.
   bool whole() const { return whole_; }
@@ -44,8 +44,9 @@ class Pmi1Spawn {
   bool whole_ = false;
 };
 
-// Formats the answer to a request for `ranks` ranks. Clients have room for a few hundred characters
-// and can do without errcodes, so longer errcodes are left out.
+// Returns the line that answers a request for `ranks` ranks. `answer` is the job's answer to the
+// ask::Spawn. Clients have room for a few hundred characters and can do without errcodes, so longer
+// errcodes are left out.
 LineWriter spawn_answer(const ask::Response& answer, std::uint64_t ranks);
 
 }  // namespace scela::pmi

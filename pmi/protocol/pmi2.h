@@ -48,6 +48,7 @@ inline constexpr std::uint32_t kExchangeTag = UINT32_MAX;
 
 class Pmi2Session {
  public:
+  // `facts` are those of this client's rank. The client has chosen PMI-2 before.
   explicit Pmi2Session(JobFacts facts);
 
   // Takes the bytes that the client wrote, in pieces of any size.
@@ -78,16 +79,18 @@ class Pmi2Session {
   // session has responded by itself, or if the rank aborts only itself.
   using Served = std::optional<SessionRequest>;
   using Handler = Served (Pmi2Session::*)(const Pmi2Message&);
+  // A command of a client and the function that serves it.
   struct Command {
     std::string_view name;
     Handler serve;
   };
+  // A request that the job has not answered yet.
   struct InFlight {
     ask::RequestId number = 0;
     Kind kind = Kind::done;
     std::string command;
     std::optional<std::string> thrid;
-    std::uint64_t ranks = 0;  // for a spawn
+    std::uint64_t ranks = 0;  // that a spawn asks for
   };
   // Has the commands that are accepted in State::ready, except abort.
   static const Command kCommands[];

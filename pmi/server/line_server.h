@@ -23,6 +23,8 @@ namespace scela::pmi {
 
 class LineServer final : public RankServer {
  public:
+  // `services` is borrowed. `rank` is numbered as in the whole job. The constructor asks `services`
+  // for the rank's facts.
   LineServer(JobServices& services, Rank rank);
 
   // The contract is in pmi/server/rank_server.h. finished() is never true for PMI-2.

@@ -14,6 +14,7 @@ namespace scela::pmi {
 
 class PmgrServer final : public RankServer {
  public:
+  // `services` is borrowed. `session` is a new one for this rank, of either dialect.
   PmgrServer(JobServices& services, Rank rank, std::unique_ptr<PmgrSession> session)
       : services_(services), rank_(rank), session_(std::move(session)) {}
 
