@@ -31,31 +31,37 @@ inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 class PmixCopies {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixCopies(const Job& job, const RankSet& own, Sides sides);
 
-  // Return false if no server of this kind says that here.
+  // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
+  // of this node can have caused it; the caller must then end the server.
   bool receive(pmix::msg::Pull& message);
   bool receive(pmix::msg::PullNoMore& message);
   bool receive(pmix::msg::Taken& message);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` is the rank of that
+  // node in the name of which it was sent, and `bytes` are its content; malformed ones are ignored.
+  // Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has written these bytes, to standard error if `error` is true.
+  // Sends copies of bytes that a rank of this node has written to the nodes that want them. `error`
+  // is true for standard error, false for standard output.
   void output(Rank rank, bool error, std::string_view bytes);
-  // Returns true if any node reads from ranks of this node.
+  // Returns true if any node, this one included, wants copies of output of this node's ranks.
   bool wanted() const { return !readers_.empty(); }
-  // Ranks of any node failed.
+  // Called when ranks of any node have failed while the job goes on. A node without another rank is
+  // asked no more.
   void peers_failed(const RankSet& ranks);
-  // The events of PmixService with these names.
+  // Called for the events of PmixService with these names.
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 
  private:
+  // The ranks of which a node wants the standard output and the standard error.
   struct Wanted {
     RankSet out;
     RankSet err;
@@ -85,8 +91,9 @@ class PmixCopies {
   // Returns the bytes that one node may send another before they were passed on.
   std::uint64_t window() const;
   std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
-  // A node wants output of ranks of this node; rank `to` is where copies go. Returns nullptr if it
-  // wants nothing. want_again() is for other nodes, which ask again after a loss.
+  // Notes which output of this node's ranks `node` wants; copies go to rank `to` there. Returns
+  // nullptr if it wants nothing. want_again() is for other nodes, which ask again after messages
+  // were lost. `room` is the number of bytes that the node has room for if `generation` is new.
   Reader* want(std::uint32_t node, Rank to, Wanted wanted);
   void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
                   std::uint64_t room);
@@ -94,14 +101,16 @@ class PmixCopies {
   // generation, and how many bytes the node may send. A caller sets asked.generation and
   // asked.window before.
   void ask(Asked& asked);
-  // A copy came from a node. If `counts` is false, it answers an older question, and its bytes are
-  // left out.
+  // Passes a copy that has come from a node on to the server. If `counts` is false, it answers an
+  // older question, and its bytes are left out.
   void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
-  // This node's server has passed on bytes of that node, which may send as many more.
+  // Called when this node's server has passed on `bytes` bytes of that node: tells the node that it
+  // may send as many more.
   void passed(Asked& asked, std::uint64_t bytes);
-  // Sends a copy to the reader. The caller has checked that there is room.
+  // Sends a copy to the reader on `node`, with the number of bytes that were left out before. The
+  // caller has checked that there is room.
   void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
-  // A reader has passed on this many bytes.
+  // Gives the reader on `node` room for `bytes` bytes, which it has passed on.
   void taken(std::uint32_t node, std::uint64_t bytes);
   // Sends the question to all nodes that it concerns.
   void tell_others();

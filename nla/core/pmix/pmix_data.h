@@ -21,27 +21,31 @@ namespace scela::nla {
 class PmixData {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
-  // A server wants the data of a rank elsewhere, or has the data that this node was asked for. Both
-  // return true.
+  // Handle a message of this node's server: it wants the data of a rank of another node, or has the
+  // data of a rank of this node that was asked for. Both return true.
   bool receive(pmix::msg::DataWanted& message);
   bool receive(pmix::msg::Data& message);
-  // A rank here has waited for long enough. Returns false if that question is not about data.
+  // Ends the wait of the server's question `id`: answers it with `timed_out` and withdraws it at
+  // the other node. Returns false if no open question about data has this id.
   bool give_up(pmix::Id id);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` and `to` are ranks of
+  // that node and of this one, and `bytes` are its content; malformed ones are ignored. Returns
+  // false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
 
-  // The server knows this many worlds, from the first on.
+  // Called when the server is ready for the first `worlds` worlds of the job (nla/core/wire/job.h):
+  // passes on the questions about their ranks that had to wait.
   void worlds_ready(std::size_t worlds);
-  // A rank of this node has ended.
+  // Called when a rank of this node has ended: questions for its data get `not_found`.
   void rank_ended(Rank rank);
-  // The events of PmixService with these names.
+  // Called for the events of PmixService with these names.
   void peers_failed(const RankSet& ranks);
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
@@ -64,15 +68,15 @@ class PmixData {
   void want(pmix::Id id, const Wanted& one, bool no_more = false);
   // Returns true if that node asked this question under this id.
   bool is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const;
-  // That node waits for this answer no more.
+  // Drops the question of that node with this id, which it has withdrawn.
   void withdrawn(std::uint32_t node, pmix::Id id);
   // Drops the visitors for which which(visitor) returns true, without an answer.
   template <class Which>
   void forget_visitors(Which which);
-  // Another node asks. Its question goes to the server, waits for its world in early_, or is
-  // refused.
+  // Handles a question of another node: passes it on to the server, keeps it in early_ until its
+  // world is ready, or refuses it.
   void wanted(const Visitor& visitor);
-  // Takes the visitor off waiting_of_.
+  // Counts one question less in waiting_of_ for the visitor's node.
   void waits_no_more(const Visitor& visitor);
   // Sends a visitor its answer. Any status but ok counts as not found there.
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);

@@ -1,6 +1,6 @@
-// Translates what the PMIx server of a node asks into the collective primitives, and their answers
-// back: a state machine between pmix/core/messages.h and nla/core/wire/request.h. The shell uses
-// it.
+// Carries out the questions of a node's PMIx server (scela-pmix) by requests to the agent, and
+// answers them: a state machine between pmix/core/messages.h and
+// common/core/requests/rank_request.h. The shell uses it.
 //
 // It has a part for each kind of question: pmix_worlds.h, pmix_fences.h, pmix_names.h; pmix_data.h
 // has the data that ranks of other nodes have put; pmix_watch.h and pmix_copies.h serve tools.
@@ -36,8 +36,9 @@ class PmixService {
  public:
   // The callbacks are called only from within calls of the service, never later.
   struct Sides {
-    std::function<void(pmix::Message)> tell;            // tells the server
-    std::function<void(Rank, RequestId, Request)> ask;  // asks the agent
+    std::function<void(pmix::Message)> tell;  // sends this message to the server
+    // Makes a request of the agent in the name of a rank of this node; reply() brings the answer.
+    std::function<void(Rank, RequestId, Request)> ask;
     // Returns true if the rank's process is on its way out; the server may know that before the
     // agent is told. If absent, no process is.
     std::function<bool(Rank)> is_leaving = nullptr;
@@ -55,32 +56,39 @@ class PmixService {
   // outlive the service, and may grow.
   PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
-  // Tells the server of the worlds of the job that it does not know yet. The caller calls this
-  // first, and again whenever there are more worlds.
+  // Sends the server the worlds of the job that it does not know yet; a world is the ranks of the
+  // command, or those of one spawn. The caller calls this first, and again whenever there are more
+  // worlds.
   void tell_worlds() { worlds_.tell_new(); }
 
-  // Returns false if no server of this kind says that here; the shell must not speak to it any
-  // more.
+  // Handles a message of the server. Returns false if it breaks the protocol; the shell must then
+  // end the server.
   bool receive(pmix::Message message);
-  // The agent has answered a request of Sides::ask, or a message of another node has come.
+  // Handles the agent's answer to a request of Sides::ask, or a message of another node's agent (id
+  // kUnasked).
   void reply(const action::Reply& reply);
-  // A rank of this node has ended. The agent must still accept requests of that rank.
+  // Called when a rank of this node has ended: its open questions are answered with `failed`. The
+  // agent must still accept requests of that rank.
   void rank_ended(Rank rank);
   // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
   // a rank that was not started.
   void note_end(const pmix::Process& process);
-  // A rank of this node has written these bytes. A tool may want to see them.
+  // Passes bytes that a rank of this node has written to the tools that want copies. `error` is
+  // true for standard error.
   void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
-  // Ranks of this job, on any node, failed and the job goes on without them.
+  // Called when ranks of this job, on any node, have failed and the job goes on without them.
   void peers_failed(const RankSet& ranks);
-  // The agents of these nodes are gone. The caller reports known failures there before.
+  // Called when the agents of these nodes (node numbers) are gone. The caller calls peers_failed()
+  // for known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Messages in flight between these ranks and all others may be lost (action::Reconnected).
+  // Called when messages in flight between these ranks and all others may be lost
+  // (action::Reconnected): asks again where that matters.
   void reconnected(const RankSet& ranks);
 
   // Returns the number of worlds, from the first on, that may start their ranks.
   std::size_t ready_worlds() const { return worlds_.ready(); }
-  const std::string& fault() const { return fault_; }  // the failure that the server reported
+  // Returns the reason that the server gave why it cannot serve, or an empty string.
+  const std::string& fault() const { return fault_; }
   // Returns the variables (K=V) that the server wants the rank to have. All are there once the
   // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const { return worlds_.environment(rank); }
@@ -88,7 +96,7 @@ class PmixService {
   bool unfinished(Rank rank) const { return ranks_.is_connected(rank); }
 
  private:
-  // These two return false if no server of this kind says that here.
+  // Handle these two messages. Return false if the message breaks the protocol.
   bool abort(pmix::msg::Abort& message);
   bool spawn(pmix::msg::Spawn& message);
   // Return the callbacks of the parts, which go to sides_.
@@ -97,7 +105,7 @@ class PmixService {
   PmixData::Sides data_sides();
   // Returns the present state of a rank of this node that has not ended.
   pmix::Process look(Rank rank) const;
-  // A message of another node's agent has come.
+  // Passes a message of another node's agent to the part that it is for.
   void heard(const action::Reply& message);
 
   const Job& job_;

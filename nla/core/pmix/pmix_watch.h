@@ -33,33 +33,38 @@ inline constexpr std::size_t kMaxTables = 64;
 class PmixWatch {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // tells the server
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
-    std::function<pmix::Process(Rank)> look;       // a rank of this node that has not ended
+    // Returns the present state of a rank of this node that has not ended.
+    std::function<pmix::Process(Rank)> look;
     std::function<void(Rank, std::int32_t)> kill;  // signals a rank of this node, if it runs
-    // Returns false if that stream takes no more.
+    // Adds text to the standard error or standard output of a rank of this node. Returns false if
+    // that stream takes no more.
     std::function<bool(Rank, bool error, std::string)> write;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixWatch(const Job& job, const RankSet& own, Sides sides);
 
-  // Return false if no server of this kind says that here.
+  // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
+  // of this node can have caused it; the caller must then end the server.
   bool receive(pmix::msg::TableWanted& message);
   bool receive(pmix::msg::Notify& message);
   bool receive(pmix::msg::Control& message);
   bool receive(pmix::msg::Log& message);
-  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` is the rank of that
+  // node in the name of which it was sent, and `bytes` are its content; malformed ones are ignored.
+  // Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has ended. The first report of a rank stays.
+  // Notes how a rank of this node ended, for tables. Later calls for the same rank are ignored.
   void ended(const pmix::Process& process);
-  // Ranks of any node failed.
+  // Called when ranks of any node have failed while the job goes on.
   void peers_failed(const RankSet& ranks);
-  // The agents of these nodes (node numbers) are gone. Tables are answered without them. The caller
-  // has called peers_failed() for known failures there before.
+  // Called when the agents of these nodes (node numbers) are gone: tables are answered without
+  // them. The caller has called peers_failed() for known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Messages that were under way between these ranks and all others may be lost. If a table waits
+  // Called when messages in flight between these ranks and all others may be lost. If a table waits
   // for the answer of a node on the other side, that node is asked again.
   void reconnected(const RankSet& ranks);
 
@@ -82,7 +87,7 @@ class PmixWatch {
   std::vector<pmix::Process> here() const;
   // Signals those of `ranks` that run on this node.
   void signal(const RankSet& ranks, std::int32_t signo);
-  // Another node has sent its part of a table.
+  // Adds the part of a table that another node has sent.
   void table_heard(Rank from, std::string_view bytes);
   // Adds what is known of lost ranks, and answers the server. The caller has removed the table.
   void finish(Table& table);
