@@ -37,7 +37,11 @@ class Dht final : public Policy {
         ranks_(place.ranks),
         limit_(place.limit > 0 ? place.limit : kDefaultCopies) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() keeps a pair that this node owns and stages another
+  // one for the next fence; pair_passes() keeps pairs that have come to their owner, and drops an
+  // older copy of another. A fence that is complete removes all copies, and what this node has
+  // sent. get() finds pairs and copies of this node; answer_passes() keeps a copy. No pair is sent
+  // by itself, and a release carries nothing.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }

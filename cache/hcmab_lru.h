@@ -24,7 +24,11 @@ class HcmabLru final : public Policy {
   // Uses is_root and limit of `place`.
   explicit HcmabLru(const Place& place) : keeps_all_(place.is_root), limit_(place.limit) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() stages the pair, take_stage() returns the staged ones
+  // for a fence, and commit() stores the pairs of all nodes that the release brings; commit(),
+  // fence_done() and answer_passes() then evict down to the bound above. The root also keeps what
+  // passes, and take_release() returns there what has changed. get() reports a missing pair as
+  // elsewhere if this node has evicted any, else as absent.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }

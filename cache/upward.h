@@ -34,7 +34,10 @@ class Upward : public Policy {
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. take_stage() returns the staged pairs for a fence.
+  // take_release() returns the pairs that have changed here, and commit() renews the copies of such
+  // pairs. get() reports a missing pair as elsewhere, and at the root as absent. answer_passes()
+  // keeps a copy. commit(), fence_done() and answer_passes() evict down to the limit.
   std::string take_stage() final { return store_.take_stage(); }  // hcs: empty
   bool wants_release() const final { return true; }
   bool release_carries_pairs() const final { return false; }
@@ -71,7 +74,8 @@ class Upward : public Policy {
 class Hcs final : public Upward {
  public:
   using Upward::Upward;
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. Both store the pair and return true if it must be sent up,
+  // that is, on every node but the root.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
   void aggregate_passes(std::string_view) override {}
@@ -81,7 +85,8 @@ class Hcs final : public Upward {
 class Hcma final : public Upward {
  public:
   using Upward::Upward;
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() stages the pair for the next fence and returns false.
+  // aggregate_passes() stores the pairs of the subtree.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   void aggregate_passes(std::string_view pairs) override;

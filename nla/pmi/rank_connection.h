@@ -87,9 +87,10 @@ class RankConnection final : EndListener, DoorbellListener {
     std::uint64_t since_ns = 0;
   };
 
-  // The contract is in nla/io/rank_end.h.
+  // Called by the poller (nla/io/rank_end.h): writes queued answers if the socket is writable, and
+  // reads if it is readable.
   void on_ready(Rank rank, int which, bool readable, bool writable) override;
-  // The contract is in rank_doorbells.h.
+  // Called when any rank has rung (rank_doorbells.h): serves this rank's ring if it needs it.
   void rung() override;
 
   // Returns false while reading is off, the protocol wants no bytes, or the rank leaves too many

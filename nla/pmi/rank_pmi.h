@@ -67,7 +67,9 @@ class RankPmi final : pmi::JobServices {
   // Gives the core's reply to the protocol server of the rank.
   void answer(const action::Reply& reply);
 
-  // The contract is in pmi/server/job_services.h. The core's answer has the request's `id`.
+  // The contract is in pmi/server/job_services.h: these serve the protocol servers of the ranks.
+  // facts() returns what a session knows of the job. submit() emits event::Asked to the core; the
+  // core's answer has the same `id` and comes by reply(). The others answer at once.
   pmi::JobFacts facts(Rank rank) const override { return facts_of(job_, own_, rank); }
   void submit(Rank rank, RequestId id, Request request) override;
   bool offer_segment(Rank rank) override;

@@ -22,7 +22,7 @@ struct Library {
   OwnPairs own_space;                    // the pairs of a process that is alone
   bool has_own_launcher = false;         // this process started its launcher
   std::string kvsname = kOwnSpace;
-  // The largest sizes in bytes that get_maxes has returned, with the terminating zero.
+  // The largest sizes in bytes, with the terminating zero. PMI_Init takes them from the server.
   int name_max = 256;
   int key_max = 64;
   int value_max = 1024;

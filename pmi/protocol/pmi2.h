@@ -106,7 +106,8 @@ class Pmi2Session {
   // Searches the messages that wait for an abort. Returns std::nullopt if there is none.
   Served queued_abort();
   // serve() checks the state and calls the function of the message's command. The functions below
-  // it each serve one command.
+  // it each serve the command that their name says: they check the message's fields, and return the
+  // request to the job or respond at once.
   Served serve(const Pmi2Message& message);
   Served fullinit(const Pmi2Message& message);
   Served finalize(const Pmi2Message& message);
@@ -137,14 +138,15 @@ class Pmi2Session {
   bool has_name(const Pmi2Message& message);
   // Sends a message to the client. Always returns std::nullopt.
   Served reply(const Pmi2Writer& message);
-  // Sends the client an error in response to `message`. Always returns std::nullopt.
+  // Sends the client an error in response to `message`, with `why` as errmsg. Always returns
+  // std::nullopt.
   Served refuse(const Pmi2Message& message, Pmi2Code code, std::string_view why);
   // Ends the session and returns the Violation.
   Served violation(std::string_view why);
   // Numbers the request, notes it in in_flight_ and returns it.
   Served ask_job(const Pmi2Message& message, Kind kind, SessionRequest request);
-  // These add the fields of the job's answer to the response `out`. `ranks` is the number of ranks
-  // that the request asked for.
+  // Add the fields of the job's answer to the response `out` to a spawn or a ring. `ranks` is the
+  // number of ranks that the spawn asked for.
   static void answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const ask::Response& answer);
   void answer_exchange(Pmi2Writer& out, const ask::Response& answer) const;
 

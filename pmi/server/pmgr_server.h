@@ -18,11 +18,15 @@ class PmgrServer final : public RankServer {
   PmgrServer(JobServices& services, Rank rank, std::unique_ptr<PmgrSession> session)
       : services_(services), rank_(rank), session_(std::move(session)) {}
 
-  // The contract is in pmi/server/rank_server.h.
+  // The contract is in pmi/server/rank_server.h. receive() serves bytes of the rank in pieces of
+  // any size; answered() brings the result of the operation `id`, also after closed(); closed()
+  // must be called when the connection has ended. Unknown ids are ignored.
   void receive(std::string_view bytes) override;
   void answered(ask::RequestId id, const ask::Response& answer) override;
   void closed() override { closed_ = true; }
 
+  // These say what the shell must do: write bytes, count an end of the connection now as a failure,
+  // drop further bytes, read on or not for now, and close the connection once all is written.
   std::vector<Chunk> take_chunks() override { return session_->take_output(); }
   bool unfinished() const override { return began_ && session_->unfinished(); }
   bool broken() const override { return broken_; }

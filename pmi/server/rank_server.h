@@ -13,6 +13,7 @@
 
 namespace scela::pmi {
 
+// LineServer serves PMI-1 and PMI-2, PmgrServer serves PMGR.
 class RankServer {
  public:
   virtual ~RankServer() = default;

@@ -18,8 +18,8 @@ inline bool is_key(const pmix_info_t& info, const char* key) {
   return std::string_view(info.key) == key;
 }
 
-// Returns the value of PMIX_TIMEOUT, which callers give in several integer types. 0 means that it
-// is absent or that there is no limit.
+// Returns the value of PMIX_TIMEOUT, in seconds, among these `count` attributes. Callers give it in
+// several integer types. 0 means that it is absent or that there is no limit.
 inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t count) {
   constexpr std::int64_t kMax = INT32_MAX;  // the range that libpmix keeps
   for (std::size_t i = 0; i < count; ++i) {

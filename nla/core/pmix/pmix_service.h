@@ -96,10 +96,11 @@ class PmixService {
   bool unfinished(Rank rank) const { return ranks_.is_connected(rank); }
 
  private:
-  // Handle these two messages. Return false if the message breaks the protocol.
+  // Carry out a message of the server by which a rank ends the job or spawns ranks. Return false if
+  // the message breaks the protocol.
   bool abort(pmix::msg::Abort& message);
   bool spawn(pmix::msg::Spawn& message);
-  // Return the callbacks of the parts, which go to sides_.
+  // Return the callbacks for a part of the service; they call those of sides_.
   PmixWatch::Sides watch_sides();
   PmixCopies::Sides copies_sides();
   PmixData::Sides data_sides();
