@@ -120,6 +120,7 @@ class Store {
   // The states of the table above. The position of an evicted pair is free for another pair.
   enum class Life : std::uint8_t { evicted, settled, travelling, staged, kept };
 
+  // One pair of the table, or a free position.
   struct Entry {
     char* at = nullptr;  // the key, then room for the value
     std::uint32_t key_size = 0;

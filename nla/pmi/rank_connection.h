@@ -52,6 +52,7 @@ class RankConnection final : EndListener, DoorbellListener {
   // rank has ended.
   void close();
 
+  // Returns the server of the rank's protocol.
   pmi::RankServer& server() { return *server_; }
   const pmi::RankServer& server() const { return *server_; }
   // Writes the answers that the server has and that the rank takes now. The rest follows when there
@@ -82,6 +83,7 @@ class RankConnection final : EndListener, DoorbellListener {
     segment,   // it was offered; the kernel does not name the process that sends requests
     may_lend,  // it was offered, and the kernel names the process, so that a ring may be lent
   };
+  // A request that the core has not answered yet.
   struct Asked {
     const char* name = nullptr;  // name in the trace
     std::uint64_t since_ns = 0;

@@ -44,6 +44,7 @@ class RankDoorbells {
   void remove(DoorbellListener& listener) { std::erase(listeners_, &listener); }
 
  private:
+  // An eventfd in the poller's set, which calls rung().
   struct Doorbell final : Poller::Watcher {
     explicit Doorbell(RankDoorbells& owner) : all(owner) {}
     void ready(bool readable, bool writable) override;

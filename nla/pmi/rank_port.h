@@ -25,6 +25,7 @@ namespace scela::nla {
 
 class RankPort {
  public:
+  // The functions that the owner lends.
   struct Users {
     std::function<pid_t(Rank)> process;  // of a rank; 0: it does not run
     // Called when a rank has identified itself. The callee owns the connection. `rest` are the

@@ -62,6 +62,7 @@ class RankRing {
   void close_descriptor() { memory_.close_fd(); }
 
  private:
+  // `memory` is new, of kTotalBytes (pmi/protocol/ring_layout.h).
   explicit RankRing(SealedMemory memory);
   // Wakes all processes that sleep on the memory's futex.
   void wake() const;

@@ -20,6 +20,7 @@ namespace scela::pmi::ring {
 // The mapped memory of a ring, of kTotalBytes, aligned to 8.
 class SharedMemory {
  public:
+  // `base` is borrowed.
   explicit SharedMemory(void* base) : base_(static_cast<char*>(base)) {}
   // Returns the bytes of each stream.
   static constexpr std::size_t capacity() { return kCapacity; }

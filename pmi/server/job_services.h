@@ -10,6 +10,7 @@
 
 namespace scela::pmi {
 
+// Ranks are numbered as in the whole job.
 class JobServices {
  public:
   virtual ~JobServices() = default;

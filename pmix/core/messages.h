@@ -273,6 +273,7 @@ struct World {
   std::vector<RankMap::Block> map;  // maps rank - first to nodes
   std::uint32_t neighbours = 0;     // ranks of earlier worlds on this node
   std::vector<std::string> hosts;   // all nodes by number, if new ones came
+  // A program of the world and the ranks that run it.
   struct Program {
     RankSet ranks;
     std::string words;  // the command line, for display
@@ -286,6 +287,7 @@ struct World {
 struct Spawn {
   Id id = 0;
   Rank rank = 0;
+  // A program to start and the number of its ranks.
   struct Program {
     std::vector<std::string> argv;  // at least the program
     std::vector<std::string> env;   // "K=V", added to the asker's

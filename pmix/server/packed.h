@@ -44,6 +44,7 @@ class Packed {
     ok_ =
         ok_ && PMIx_Data_unpack(nullptr, &raw_, values, &got, type) == PMIX_SUCCESS && got == count;
   }
+  // Returns false if a call has failed since the buffer was made.
   bool ok() const { return ok_; }
   // Returns a copy of all bytes of the buffer.
   std::string bytes() const { return {raw_.base_ptr, raw_.bytes_used}; }

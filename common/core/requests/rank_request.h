@@ -25,6 +25,7 @@ namespace scela::ask {
 // The number of a request. The asker chooses it; it is unique among the requests of its rank.
 using RequestId = std::uint64_t;
 
+// Keys and values, or the names and values of hints.
 using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
 // Stores a pair. Answered at once. Ranks of the node find the pair at once, all others after the
@@ -40,6 +41,7 @@ struct Get {
   bool wait = false;
 };
 
+// The operations among several ranks.
 enum class CollectiveKind : std::uint8_t {
   barrier,
   fence,  // a barrier that makes the pairs put before it visible to all members
@@ -111,6 +113,7 @@ struct Name {
   NameRange range = NameRange::job;
 };
 
+// One program of a spawn request, and the number of ranks that run it.
 struct SpawnProgram {
   std::vector<std::string> argv;  // at least the program
   std::uint32_t ranks = 1;
@@ -118,6 +121,7 @@ struct SpawnProgram {
   std::vector<std::string> env = {};  // "K=V", beside those of the asker's program
   friend bool operator==(const SpawnProgram&, const SpawnProgram&) = default;
 };
+// The programs of one spawn; their ranks become one world.
 struct SpawnRequest {
   std::vector<SpawnProgram> programs;
   KeyValues preput;  // pairs of the new ranks' world, there before they start
@@ -147,6 +151,7 @@ struct Violation {
 using Request = std::variant<Put, Get, Collective, Send, Receive, Abort, Violation, PutNode,
                              GetNode, Name, Failed, Spawn>;
 
+// The answer to a request.
 struct Response {
   bool ok = true;
   std::string error{};  // if not ok: the reason, for the user

@@ -38,6 +38,7 @@ inline constexpr RequestId kEngineRequest = UINT64_MAX;
 
 class EngineDirectory {
  public:
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
     std::function<void(std::string_view)> tell;  // sends this line to the engine
     // Makes the request of the core in the name of `from`: the message goes to the agent of the

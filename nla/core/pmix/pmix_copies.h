@@ -30,6 +30,7 @@ inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 
 class PmixCopies {
  public:
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
@@ -65,6 +66,7 @@ class PmixCopies {
   struct Wanted {
     RankSet out;
     RankSet err;
+    // all() returns the ranks of which either is wanted.
     bool empty() const { return out.empty() && err.empty(); }
     RankSet all() const;
   };

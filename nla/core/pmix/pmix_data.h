@@ -20,6 +20,7 @@ namespace scela::nla {
 
 class PmixData {
  public:
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.

@@ -34,7 +34,8 @@ namespace scela::nla {
 
 class PmixService {
  public:
-  // The callbacks are called only from within calls of the service, never later.
+  // The functions that the owner lends. They are called only from within calls of the service,
+  // never later.
   struct Sides {
     std::function<void(pmix::Message)> tell;  // sends this message to the server
     // Makes a request of the agent in the name of a rank of this node; reply() brings the answer.

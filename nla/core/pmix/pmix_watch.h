@@ -32,6 +32,7 @@ inline constexpr std::size_t kMaxTables = 64;
 
 class PmixWatch {
  public:
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
@@ -69,6 +70,7 @@ class PmixWatch {
   void reconnected(const RankSet& ranks);
 
  private:
+  // A table that the server has asked for and that waits for parts of other nodes.
   struct Table {
     pmix::Id id = 0;
     std::set<std::uint32_t> awaited;  // node numbers
