@@ -1,5 +1,5 @@
 // DHT: the pairs are spread over the nodes by hash. A node holds O(p/n) pairs of a stage, and a
-// bounded cache of copies.
+// bounded cache of copies. make_policy() (policy.h) makes it; one thread at a time uses it.
 //
 // Every key has an owner, which is a rank; the node of that rank keeps the pair for good. A put is
 // staged on its own node. A fence sends it to its owner, and the fence's release carries no pairs
@@ -31,12 +31,17 @@ Rank owner_of(std::string_view key, Rank ranks);
 
 class Dht final : public Policy {
  public:
+  // Uses own_ranks, ranks and limit of `place`.
   explicit Dht(const Place& place)
       : own_(place.own_ranks),
         ranks_(place.ranks),
         limit_(place.limit > 0 ? place.limit : kDefaultCopies) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() keeps a pair that this node owns and stages another
+  // one for the next fence; pair_passes() keeps pairs that have come to their owner, and drops an
+  // older copy of another. A fence that is complete removes all copies, and what this node has
+  // sent. get() finds pairs and copies of this node; answer_passes() keeps a copy. No pair is sent
+  // by itself, and a release carries nothing.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }

@@ -2,6 +2,7 @@
 //
 // Puts stay on the node. A fence sends one aggregate up from every agent, and the root broadcasts
 // all of it. So every get is answered from this node's own table. Every node needs O(p*n) memory.
+// make_policy() (policy.h) makes it; one thread at a time uses it.
 #pragma once
 
 #include <string>
@@ -14,7 +15,9 @@ namespace scela::cache {
 
 class Hcmab final : public Policy {
  public:
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() stages the pair, take_stage() returns the staged ones
+  // for a fence, and commit() stores the pairs of all nodes that the release brings. Pairs and
+  // answers that only pass this node are not kept. get() finds the pair here or reports it absent.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
   std::string take_stage() override;

@@ -7,7 +7,7 @@
 // goes up only on a node that has evicted a pair, or that has not received all pairs. On other
 // nodes the table is complete, so a miss is answered at once. A copy that was asked for again has
 // no stamp, and any value replaces it. So once groups have fences, the root adds to each release
-// what has changed there.
+// what has changed there. make_policy() (policy.h) makes the object; one thread at a time uses it.
 #pragma once
 
 #include <set>
@@ -21,9 +21,14 @@ namespace scela::cache {
 
 class HcmabLru final : public Policy {
  public:
+  // Uses is_root and limit of `place`.
   explicit HcmabLru(const Place& place) : keeps_all_(place.is_root), limit_(place.limit) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() stages the pair, take_stage() returns the staged ones
+  // for a fence, and commit() stores the pairs of all nodes that the release brings; commit(),
+  // fence_done() and answer_passes() then evict down to the bound above. The root also keeps what
+  // passes, and take_release() returns there what has changed. get() reports a missing pair as
+  // elsewhere if this node has evicted any, else as absent.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }

@@ -1,6 +1,7 @@
-// A mirror keeps a copy of a table elsewhere. The table tells it of every pair that it gains,
-// changes or loses (Store::reflect_in). Its calls come from within the table's own calls, on their
-// thread.
+// The interface of an object that keeps a copy of a table of pairs elsewhere, such as the memory
+// that an agent shares with its ranks (nla/ranks/node_segment.h). The table (store.h) calls it for
+// every pair that it gains, changes or loses, once Store::reflect_in() was given the mirror. The
+// calls come from within the table's own calls, on their thread, and must not call the table.
 #pragma once
 
 #include <string_view>
@@ -10,9 +11,10 @@ namespace scela::cache {
 class Mirror {
  public:
   virtual ~Mirror() = default;
-  // The table has this value for the key from now on. Both views are valid only during the call.
+  // Adds the pair to the copy, or replaces the value of its key. Both views are valid only during
+  // the call.
   virtual void set(std::string_view key, std::string_view value) = 0;
-  // The table has no pair with this key any more. The view is valid only during the call.
+  // Removes the pair with this key from the copy. The view is valid only during the call.
   virtual void erase(std::string_view key) = 0;
 };
 

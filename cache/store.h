@@ -41,17 +41,18 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Sets the pair now and remembers its key for the next take_stage(). Returns true if the pair
-  // replaced another value.
+  // Sets a pair that a rank of this node has put, and makes it a staged one, for the next
+  // take_stage(). Returns true if the key was here with another value.
   bool stage(std::string_view key, std::string_view value);
-  // Sets the pair, unless a newer one is here. A pair is newer by its stamp, or if it is staged:
-  // that is this node's own value until it travels. Returns true if the pair here was not staged
-  // and had another value.
+  // Sets a pair that has come from another node, unless a newer one is here. A pair is newer by its
+  // stamp, or if it is staged: that is this node's own value until it travels. Returns true if the
+  // key was here with another value, not staged; so it may be true although the newer value stays.
   bool commit(std::string_view key, std::string_view value, Stamp stamp = 0);
-  // Sets the pair and counts it as travelling, as if it had been staged and the next take_stage()
-  // took it. Returns true if the pair replaced another value.
+  // Sets a pair that a rank of this node has put and that the caller sends by itself. The pair is a
+  // travelling one until settle() of the next take_stage(); that aggregate leaves it out. Returns
+  // true if the key was here with another value.
   bool hold(std::string_view key, std::string_view value);
-  // Sets the pair, unless a newer one is here, and keeps the key from now on.
+  // Sets the pair, unless a newer one is here, and makes its key a kept one: it is never evicted.
   void keep(std::string_view key, std::string_view value, Stamp stamp = 0);
   // Calls commit() for every pair of an aggregate. Pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
@@ -60,6 +61,7 @@ class Store {
   // first staged. A pair that travels already is sent again, because no agent has confirmed that it
   // arrived.
   std::string take_stage();
+  // Returns the stamp that a new pair of this node would get now.
   Stamp clock() const { return clock_; }
   // Moves the clock on by one: what is put from now on is newer than what was put before.
   void tick() { saw(clock_ + (clock_ < UINT32_MAX ? 1 : 0)); }
@@ -68,26 +70,31 @@ class Store {
   void saw(Stamp clock) { clock_ = std::max(clock_, clock); }
   // Returns the stamp of the pair that is here, or 0 if there is none.
   Stamp stamp_of(std::string_view key) const;
-  // Returns the number of the last take_stage(). settle() takes such a number.
+  // Returns the number of the last take_stage(), from 1; 0 before the first.
   std::uint64_t taken() const { return taken_; }
 
-  // The pairs that travelled with that take_stage() or before have arrived where they may not be
-  // evicted, and become settled. Staged pairs count as put now.
+  // Makes the pairs that travelled with the take_stage() of this number or an earlier one settled
+  // ones: they have arrived where they may not be evicted. Staged pairs get the stamp of a put made
+  // now.
   void settle(std::uint64_t taken);
   // Returns about how many bytes the staged and travelling pairs take: keys, values, and
-  // kPairOverhead for each pair. Charges are included.
+  // kPairOverhead for each pair. What charge() added is included. The agent refuses puts by this.
   std::uint64_t pending_bytes() const { return pending_bytes_ + charged_bytes_; }
-  // Adds to pending_bytes() what takes room for good, until drop_charge().
+  // Adds `bytes` to pending_bytes() until drop_charge(): for pairs that are kept here and so do not
+  // count otherwise.
   void charge(std::uint64_t bytes) { charged_bytes_ += bytes; }
   void drop_charge() { charged_bytes_ = 0; }
   // Bytes for each pair: more than its two lengths and its stamp take on the wire.
   static constexpr std::uint64_t kPairOverhead = 16;
 
+  // Returns false if there is no such pair.
   bool is_staged(std::string_view key) const;
   // Returns true if the pair is staged or travelling.
   bool is_pending(std::string_view key) const;
+  // Returns the value, or std::nullopt if there is no such pair. Does not count as a use.
   std::optional<std::string_view> find(std::string_view key) const;
-  // Finds the pair and makes it the most recently used. Every call that sets a pair does that too.
+  // Returns the same as find() and makes the pair the most recently used one. Every call that sets
+  // a pair does that too.
   std::optional<std::string_view> use(std::string_view key);
   // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or no
   // settled pair is left. Returns true if a pair was evicted.
@@ -95,13 +102,14 @@ class Store {
   // Evicts settled pairs, least recently used first, until the settled ones take at most `bytes`.
   // Other pairs do not count.
   void evict_settled_to(std::uint64_t bytes);
-  // Evicts this pair, if it is settled.
+  // Evicts this pair if it is settled; otherwise does nothing.
   void forget(std::string_view key);
-  // Tells `mirror` of every change from now on; nullptr: no mirror. The mirror must live as long as
-  // it is set.
+  // Passes every later change of a pair to `mirror`, which is borrowed and must live as long as it
+  // is set. nullptr: no mirror. Pairs that are here already are not passed.
   void reflect_in(Mirror* mirror) { mirror_ = mirror; }
   // Calls each(key, value) for every pair, in any order. `each` must not change the table.
   void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
+  // Returns the number of pairs here and the bytes of their keys and values.
   Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
   // Returns the bytes of the blocks: live bytes, holes, and room for more.
   std::uint64_t held_bytes() const { return blocks_.held_bytes(); }
@@ -112,6 +120,7 @@ class Store {
   // The states of the table above. The position of an evicted pair is free for another pair.
   enum class Life : std::uint8_t { evicted, settled, travelling, staged, kept };
 
+  // One pair of the table, or a free position.
   struct Entry {
     char* at = nullptr;  // the key, then room for the value
     std::uint32_t key_size = 0;
@@ -150,7 +159,7 @@ class Store {
   // Adds an entry to the list of settled pairs, as the most recently used one. unlink() removes it.
   void link_newest(EntryId id);
   void unlink(EntryId id);
-  // Requires a settled entry.
+  // Removes the pair from the table and the mirror. Requires a settled entry.
   void evict(EntryId id);
   // Replaces an entry's value. May call compact().
   void write(Entry& entry, std::string_view value);

@@ -14,6 +14,8 @@
 // release is empty. A value that reached the root after a newer one counts as changed too, because
 // agents below may have taken it. For the same reason no agent is given a copy of a pair that the
 // root has not been sent yet.
+//
+// make_policy() (policy.h) makes these objects; one thread at a time uses one.
 #pragma once
 
 #include <set>
@@ -25,12 +27,17 @@
 
 namespace scela::cache {
 
+// The part that both policies share.
 class Upward : public Policy {
  public:
+  // Uses is_root and limit of `place`.
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. take_stage() returns the staged pairs for a fence.
+  // take_release() returns the pairs that have changed here, and commit() renews the copies of such
+  // pairs. get() reports a missing pair as elsewhere, and at the root as absent. answer_passes()
+  // keeps a copy. commit(), fence_done() and answer_passes() evict down to the limit.
   std::string take_stage() final { return store_.take_stage(); }  // hcs: empty
   bool wants_release() const final { return true; }
   bool release_carries_pairs() const final { return false; }
@@ -45,13 +52,14 @@ class Upward : public Policy {
   Usage usage() const final { return store_.usage(); }
 
  protected:
-  // Caches a pair of the subtree on its way up.
+  // Stores a pair that has come from a child, and notes its key for the releases if it met another
+  // value.
   void pass(std::string_view key, std::string_view value, Stamp stamp);
   // Evicts settled pairs until the table is within the limit. Does nothing without a limit.
   void trim();
   bool is_root() const { return is_root_; }
   Store& store() { return store_; }
-  // The releases carry this key until a fence of the whole job is done.
+  // Makes every release carry this key's value until a fence of the whole job is complete.
   void changed(std::string_view key) { changed_.emplace(key); }
 
  private:
@@ -62,19 +70,23 @@ class Upward : public Policy {
   std::set<std::string, std::less<>> changed_;
 };
 
+// Sends every put up at once (see the table above).
 class Hcs final : public Upward {
  public:
   using Upward::Upward;
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. Both store the pair and return true if it must be sent up,
+  // that is, on every node but the root.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
   void aggregate_passes(std::string_view) override {}
 };
 
+// Sends the puts of a node up together, at a fence.
 class Hcma final : public Upward {
  public:
   using Upward::Upward;
-  // The contract is in cache/policy.h.
+  // The contract is in cache/policy.h. put() stages the pair for the next fence and returns false.
+  // aggregate_passes() stores the pairs of the subtree.
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   void aggregate_passes(std::string_view pairs) override;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "common/core/pmix_directives.h"
+#include "common/core/requests/pmix_directives.h"
 #include "pmi/client/connection.h"
 
 namespace scela::channel {

@@ -3,8 +3,8 @@
 // libpmix loses 157 kB each time that a process finalizes and initializes it again. Its server may
 // also end the next fence of other ranks when it sees the old connection close. Under scela-pmix
 // the process therefore stays connected from its first join to its end. It tells the server when it
-// leaves and rejoins the job (common/core/pmix_directives.h). Another launcher's server does not
-// know such directives: there each leave is a PMIx_Finalize.
+// leaves and rejoins the job (common/core/requests/pmix_directives.h). Another launcher's server
+// does not know such directives: there each leave is a PMIx_Finalize.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class PmixSession {
   bool is_rejoined() const { return is_rejoined_; }
 
  private:
-  // Blocks until the server has answered a directive of common/core/pmix_directives.h.
+  // Blocks until the server has answered a directive of common/core/requests/pmix_directives.h.
   pmix_status_t tell_server(const char* directive);
 
   const PmixLibrary& pmix_;

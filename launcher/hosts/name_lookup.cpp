@@ -32,7 +32,7 @@ NameAnswer refusal(int error, int number, const std::string& name) {
   return answer;
 }
 
-std::optional<NameAnswer> ask(const NameQuery& query, int flags) {
+std::optional<NameAnswer> resolve(const NameQuery& query, int flags) {
   addrinfo hints{};
   hints.ai_family = query.family;
   hints.ai_socktype = SOCK_STREAM;
@@ -108,7 +108,7 @@ std::vector<std::thread> start_threads(const std::shared_ptr<Work>& work, std::s
 }  // namespace
 
 NameAnswer look_up_name(const NameQuery& query) {
-  return ask(query, 0).value_or(NameAnswer{});
+  return resolve(query, 0).value_or(NameAnswer{});
 }
 
 std::vector<NameAnswer> look_up_names(const std::vector<NameQuery>& queries,
@@ -118,7 +118,7 @@ std::vector<NameAnswer> look_up_names(const std::vector<NameQuery>& queries,
   const auto work = std::make_shared<Work>();
   std::vector<std::size_t> asked;  // positions in `queries`
   for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (auto numeric = ask(queries[i], AI_NUMERICHOST)) {
+    if (auto numeric = resolve(queries[i], AI_NUMERICHOST)) {
       out[i] = std::move(*numeric);
     } else {
       asked.push_back(i);

@@ -15,6 +15,7 @@ namespace scela::nla {
 
 class AnswerQueue {
  public:
+  // Appends bytes for the rank.
   void add(Chunk chunk) {
     bytes_ += chunk.size();
     chunks_.push_back(std::move(chunk));
@@ -24,7 +25,7 @@ class AnswerQueue {
   std::size_t bytes() const { return bytes_; }
   // Returns what is left of the first chunk. The queue must not be empty.
   std::string_view front() const { return chunks_.front().view().substr(taken_); }
-  // The rank has taken so many bytes of front(). A chunk of which none is left is removed.
+  // Removes the first `bytes` bytes, at most front().size(): the rank has got them.
   void take(std::size_t bytes) {
     bytes_ -= bytes;
     taken_ += bytes;
@@ -32,6 +33,7 @@ class AnswerQueue {
     chunks_.pop_front();
     taken_ = 0;
   }
+  // Drops all bytes.
   void clear() {
     chunks_.clear();
     bytes_ = taken_ = 0;

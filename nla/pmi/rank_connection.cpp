@@ -278,11 +278,11 @@ void RankConnection::end_ring() {
 
 // The trace.
 
-void RankConnection::note_asked(pmi::RequestId id, const char* name) {
+void RankConnection::note_asked(RequestId id, const char* name) {
   asked_[id] = {name, context_.host.clock_ns()};
 }
 
-void RankConnection::note_answered(pmi::RequestId id) {
+void RankConnection::note_answered(RequestId id) {
   const auto asked = asked_.extract(id);
   if (asked.empty()) return;
   context_.host.tracer.span(asked.mapped().name, asked.mapped().since_ns, context_.host.clock_ns(),

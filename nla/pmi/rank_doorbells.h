@@ -13,11 +13,11 @@
 
 namespace scela::nla {
 
-// Is told that some rank has rung.
+// Implemented by the connections of ranks that have a ring.
 class DoorbellListener {
  public:
-  // The listener looks at the memory of its own rank. It must not add or remove listeners that
-  // exist already.
+  // Called when any rank has rung, so the listener looks at the memory of its own rank. It must not
+  // add or remove listeners that exist already.
   virtual void rung() = 0;
 
  protected:
@@ -30,17 +30,21 @@ class RankDoorbells {
   RankDoorbells(const RankDoorbells&) = delete;
   RankDoorbells& operator=(const RankDoorbells&) = delete;
 
-  // Makes the doorbells if there are none yet. Returns false if the system refuses.
+  // Makes the two doorbells, if there are none yet, and adds them to `poller`, which is borrowed.
+  // Returns false if the system refuses descriptors.
   bool hang(Poller& poller);
-  // Returns the descriptor by which ranks ring. To be called after hang().
+  // Returns the eventfd by which ranks ring; it stays owned by this object. To be called after
+  // hang().
   int descriptor() const { return of_ranks_->fd.get(); }
   // Makes the loop call all listeners in a later turn. Does nothing before hang(). Does not block.
   void ring() const;
 
+  // Add or remove a borrowed listener. remove() must come before the listener's end.
   void add(DoorbellListener& listener) { listeners_.push_back(&listener); }
   void remove(DoorbellListener& listener) { std::erase(listeners_, &listener); }
 
  private:
+  // An eventfd in the poller's set, which calls rung().
   struct Doorbell final : Poller::Watcher {
     explicit Doorbell(RankDoorbells& owner) : all(owner) {}
     void ready(bool readable, bool writable) override;
@@ -48,6 +52,7 @@ class RankDoorbells {
     Fd fd;  // an eventfd
   };
 
+  // Calls all listeners.
   void rung();
 
   std::unique_ptr<Doorbell> own_;       // rung by the agent only

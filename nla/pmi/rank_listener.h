@@ -46,12 +46,14 @@ struct DoorHost {
   Rank size = 0;                       // number of ranks of the job
   RankSet own;                         // ranks on this node
   std::function<pid_t(Rank)> process;  // 0: the rank does not run
-  // A rank has identified itself on this connection. `rest` is what followed the greeting.
+  // Called when a rank has identified itself. The owner gets the connection. `rest` are the bytes
+  // that followed the greeting.
   std::function<void(Rank, Fd, std::string rest)> check_in;
-  // A process of the rank asks for the job's end; `code` is the exit status that it wants.
+  // Called when a process of the rank asks for the job's end; `code` is the exit status that it
+  // wants.
   std::function<void(Rank, std::int32_t code, std::string message)> abort;
-  std::function<void(Rank)> claimed;  // there is a new claim
-  // The rank has broken the protocol of its greeting.
+  std::function<void(Rank)> claimed;  // there is a new claim in its name
+  // Called when the rank has broken the protocol of its greeting. `why` completes "the rank ...".
   std::function<void(Rank, std::string why)> violation;
   std::function<void(std::string)> warn;  // tells the user; at most once
   // The time in which a visitor must identify itself.
@@ -60,15 +62,17 @@ struct DoorHost {
 
 class RankListener {
  public:
-  // Error (launch): no port is available.
+  // Opens a port on 127.0.0.1 that the system chooses, and begins to accept. `dialect` is the
+  // greeting that all processes of the job speak. Error (launch): no port is available.
   static Result<std::unique_ptr<RankListener>> open(pmi::Dialect dialect, DoorHost host);
   virtual ~RankListener() = default;
 
+  // Returns the number of the port.
   virtual std::uint16_t port() const = 0;
   // Adds ranks of this node; the job then has `size` ranks.
   virtual void add(const RankSet& more, Rank size) = 0;
-  // Reads the connections that are there now. To be called before a rank's end is told, so that the
-  // rank's earlier words come first.
+  // Accepts the connections that wait now and reads what they have sent, without blocking. To be
+  // called before the core is told of a rank's end, so that what the rank sent before comes first.
   virtual void settle() = 0;
   // Returns the last abort in the name of this rank of which the sender could not be verified.
   // Returns nullptr if there is none.

@@ -83,40 +83,22 @@ void RankPmi::reply(const action::Reply& reply) {
 
 void RankPmi::answer(const action::Reply& reply) {
   RankConnection& one = of(reply.rank);
-  if (speaks_pmgr()) {
-    one.server().collected(reply.id, collected_of(reply.response));
-  } else {
-    one.server().answered(reply.id, answer_of(reply.response));
-  }
+  one.server().answered(reply.id, reply.response);
   one.flush();
 }
 
-void RankPmi::submit(Rank rank, pmi::RequestId id, pmi::Request request) {
-  if (auto asked = core_request(job_, rank, request)) {
-    return ask(rank, id, std::move(*asked));
-  }
-  RankConnection& one = of(rank);
-  pmi::Answer answer;
-  if (const auto* left = std::get_if<pmi::ask::Left>(&request)) {
-    answer.found = left_.has_left(rank, world_of(job_, rank).at(left->about));
-  } else if (std::holds_alternative<pmi::ask::Segment>(request)) {
-    // The memory is laid out for the ranks that the job began with.
-    answer.ok = job_.world_of(rank) == 0 && one.offer_segment();
-    if (!answer.ok) answer.error = "there is no shared memory";
-  } else {
-    answer.ok = one.lend_ring();
-    if (!answer.ok) answer.error = "this connection is all there is";
-  }
-  one.server().answered(id, answer);
+void RankPmi::submit(Rank rank, RequestId id, Request request) {
+  if (const char* name = trace_name(request)) of(rank).note_asked(id, name);
+  context_.host.emit(event::Asked{rank, id, std::move(request)});
 }
 
-void RankPmi::collective(Rank rank, pmi::RequestId id, pmi::Collective call) {
-  ask(rank, id, core_request(job_, rank, std::move(call)));
+bool RankPmi::offer_segment(Rank rank) {
+  // The memory is laid out for the ranks that the job began with.
+  return job_.world_of(rank) == 0 && of(rank).offer_segment();
 }
 
-void RankPmi::ask(Rank rank, pmi::RequestId id, CoreRequest asked) {
-  if (asked.name != nullptr) of(rank).note_asked(id, asked.name);
-  context_.host.emit(event::Asked{rank, id, std::move(asked.request)});
+bool RankPmi::lend_ring(Rank rank) {
+  return of(rank).lend_ring();
 }
 
 }  // namespace scela::nla

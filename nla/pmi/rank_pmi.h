@@ -19,41 +19,46 @@
 #include "nla/io/poller.h"
 #include "nla/io/ranks_host.h"
 #include "nla/pmi/left_ranks.h"
-#include "nla/pmi/pmi_translation.h"
 #include "nla/pmi/rank_connection.h"
+#include "nla/pmi/rank_facts.h"
 #include "pmi/server/job_services.h"
 
 namespace scela::nla {
 
 class RankPmi final : pmi::JobServices {
  public:
-  // All references are borrowed. `poller` must have a value when the first rank is opened.
+  // All references are borrowed. `own` are the ranks of this node, numbered as in the whole job.
+  // `poller` must have a value when the first rank is opened.
   RankPmi(const RanksHost& host, const Job& job, const RankSet& own, std::optional<Poller>& poller);
 
   // Opens the port to which ranks connect by themselves, if the job's protocol needs one. Returns
-  // the port, or 0 if ranks inherit connections. `process` returns the process of a rank, or 0
-  // while it does not run. To be called once, before a rank runs. Error (launch): no port is
-  // available.
+  // the port's number, or 0 if ranks inherit connections. Warnings call this node `node`. `process`
+  // returns the process of a rank, or 0 while it does not run. To be called once, before a rank
+  // runs. Error (launch): no port is available.
   Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
-  // Adds ranks. They must be the last ones of `own`.
+  // Adds ranks that were spawned on this node. They must be the last ones of `own` already.
   void add(const RankSet& more);
-  // `connection` is the agent's end of the connection that a rank, the process `process`, has
-  // inherited.
+  // Begins to serve a rank, the process `process`, which has inherited its end of a connection.
+  // `connection` is the agent's end; it is closed if ranks connect to the port.
   void open(Rank rank, Fd connection, pid_t process);
+  // Passes the core's answer on to the rank that asked (nla/core/tree/actions.h). If it says that
+  // ranks disagree, and ranks connect to the port, it may be delayed by a second.
   void reply(const action::Reply& reply);
-  // Off: no requests are read.
+  // Stops or resumes the reading of requests of all ranks. They are read at first.
   void set_reading(bool on);
-  // The rank has ended. Reads its remaining requests first.
+  // Serves the remaining requests of a rank that has ended, and closes its connection.
   void close(Rank rank);
   // Returns true if the rank has initialized PMI and has not finalized it.
   bool unfinished(Rank rank) const { return of(rank).server().unfinished(); }
-  // The rank has ended with a failure. An abort in its name that could not be verified is now
-  // believed.
+  // Called when the rank has ended with a failure: aborts the job if an abort in its name had come
+  // to the port and its sender could not be verified.
   void ended_badly(Rank rank);
-  // Returns false if this reply is not about ranks that have left.
+  // Handles `reply` if it is a message between agents about ranks that have left. Returns false if
+  // it is another one.
   bool heard(const action::Reply& reply) { return left_.heard(reply); }
 
  private:
+  // Returns the connection of a rank of this node.
   RankConnection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
   // Returns true if the job's ranks speak PMGR, and false if they speak PMI-1 or PMI-2.
   bool speaks_pmgr() const;
@@ -62,12 +67,14 @@ class RankPmi final : pmi::JobServices {
   // Gives the core's reply to the protocol server of the rank.
   void answer(const action::Reply& reply);
 
-  // The contract is in pmi/server/job_services.h. The core's answer has the request's `id`.
+  // The contract is in pmi/server/job_services.h: these serve the protocol servers of the ranks.
+  // facts() returns what a session knows of the job. submit() emits event::Asked to the core; the
+  // core's answer has the same `id` and comes by reply(). The others answer at once.
   pmi::JobFacts facts(Rank rank) const override { return facts_of(job_, own_, rank); }
-  void submit(Rank rank, pmi::RequestId id, pmi::Request request) override;
-  void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
-  // Passes a request of the rank to the core.
-  void ask(Rank rank, pmi::RequestId id, CoreRequest asked);
+  void submit(Rank rank, RequestId id, Request request) override;
+  bool offer_segment(Rank rank) override;
+  bool lend_ring(Rank rank) override;
+  bool has_left(Rank asker, Rank about) override { return left_.has_left(asker, about); }
 
   const Job& job_;
   const RankSet& own_;

@@ -1,5 +1,6 @@
-// The port of a node to which the job's ranks connect by themselves, and the benefit of the doubt
-// that such ranks get: an abort in the name of a rank may come unverified, or after its effects.
+// The port of a node to which the job's ranks connect by themselves. It also delays errors of such
+// ranks for a second: an abort in the name of a rank, which explains them, may arrive after its
+// effects, and its sender may be unverified (a claim, see rank_listener.h).
 //
 // RankPmi owns this part and lends it to its connections. It runs on the shell's loop. The
 // listener's rules are in rank_listener.h.
@@ -24,33 +25,39 @@ namespace scela::nla {
 
 class RankPort {
  public:
+  // The functions that the owner lends.
   struct Users {
     std::function<pid_t(Rank)> process;  // of a rank; 0: it does not run
-    // A rank has identified itself on this connection. `rest` is what followed its greeting.
+    // Called when a rank has identified itself. The callee owns the connection. `rest` are the
+    // bytes that followed the rank's greeting.
     std::function<void(Rank, Fd, const std::string& rest)> check_in;
   };
-  // Returns false if the ranks of such a job inherit their connections.
+  // Returns true if the ranks of a job with this protocol connect to a port, and false if they
+  // inherit their connections or have none.
   static bool is_needed(PmiKind kind);
-  // `host` and `job` are borrowed. `own` are the ranks of this node; warnings call it `node`. Error
-  // (launch): no port is available.
+  // Opens the port and begins to accept. `host` and `job` are borrowed. `own` are the ranks of this
+  // node; warnings call it `node`. Error (launch): no port is available.
   static Result<std::unique_ptr<RankPort>> open(const RanksHost& host, const Job& job, RankSet own,
                                                 std::string node, Users users);
 
+  // Returns the number of the port, on 127.0.0.1.
   std::uint16_t number() const { return listener_->port(); }
-  // Adds ranks of this node that the job has by now.
+  // Adds ranks of this node, which job.map must have already.
   void add(const RankSet& more) { listener_->add(more, job_.map.size()); }
-  // Reads what has come to the port until now.
+  // Accepts and reads the connections that are there now, without blocking.
   void settle() { listener_->settle(); }
-  // The rank has failed, or seems about to. If an unverified abort in its name is known, aborts the
-  // job and returns true.
+  // Aborts the job and returns true if there is an unverified abort in the name of this rank.
+  // Otherwise returns false. Called if the rank has failed, or seems about to.
   bool believe_claim(Rank rank);
-  // Calls `verdict` after a second if the rank still runs then. If an abort in the name of the rank
-  // is known, that is the cause, so that the job is aborted at once instead.
+  // Calls `verdict` after a second if the rank still runs then. If there is an unverified abort in
+  // the name of the rank, aborts the job at once and never calls it; if one arrives meanwhile, the
+  // job is aborted then.
   void doubt(Rank rank, std::function<void()> verdict);
 
  private:
   RankPort(const RanksHost& host, const Job& job, Users users)
       : host_(host), job_(job), users_(std::move(users)) {}
+  // Opens listener_. Error (launch): no port is available.
   Result<void> listen(RankSet own, std::string node);
   // Makes the core end the job.
   void abort(Rank rank, std::int32_t code, std::string message);

@@ -1,9 +1,9 @@
-// The agent's end of the memory that a rank may use instead of its socket
+// The agent's end of a ring: the memory that a rank may use instead of its socket
 // (pmi/protocol/ring_layout.h).
 //
-// The memory is lent to the rank, which takes it when it likes. The agent trusts nothing that the
-// rank writes there: memory that holds nonsense is not used any more. RankConnection owns this
-// part, on the shell's loop.
+// The memory is lent to the rank, which begins to use it when it likes. The agent trusts nothing
+// that the rank writes there: memory that holds nonsense is not used any more. RankConnection owns
+// this part, on the shell's loop.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ class RankRing {
     spoilt,  // the rank wrote what cannot be; the memory is neither read nor written
   };
 
-  // Returns nullptr if the system refuses the memory.
+  // Makes a ring in memory of its own. Returns nullptr if the system refuses the memory.
   static std::unique_ptr<RankRing> make();
 
   State state() const { return state_; }
   // Returns true if the rank has begun to use the memory.
   bool is_taken() const { return end_.is_taken(); }
-  // The caller has read the last bytes of the socket.
+  // Makes the state `in_use`. The caller has read the last bytes of the socket before.
   void begin_use() { state_ = State::in_use; }
   // Returns true if the agent has something to do here. In the state `lent`: the rank has taken the
   // memory. In `in_use`: the rank has written requests (they count if `may_read`), or has read
@@ -42,17 +42,19 @@ class RankRing {
   // Returns true if answers wait for room, and there is some.
   bool has_room() const { return end_.has_room(); }
 
-  // Reads at most `max_bytes`. Returns their number, or std::nullopt if the memory is spoilt.
+  // Copies requests of the rank to `out`, at most `max_bytes` bytes. Returns their number, or
+  // std::nullopt if the memory is spoilt.
   std::optional<std::size_t> read(char* out, std::size_t max_bytes);
-  // Takes the answers that fit, and wakes the rank if it sleeps. Returns false if the memory is
-  // spoilt now.
+  // Moves the answers that fit from the queue to the memory, and wakes the rank if it sleeps.
+  // Returns false if the memory is spoilt now.
   bool write(AnswerQueue& answers);
-  // To be called before the agent looks elsewhere: the rank rings when it writes again. Returns
-  // true if there is something to read already.
+  // Makes the rank ring the agent's doorbell when it writes again. To be called before the agent
+  // sleeps. Returns true if there are bytes to read already.
   bool arm() { return end_.arm(); }
-  // Calls used(hash) for the pairs that the rank has read of the segment since the last call.
+  // Calls used(hash) for the pairs that the rank has read in the node's segment since the last
+  // call, at most kUses (pmi/protocol/ring_layout.h). `hash` is that of the key.
   void take_uses(const std::function<void(std::uint64_t)>& used) { uses_.take(used); }
-  // The agent serves the memory no more. Wakes all processes that wait there.
+  // Tells the rank that the memory is not served any more, and wakes all processes that wait there.
   void close();
 
   // The descriptor to lend. It is closed once the rank has got it; the memory stays.
@@ -60,7 +62,9 @@ class RankRing {
   void close_descriptor() { memory_.close_fd(); }
 
  private:
+  // `memory` is new, of kTotalBytes (pmi/protocol/ring_layout.h).
   explicit RankRing(SealedMemory memory);
+  // Wakes all processes that sleep on the memory's futex.
   void wake() const;
 
   SealedMemory memory_;

@@ -17,17 +17,20 @@ namespace scela::pmi::client {
 inline constexpr char kOwnSpace[] = "kvs_alone";
 
 struct Library {
-  bool initialized = false;
+  bool initialized = false;              // PMI_Init has succeeded, PMI_Finalize not yet
   std::optional<Connection> connection;  // absent if the process is alone
-  OwnPairs own_space;
-  bool has_own_launcher = false;  // this process started its launcher
+  OwnPairs own_space;                    // the pairs of a process that is alone
+  bool has_own_launcher = false;         // this process started its launcher
   std::string kvsname = kOwnSpace;
-  int name_max = 256;  // all three count the terminating zero
+  // The largest sizes in bytes, with the terminating zero. PMI_Init takes them from the server.
+  int name_max = 256;
   int key_max = 64;
   int value_max = 1024;
-  std::optional<std::vector<int>> clique;  // the ranks of this node
+  // The ranks of this node in ascending order; std::nullopt until a call has asked for them.
+  std::optional<std::vector<int>> clique;
 };
 
+// Returns the object of this process.
 Library& library();
 
 }  // namespace scela::pmi::client

@@ -15,10 +15,12 @@ class OwnPairs {
  public:
   using Map = std::map<std::string, std::string, std::less<>>;
 
+  // Adds the pair, or replaces the value of its key.
   void put(std::string key, std::string value) {
     const std::lock_guard lock(turn());
     pairs_.insert_or_assign(std::move(key), std::move(value));
   }
+  // Returns a copy of the value, or std::nullopt if no such pair was put.
   std::optional<std::string> find(std::string_view key) const {
     const std::lock_guard lock(turn());
     const auto at = pairs_.find(key);
@@ -32,7 +34,8 @@ class OwnPairs {
   }
 
  private:
-  // The mutex is no member, because the libraries reset their state by assigning a new one.
+  // Returns the mutex of all objects. It is no member, because the libraries reset their state by
+  // assigning a new one.
   static std::mutex& turn() {
     static std::mutex one;
     return one;

@@ -21,21 +21,27 @@ namespace scela::pmi::client {
 
 class Ring {
  public:
-  // `doorbell` is an eventfd of the agent, which must be this process's parent. Returns a null
-  // pointer if `memory` is no such memory, or if this system cannot tell when the agent ends.
+  // Makes the rank's end from two descriptors that the agent has sent: the ring's memory, and an
+  // eventfd that wakes the agent, the doorbell. Returns a null pointer if `memory` does not have
+  // the layout, if the agent is not this process's parent, or if this system cannot say when the
+  // agent ends.
   static std::unique_ptr<Ring> make(Fd memory, Fd doorbell);
-  // The caller calls this once, before the first use. Then the agent closes its end of the socket.
+  // Tells the agent that this process now uses the ring; the agent then closes its end of the
+  // socket. The caller calls this once, before send() and read_more().
   void take();
 
-  // Records that a get has read this key's pair in the node's segment.
+  // Records that a get has read this key's pair in the node's segment, for the agent's cache.
   void note_use(std::string_view key) { uses_.note(segment::hash_of(key)); }
 
-  // Blocks until all of `text` is written. If it cannot be, the error comes from read_more().
+  // Writes `text` to the ring and blocks until all of it is written. If it cannot be written, the
+  // next read_more() that finds no bytes returns the error.
   void send(std::string_view text);
-  // Waits for more bytes and appends them to `input`.
+  // Blocks until the agent has written bytes, and appends them to `input`. Error (protocol): the
+  // agent has ended or closed the ring, a request could not be sent, or the memory is spoilt.
   Result<void> read_more(std::string& input);
 
  private:
+  // `agent` is a pidfd of the agent.
   Ring(SealedMemory memory, Fd doorbell, Fd agent);
   // Returns false if the text cannot be written whole: the agent has ended or closed the ring, or
   // the doorbell does not work.
@@ -52,7 +58,7 @@ class Ring {
   Fd agent_;  // a pidfd
   ring::ClientEnd end_;
   ring::UseNotes uses_;
-  const std::uint32_t* futex_;
+  const std::uint32_t* futex_;  // in the memory: the agent's counter `news`
   std::mutex sending_;
   std::atomic<bool> unsent_{false};  // a request could not be sent
 };

@@ -30,18 +30,22 @@ enum class Dialect : std::uint8_t { pmi1, pmgr, mvapich1 };
 inline constexpr std::size_t kMaxGreeting = 4096;
 
 namespace greeting {
+// The process is this rank and goes on with its session.
 struct Hello {
   Rank rank = 0;
   std::size_t used = 0;  // in bytes; the session gets the rest
 };
+// The process asks for the end of the job with this exit code, in the name of this rank.
 struct Abort {
   Rank rank = 0;
   std::int32_t code = 0;
-  std::string message{};
+  std::string message{};  // for the user; may be empty
 };
-struct RepeatedHello {  // a second hello of a rank
+// The process says that it is this rank, but another connection is that rank's already.
+struct RepeatedHello {
   Rank rank = 0;
 };
+// The bytes are no greeting. `why` completes "the process ...".
 struct Malformed {
   std::string why;  // "sent ...", for the user
 };
@@ -51,8 +55,9 @@ using Greeting =
     std::variant<greeting::Hello, greeting::Abort, greeting::RepeatedHello, greeting::Malformed>;
 
 namespace greeting {
-// The two steps of read_greeting(): the rank that sent these bytes, and then their meaning. Both
-// return std::nullopt if more bytes are needed.
+// The two steps of read_greeting(), with its arguments. speaker() returns the rank that the bytes
+// name, and meaning() what they mean if they are of `rank`, which has `checked_in` by an earlier
+// connection or not. Both return std::nullopt if more bytes are needed.
 std::optional<std::variant<Rank, Malformed>> speaker(Dialect dialect, std::string_view bytes,
                                                      bool ended, Rank size);
 std::optional<Greeting> meaning(Dialect dialect, std::string_view bytes, bool ended, Rank rank,
@@ -60,8 +65,9 @@ std::optional<Greeting> meaning(Dialect dialect, std::string_view bytes, bool en
 }  // namespace greeting
 
 // Returns the meaning of the bytes that a process has sent so far, or std::nullopt if more are
-// needed. If `ended`, no more bytes come, and there is always a meaning. `size` is the number of
-// ranks of the job; `checked_in(rank)` is called only for a rank below `size`.
+// needed. `bytes` are all bytes since the connection was made. If `ended` is true, no more bytes
+// come, and there is always a meaning. `size` is the number of ranks of the job. `checked_in(rank)`
+// returns true if that rank, below `size`, has said hello on another connection.
 template <class CheckedIn>
 std::optional<Greeting> read_greeting(Dialect dialect, std::string_view bytes, bool ended,
                                       Rank size, CheckedIn&& checked_in) {
@@ -72,7 +78,8 @@ std::optional<Greeting> read_greeting(Dialect dialect, std::string_view bytes, b
   return greeting::meaning(dialect, bytes, ended, rank, checked_in(rank));
 }
 
-// Returns the lines that a client of PMI_PORT reads before it sends init.
+// Returns the lines that answer a Hello of PMI-1: a client of PMI_PORT reads them before it sends
+// init.
 std::string initack_answer(const JobFacts& facts);
 
 }  // namespace scela::pmi

@@ -25,6 +25,7 @@
 
 namespace scela::pmi {
 
+// The tuples of one line. It refers to the text that parse_line() was given.
 class Line {
  public:
   // Returns the first value of the key, which may be empty. Returns std::nullopt if the line does
@@ -34,6 +35,7 @@ class Line {
   const std::vector<std::pair<std::string_view, std::string_view>>& tuples() const {
     return tuples_;
   }
+  // Returns true if the line was blank.
   bool empty() const { return tuples_.empty(); }
 
  private:
@@ -41,7 +43,7 @@ class Line {
   std::vector<std::pair<std::string_view, std::string_view>> tuples_;
 };
 
-// `text` is one line without its newline. A blank line gives an empty Line. Returns an error
+// Parses `text`, one line without its newline. A blank line gives an empty Line. Returns an error
 // (protocol) if the line is longer than kMaxLine, holds a control character or has a tuple without
 // a key ("=x").
 Result<Line> parse_line(std::string_view text);
@@ -54,8 +56,10 @@ std::optional<int> parse_int(std::string_view text);
 class LineWriter {
  public:
   explicit LineWriter(std::string_view command) : text_("cmd=") { text_ += command; }
+  // Append a tuple. A text must hold neither a newline nor, unless it comes last, a space.
   LineWriter& add(std::string_view key, std::string_view value);
   LineWriter& add(std::string_view key, long long value);
+  // Returns the line with its newline.
   std::string text() const { return text_ + '\n'; }
 
  private:

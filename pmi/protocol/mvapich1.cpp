@@ -38,7 +38,9 @@ class Mvapich1 final : public PmgrSession {
     }
     if (bytes.size() < 3 * kInt) return std::nullopt;
     used = 3 * kInt;
-    return Collective{Operation::allgather, 0, {Chunk(std::string(bytes.substr(kInt, 2 * kInt)))}};
+    ask::Collective call = call_of(ask::CollectiveKind::allgather);
+    call.parts.emplace_back(std::string(bytes.substr(kInt, 2 * kInt)));
+    return call;
   }
 
   Served addresses(std::string_view bytes, std::size_t& used) const {
@@ -60,7 +62,7 @@ class Mvapich1 final : public PmgrSession {
     }
     const std::string_view address = bytes.substr(kInt);
     const std::int32_t pid = int_at(bytes, ints + 2);
-    Collective call{Operation::alltoall, 0, {}};
+    ask::Collective call = call_of(ask::CollectiveKind::alltoall);
     for (Rank to = 0; to < size_; ++to) {
       std::string entry;
       append_int(entry, int_at(address, rank_));
@@ -80,10 +82,10 @@ class Mvapich1 final : public PmgrSession {
     }
     used = kInt;
     left_ = true;
-    return Collective{Operation::barrier, 0, {}};
+    return call_of(ask::CollectiveKind::barrier);
   }
 
-  bool reply(const Collected& result) override {
+  bool reply(const ask::Response& result) override {
     if (left_) {
       send_int(static_cast<std::int32_t>(rank_));
       hang_up();

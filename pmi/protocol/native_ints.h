@@ -12,6 +12,7 @@
 
 namespace scela::pmi {
 
+// The bytes of one integer.
 inline constexpr std::size_t kInt = sizeof(std::int32_t);
 
 // Returns the integer at position `index`, counted from 0. `bytes` must hold it.
@@ -21,6 +22,7 @@ inline std::int32_t int_at(std::string_view bytes, std::size_t index) {
   return value;
 }
 
+// Appends the kInt bytes of `value` to `out`.
 inline void append_int(std::string& out, std::int32_t value) {
   char bytes[kInt];
   std::memcpy(bytes, &value, kInt);

@@ -27,23 +27,39 @@ enum Opcode : std::int32_t {
 constexpr std::string_view kNames[] = {"OPEN",   "CLOSE",   "ABORT",     "BARRIER", "BCAST",
                                        "GATHER", "SCATTER", "ALLGATHER", "ALLTOALL"};
 
-Operation operation_of(std::int32_t opcode) {
+// To leave is a fence of all ranks; they put no pairs.
+ask::CollectiveKind kind_of(std::int32_t opcode) {
+  using Kind = ask::CollectiveKind;
   switch (opcode) {
     case kBcast:
-      return Operation::broadcast;
+      return Kind::broadcast;
     case kGather:
-      return Operation::gather;
+      return Kind::gather;
     case kScatter:
-      return Operation::scatter;
+      return Kind::scatter;
     case kAllgather:
-      return Operation::allgather;
+      return Kind::allgather;
     case kAlltoall:
-      return Operation::alltoall;
+      return Kind::alltoall;
     case kClose:
-      return Operation::leave;
+      return Kind::fence;
     default:
-      return Operation::barrier;
+      return Kind::barrier;
   }
+}
+
+bool is_collective(const PmgrRequest& request) {
+  const auto* asked = std::get_if<ask::Request>(&request);
+  return asked != nullptr && std::holds_alternative<ask::Collective>(*asked);
+}
+
+// Returns the reason of a failure with the name that a client of PMGR has for a fence, see
+// kind_of().
+std::string in_terms_of_pmgr(std::string why) {
+  constexpr std::string_view kFence = "fence";
+  for (std::size_t at; (at = why.find(kFence)) != std::string::npos;)
+    why.replace(at, kFence.size(), "close");
+  return why;
 }
 
 class Version8 final : public PmgrSession {
@@ -65,7 +81,7 @@ class Version8 final : public PmgrSession {
         [[fallthrough]];
       case kBarrier:
         used = kInt;
-        return Collective{operation_of(opcode_), 0, {}};
+        return call_of(kind_of(opcode_));
       case kBcast:
       case kGather:
       case kScatter:
@@ -90,7 +106,7 @@ class Version8 final : public PmgrSession {
 
   Served urgent(std::string_view bytes) const override {
     if (bytes.size() < 2 * kInt || int_at(bytes, 0) != kAbort) return std::nullopt;
-    return pmgr::Abort{int_at(bytes, 1)};
+    return ask::Abort{int_at(bytes, 1), {}};
   }
 
   // Parses an opcode that moves data: [root,] size, then the rank's own data, if any.
@@ -114,7 +130,7 @@ class Version8 final : public PmgrSession {
     const bool is_root = static_cast<Rank>(root) == rank_;
     const std::size_t parts = parts_of(is_root);
     if (bytes.size() < head + parts * block_) return std::nullopt;
-    Collective call{operation_of(opcode_), static_cast<Rank>(root), {}};
+    ask::Collective call = call_of(kind_of(opcode_), static_cast<Rank>(root));
     const Chunk all(std::string(bytes.substr(head, parts * block_)));
     for (std::size_t part = 0; part < parts; ++part)
       call.parts.push_back(all.slice(part * block_, block_));
@@ -137,7 +153,7 @@ class Version8 final : public PmgrSession {
     }
   }
 
-  bool reply(const Collected& result) override {
+  bool reply(const ask::Response& result) override {
     if (opcode_ == kClose) return true;
     if (opcode_ == kBarrier) {
       send_int(kBarrier);
@@ -183,7 +199,7 @@ std::optional<PmgrRequest> PmgrSession::next() {
     std::size_t used = 0;
     Served request = parse(rest, used);
     consumed_ += used;
-    if (request && std::holds_alternative<Collective>(*request)) {
+    if (request && is_collective(*request)) {
       state_ = State::waiting;
       return request;
     }
@@ -193,26 +209,22 @@ std::optional<PmgrRequest> PmgrSession::next() {
   return std::nullopt;
 }
 
-void PmgrSession::answer(const Collected& result) {
+void PmgrSession::answer(const ask::Response& result) {
   if (state_ != State::waiting) return;
   state_ = State::ready;
-  switch (result.outcome) {
-    case Collected::Outcome::done:
-      if (!reply(result)) {
-        last_ = violation(fault_);
-      } else if (leaves_) {
-        last_ = pmgr::HangUp{};
-      }
-      break;
-    case Collected::Outcome::disagreed:
-      last_ =
-          violation(cat("took part in an operation that the ranks disagree about: ", result.why));
-      break;
-    case Collected::Outcome::failed:
-      // The protocol has no answer for a failure. The client ends when its connection is closed.
-      finished_ = true;
-      last_ = pmgr::HangUp{};
-      break;
+  if (result.ok) {
+    if (!reply(result)) {
+      last_ = violation(fault_);
+    } else if (leaves_) {
+      last_ = HangUp{};
+    }
+  } else if (result.disagreement) {
+    last_ = violation(cat("took part in an operation that the ranks disagree about: ",
+                          in_terms_of_pmgr(result.error)));
+  } else {
+    // The protocol has no answer for a failure. The client ends when its connection is closed.
+    finished_ = true;
+    last_ = HangUp{};
   }
 }
 
@@ -226,8 +238,12 @@ bool PmgrSession::wants_bytes() const {
   return state_ != State::waiting || input_.size() - consumed_ < kMaxAhead;
 }
 
+ask::Collective PmgrSession::call_of(ask::CollectiveKind kind, Rank root) const {
+  return {.kind = kind, .set = RankSet::run(0, size_), .root = root};
+}
+
 PmgrSession::Served PmgrSession::violation(std::string_view why) const {
-  return pmgr::Violation{cat("PMGR: the rank ", why)};
+  return ask::Violation{cat("PMGR: the rank ", why)};
 }
 
 std::optional<PmgrRequest> PmgrSession::end(PmgrRequest last) {

@@ -1,5 +1,6 @@
 // One client's PMGR session as a state machine: it takes bytes and gives operations of the job and
-// answers. PmgrServer uses it, from one thread.
+// answers. PmgrServer uses it, from one thread. The client is a rank's process; "the job" is the
+// caller, which carries an operation out and brings its result.
 //
 // The session follows LLNL/pmgr_collective, protocol 8 (pmgr_collective_mpirun.c). It begins after
 // the greeting (greeting.h). A client sends opcodes with root, size and data; all but the data are
@@ -33,7 +34,7 @@
 #include <variant>
 #include <vector>
 
-#include "pmi/protocol/collective.h"
+#include "common/core/requests/rank_request.h"
 
 namespace scela::pmi {
 
@@ -45,19 +46,11 @@ inline constexpr std::size_t kMaxPmgrBytes = std::size_t{16} * 1024 * 1024;
 // sends more.
 inline constexpr std::size_t kMaxAhead = std::size_t{64} * 1024;
 
-namespace pmgr {
-
-struct Abort {
-  std::int32_t code = 0;
-};
-struct Violation {
-  std::string why;  // for the user: what the rank did
-};
 struct HangUp {};  // read no more; close when all is written
 
-}  // namespace pmgr
-
-using PmgrRequest = std::variant<Collective, pmgr::Abort, pmgr::Violation, pmgr::HangUp>;
+// A session asks the job for a Collective of all ranks, an Abort or a Violation, or its server to
+// close the connection.
+using PmgrRequest = std::variant<ask::Request, HangUp>;
 
 class PmgrSession {
  public:
@@ -67,8 +60,9 @@ class PmgrSession {
   // Returns the next request to carry out, or std::nullopt if there is none. While an operation is
   // outstanding, that is only an Abort.
   std::optional<PmgrRequest> next();
-  // Answers the last Collective. The call is ignored if none is outstanding.
-  void answer(const Collected& result);
+  // Brings the result of the last Collective, and appends the answer to the client to the output.
+  // The call is ignored if none is outstanding.
+  void answer(const ask::Response& result);
   // Returns the bytes to write to the client, and removes them from the session.
   std::vector<Chunk> take_output();
   // Returns false if enough bytes wait already, or if the session wants no more.
@@ -83,17 +77,21 @@ class PmgrSession {
 
   PmgrSession(Rank rank, Rank size) : rank_(rank), size_(size) {}
 
-  // Returns the next request in `bytes` and sets `used` to the bytes it takes. Returns std::nullopt
-  // if the request is not complete, or if it asks nothing of the job.
+  // Returns the next request in `bytes` and sets `used` to its length in bytes. Returns
+  // std::nullopt with `used` 0 if the request is not complete, and with another `used` if it asks
+  // nothing of the job.
   virtual Served parse(std::string_view bytes, std::size_t& used) = 0;
   // Sends the client its answer for a result. Returns false, after fail(), if the result is not
   // what this rank asked for.
-  virtual bool reply(const Collected& result) = 0;
+  virtual bool reply(const ask::Response& result) = 0;
 
   // Returns a request in `bytes` that is served at once although the client waits for an answer: an
   // Abort, or nothing.
   virtual Served urgent(std::string_view /*bytes*/) const { return std::nullopt; }
 
+  // Returns an operation of this kind of all ranks, without parts. `root` counts for gather,
+  // broadcast and scatter.
+  ask::Collective call_of(ask::CollectiveKind kind, Rank root = 0) const;
   // Returns a Violation about the rank. The session ends once next() returns it.
   Served violation(std::string_view why) const;
   // These append to the output. Integers are native, of 4 bytes.
@@ -101,8 +99,10 @@ class PmgrSession {
   void send_int(std::int32_t value);
   // Notes why reply() returns false, for the Violation that follows.
   void fail(std::string why) { fault_ = std::move(why); }
-  void finish() { finished_ = true; }  // its end is no failure any more
-  void hang_up() { leaves_ = true; }   // takes effect after the operation
+  // Notes that the client's end is no failure any more.
+  void finish() { finished_ = true; }
+  // Makes the session end with a HangUp once the present operation is answered.
+  void hang_up() { leaves_ = true; }
 
   const Rank rank_;
   const Rank size_;
@@ -124,9 +124,9 @@ class PmgrSession {
   std::string small_;  // the end of the output
 };
 
-// Makes a session of protocol 8. `rank` is less than `size`.
+// Makes a session of protocol 8 for this rank of a job of `size` ranks; `rank` is less than `size`.
 std::unique_ptr<PmgrSession> make_pmgr_session(Rank rank, Rank size);
-// Makes a session of MVAPICH 1's dialect.
+// Makes a session of MVAPICH 1's dialect, in the same way.
 std::unique_ptr<PmgrSession> make_mvapich1_session(Rank rank, Rank size);
 
 }  // namespace scela::pmi

@@ -74,7 +74,7 @@ void Pmi1Session::receive(std::string_view bytes) {
   input_.append(bytes);
 }
 
-std::optional<Request> Pmi1Session::next() {
+std::optional<SessionRequest> Pmi1Session::next() {
   while (state_ != State::over) {
     if (state_ == State::waiting) {
       if (Served aborted = queued_abort()) return aborted;
@@ -114,7 +114,7 @@ Pmi1Session::Served Pmi1Session::queued_abort() {
   }
 }
 
-void Pmi1Session::answer_barrier(const std::string& tag, const Answer& answer) {
+void Pmi1Session::answer_barrier(const std::string& tag, const ask::Response& answer) {
   LineWriter line("barrier_out");
   line.add("rc", answer.ok ? 0 : 1).add("tag", tag);
   if (!answer.ok) line.add("msg", as_word(answer.error));
@@ -129,7 +129,7 @@ static bool fits_in_line(std::string_view value) {
          });
 }
 
-void Pmi1Session::answer(RequestId number, const Answer& answer) {
+void Pmi1Session::answer(ask::RequestId number, const ask::Response& answer) {
   if (state_ == State::over) return;
   if (const auto barrier = barriers_.find(number); barrier != barriers_.end()) {
     const std::string group = std::move(barrier->second);
@@ -149,7 +149,7 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       finish(LineWriter("barrier_out").add("rc", answer.ok ? 0 : 1));
       break;
     case Pending::get:
-      if (answer.ok && answer.found && !fits_in_line(answer.value)) {
+      if (answer.ok && answer.found && !fits_in_line(answer.value())) {
         refuse("get_result", "value_does_not_fit_pmi_1");
       } else if (answer.ok && answer.found) {
         // Later clients read found=, earlier ones msg=. value= comes last, as it may hold spaces.
@@ -157,7 +157,7 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
                   .add("rc", 0)
                   .add("msg", "success")
                   .add("found", "TRUE")
-                  .add("value", answer.value));
+                  .add("value", answer.value()));
       } else {
         refuse("get_result", answer.ok ? "key_not_found" : std::string_view(answer.error));
       }
@@ -181,10 +181,10 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       break;
     case Pending::lookup:
       if (answer.ok &&
-          (!fits_in_line(answer.value) || answer.value.find(' ') != std::string::npos)) {
+          (!fits_in_line(answer.value()) || answer.value().find(' ') != std::string::npos)) {
         refuse("lookup_result", "port_does_not_fit_pmi_1");
       } else if (answer.ok) {
-        reply(LineWriter("lookup_result").add("rc", 0).add("port", answer.value));
+        reply(LineWriter("lookup_result").add("rc", 0).add("port", answer.value()));
       } else {
         refuse("lookup_result", answer.error);
       }
@@ -276,8 +276,8 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
   if (command == "publish_name") return publish(line, text);
   if (command == "lookup_name") return lookup(line, text);
   if (command == "unpublish_name") return unpublish(line, text);
-  if (command == "scela_segment") return ask_job(Pending::segment, ask::Segment{});
-  if (command == "scela_ring") return ask_job(Pending::ring, ask::Ring{});
+  if (command == "scela_segment") return ask_job(Pending::segment, SegmentRequest{});
+  if (command == "scela_ring") return ask_job(Pending::ring, RingRequest{});
   if (command == "scela_left") return left(line, text);
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
@@ -318,7 +318,8 @@ Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text
   };
   if (!words) {
     if (is_in("WORLD:0")) return refuse("barrier_out", "already_in_that_barrier");
-    return ask_job(Pending::fence, ask::Fence{});
+    return ask_job(Pending::fence,
+                   ask::Collective{ask::CollectiveKind::fence, world_in_job(facts_)});
   }
   auto group = parse_group(*words, facts_);
   if (!group) return violation(cat("sent a barrier without a group: \"", excerpt(text), "\""));
@@ -331,7 +332,9 @@ Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text
   if (is_in(*words)) return refused("already_in_that_barrier");
   if (barriers_.size() >= kMaxInFlight) return refused("too_many_barriers");
   barriers_.emplace(++asked_, *words);
-  return ask::GroupFence{std::move(group->ranks), static_cast<std::uint32_t>(group->number)};
+  return ask::Collective{.kind = ask::CollectiveKind::fence,
+                         .set = ranks_in_job(facts_, group->ranks),
+                         .tag = static_cast<std::uint32_t>(group->number)};
 }
 
 Pmi1Session::Served Pmi1Session::publish(const Line& line, std::string_view text) {
@@ -342,7 +345,8 @@ Pmi1Session::Served Pmi1Session::publish(const Line& line, std::string_view text
   }
   if (service->size() >= kMaxValue) return refuse("publish_result", "service_too_long");
   if (port->size() >= kMaxValue) return refuse("publish_result", "port_too_long");
-  return ask_job(Pending::publish, ask::Publish{std::string(*service), std::string(*port)});
+  return ask_job(Pending::publish,
+                 ask::Name{ask::NameAct::publish, std::string(*service), std::string(*port)});
 }
 
 Pmi1Session::Served Pmi1Session::lookup(const Line& line, std::string_view text) {
@@ -351,7 +355,7 @@ Pmi1Session::Served Pmi1Session::lookup(const Line& line, std::string_view text)
     return violation(cat("sent a lookup_name without service: \"", excerpt(text), "\""));
   }
   if (service->size() >= kMaxValue) return refuse("lookup_result", "service_too_long");
-  return ask_job(Pending::lookup, ask::Lookup{std::string(*service)});
+  return ask_job(Pending::lookup, ask::Name{ask::NameAct::lookup, std::string(*service)});
 }
 
 Pmi1Session::Served Pmi1Session::unpublish(const Line& line, std::string_view text) {
@@ -360,7 +364,7 @@ Pmi1Session::Served Pmi1Session::unpublish(const Line& line, std::string_view te
     return violation(cat("sent an unpublish_name without service: \"", excerpt(text), "\""));
   }
   if (service->size() >= kMaxValue) return refuse("unpublish_result", "service_too_long");
-  return ask_job(Pending::unpublish, ask::Unpublish{std::string(*service)});
+  return ask_job(Pending::unpublish, ask::Name{ask::NameAct::unpublish, std::string(*service)});
 }
 
 Pmi1Session::Served Pmi1Session::put(const Line& line, std::string_view text) {
@@ -379,7 +383,7 @@ Pmi1Session::Served Pmi1Session::put(const Line& line, std::string_view text) {
   if (key->size() >= kMaxKey) return refuse("put_result", "key_too_long");
   if (value->size() >= kMaxValue) return refuse("put_result", "value_too_long");
   if (key->starts_with(kReservedPrefix)) return refuse("put_result", "reserved_key");
-  return ask_job(Pending::put, ask::Put{std::string(*key), std::string(*value)});
+  return ask_job(Pending::put, ask::Put{key_in_job(facts_, *key), Chunk(std::string(*value))});
 }
 
 Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
@@ -402,7 +406,7 @@ Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
   if (*key == "PMI_process_mapping") return found("");
   if (*key == "PMI_dead_processes") return ask_job(Pending::get, ask::Failed{});
   if (key->starts_with(kReservedPrefix)) return refuse("get_result", "key_not_found");
-  return ask_job(Pending::get, ask::Get{std::string(*key)});
+  return ask_job(Pending::get, ask::Get{key_in_job(facts_, *key)});
 }
 
 Pmi1Session::Served Pmi1Session::left(const Line& line, std::string_view text) {
@@ -410,7 +414,7 @@ Pmi1Session::Served Pmi1Session::left(const Line& line, std::string_view text) {
   if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(facts_.size))
     return violation(
         cat("asked whether a rank has left that there is not: \"", excerpt(text), "\""));
-  return ask_job(Pending::left, ask::Left{static_cast<Rank>(*rank)});
+  return ask_job(Pending::left, LeftRequest{facts_.first_rank + static_cast<Rank>(*rank)});
 }
 
 Pmi1Session::Served Pmi1Session::abort(const Line& line) {
@@ -445,7 +449,7 @@ Pmi1Session::Served Pmi1Session::refuse(std::string_view command, std::string_vi
   return reply(LineWriter(command).add("rc", 1).add("msg", as_word(why)));
 }
 
-Pmi1Session::Served Pmi1Session::ask_job(Pending pending, Request request) {
+Pmi1Session::Served Pmi1Session::ask_job(Pending pending, SessionRequest request) {
   state_ = State::waiting;
   pending_ = pending;
   pending_number_ = ++asked_;

@@ -1,5 +1,6 @@
 // One client's PMI-1 session as a state machine: it takes bytes and gives requests to the job and
-// answers to the client. LineServer uses it, from one thread.
+// answers to the client. LineServer uses it, from one thread. The client is a rank's process; "the
+// job" is the caller, which carries a request out and brings its answer.
 //
 // The session follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and
 // flux-framework/rfc spec_13. By itself it answers requests for facts of the job: init, get_maxes,
@@ -34,12 +35,13 @@
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/keyval.h"
 #include "pmi/protocol/pmi1_spawn.h"
-#include "pmi/protocol/request.h"
+#include "pmi/protocol/session_request.h"
 
 namespace scela::pmi {
 
 class Pmi1Session {
  public:
+  // `facts` are those of this client's rank.
   explicit Pmi1Session(JobFacts facts);
 
   // Takes the bytes that the client wrote, in pieces of any size.
@@ -47,14 +49,14 @@ class Pmi1Session {
 
   // Returns the next request to the job, or std::nullopt if no complete line is there. While an
   // answer is outstanding, that is only an Abort or a Violation, which end the session.
-  std::optional<Request> next();
+  std::optional<SessionRequest> next();
 
   // Answers request `number` of those that next() returned, counted from 1. The call is ignored if
   // that request is not outstanding.
-  void answer(RequestId number, const Answer& answer);
+  void answer(ask::RequestId number, const ask::Response& answer);
 
-  // If the client has chosen PMI-2, returns once the bytes that it has sent since, for a session of
-  // that protocol.
+  // If the client has chosen PMI-2, returns the bytes that it has sent since, for a session of that
+  // protocol; the next call returns std::nullopt. Returns std::nullopt for a client of PMI-1.
   std::optional<std::string> handed_over() { return std::exchange(for_pmi2_, std::nullopt); }
 
   // Returns the bytes to write to the client, and removes them from the session.
@@ -63,6 +65,7 @@ class Pmi1Session {
   // Returns true if the client has sent init but not finalize. Its end is then a failure of the
   // rank.
   bool unfinished() const { return initialized_ && !finalized_; }
+  // Returns true if the client has sent finalize.
   bool finalized() const { return finalized_; }
 
  private:
@@ -83,9 +86,9 @@ class Pmi1Session {
     left,
     spawn
   };
-  // A function that serves a line returns a request to the job. It is std::nullopt if the job has
-  // nothing to do: the session has replied, or keeps the line.
-  using Served = std::optional<Request>;
+  // A function that serves a line returns the request that next() is to return. It is std::nullopt
+  // if the job has nothing to do: the session has replied, or keeps the line.
+  using Served = std::optional<SessionRequest>;
 
   // Each of these serves one line, given as `line`, and as `text` for error messages. serve()
   // parses it, serve_command() checks the state, and serve_ready() finds the function of the
@@ -113,18 +116,19 @@ class Pmi1Session {
   Served reply(const LineWriter& line);
   // Sends the reply `command` with rc=1 and the reason in msg. Always returns std::nullopt.
   Served refuse(std::string_view command, std::string_view why);
-  // Numbers the request and returns it. The session then waits for the job's answer.
-  Served ask_job(Pending pending, Request request);
-  // Sends the reply to a barrier of a group, with the group's tag as the client wrote it.
-  void answer_barrier(const std::string& tag, const Answer& answer);
+  // Numbers the request and returns it. The session then waits for the job's answer. `pending` says
+  // what the request is.
+  Served ask_job(Pending pending, SessionRequest request);
+  // Sends the reply to a barrier of a group. `tag` is the group's tag as the client wrote it.
+  void answer_barrier(const std::string& tag, const ask::Response& answer);
 
   JobFacts facts_;
   State state_ = State::start;
   Pending pending_ = Pending::none;
-  RequestId asked_ = 0;                        // number of the last request
-  RequestId pending_number_ = 0;               // of the request that pending_ is about
-  std::map<RequestId, std::string> barriers_;  // groups, as the client wrote them
-  std::optional<std::string> for_pmi2_;        // bytes behind the init of PMI-2
+  ask::RequestId asked_ = 0;                        // number of the last request
+  ask::RequestId pending_number_ = 0;               // of the request that pending_ is about
+  std::map<ask::RequestId, std::string> barriers_;  // groups, as the client wrote them
+  std::optional<std::string> for_pmi2_;             // bytes behind the init of PMI-2
   bool initialized_ = false;
   bool finalized_ = false;
   bool in_spawn_ = false;  // "mcmd=spawn" to the last "endcmd"

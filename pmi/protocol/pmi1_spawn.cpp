@@ -25,7 +25,7 @@ bool Pmi1Spawn::take(std::string_view text) {
 
 std::uint64_t Pmi1Spawn::ranks() const {
   std::uint64_t ranks = 0;
-  for (const SpawnProgram& program : request_.programs)
+  for (const ask::SpawnProgram& program : request_.programs)
     ranks += program.ranks;
   return ranks;
 }
@@ -36,7 +36,7 @@ std::string Pmi1Spawn::take_block() {
     const auto at = block_.find(key);
     return at == block_.end() ? std::optional<int>(0) : parse_int(at->second);
   };
-  const auto pairs = [&](std::string_view what, int count, KeyValues& out) {
+  const auto pairs = [&](std::string_view what, int count, ask::KeyValues& out) {
     for (int i = 0; i < count; ++i) {
       const auto name = block_.find(cat(what, "_key_", i));
       const auto value = block_.find(cat(what, "_val_", i));
@@ -45,7 +45,7 @@ std::string Pmi1Spawn::take_block() {
     }
     return true;
   };
-  SpawnProgram program;
+  ask::SpawnProgram program;
   const auto ranks = number("nprocs");
   if (!ranks || *ranks < 1) return "nprocs_is_not_positive";
   program.ranks = static_cast<std::uint32_t>(*ranks);
@@ -70,12 +70,12 @@ std::string Pmi1Spawn::take_block() {
   return {};
 }
 
-LineWriter spawn_answer(const Answer& answer, std::uint64_t ranks) {
+LineWriter spawn_answer(const ask::Response& answer, std::uint64_t ranks) {
   constexpr std::size_t kMaxCodes = 512;
   LineWriter line("spawn_result");
   line.add("rc", answer.ok ? 0 : 1);
   if (!answer.ok) line.add("msg", as_word(answer.error));
-  const std::string codes = answer.ok ? zeros(ranks, kMaxCodes) : answer.value;
+  const std::string codes = answer.ok ? zeros(ranks, kMaxCodes) : std::string(answer.value());
   if (!codes.empty() && codes.size() <= kMaxCodes) line.add("errcodes", codes);
   return line;
 }

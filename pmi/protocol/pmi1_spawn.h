@@ -15,14 +15,14 @@
 #include <utility>
 
 #include "pmi/protocol/keyval.h"
-#include "pmi/protocol/request.h"
+#include "pmi/protocol/session_request.h"
 
 namespace scela::pmi {
 
 class Pmi1Spawn {
  public:
-  // Takes one line of the request, without the line "mcmd=spawn". Returns false if the request is
-  // longer than kMaxSpawnBlock.
+  // Parses the next line of the request, given without its newline; the lines "mcmd=spawn" are left
+  // out. Returns false if the request is longer than kMaxSpawnBlock.
   bool take(std::string_view text);
   // Returns true if the last block has ended.
   bool whole() const { return whole_; }
@@ -31,7 +31,7 @@ class Pmi1Spawn {
   // Returns the number of ranks that the complete blocks ask for.
   std::uint64_t ranks() const;
   // Moves the request out. Requires whole() and no fault.
-  ask::Spawn request() { return std::move(request_); }
+  ask::Spawn request() { return {std::move(request_)}; }
 
  private:
   // Adds the block to the request. Returns the block's fault as one word, or an empty string.
@@ -39,13 +39,14 @@ class Pmi1Spawn {
 
   std::size_t bytes_ = 0;
   std::map<std::string, std::string, std::less<>> block_;  // lines since "mcmd=spawn"
-  ask::Spawn request_;                                     // from the complete blocks
+  ask::SpawnRequest request_;                              // from the complete blocks
   std::string fault_;
   bool whole_ = false;
 };
 
-// Formats the answer to a request for `ranks` ranks. Clients have room for a few hundred characters
-// and can do without errcodes, so longer errcodes are left out.
-LineWriter spawn_answer(const Answer& answer, std::uint64_t ranks);
+// Returns the line that answers a request for `ranks` ranks. `answer` is the job's answer to the
+// ask::Spawn. Clients have room for a few hundred characters and can do without errcodes, so longer
+// errcodes are left out.
+LineWriter spawn_answer(const ask::Response& answer, std::uint64_t ranks);
 
 }  // namespace scela::pmi

@@ -102,7 +102,7 @@ void Pmi2Session::receive(std::string_view bytes) {
   input_.append(bytes);
 }
 
-std::optional<Request> Pmi2Session::next() {
+std::optional<SessionRequest> Pmi2Session::next() {
   while (state_ != State::over) {
     if (!read_head()) {
       if (!unreadable_.empty()) return violation(unreadable_);
@@ -256,7 +256,7 @@ Pmi2Session::Served Pmi2Session::kvs_put(const Pmi2Message& message) {
     return refuse(message, Pmi2Code::invalid_argument, "keys that begin with PMI_ are reserved");
   }
   return ask_job(message, Kind::done,
-                 ask::Put{std::string(key), std::string(*message.find("value"))});
+                 ask::Put{key_in_job(facts_, key), Chunk(std::string(*message.find("value")))});
 }
 
 // srcid, the rank that has put the pair, is a hint for caches that must search. It is not needed
@@ -273,29 +273,30 @@ Pmi2Session::Served Pmi2Session::kvs_get(const Pmi2Message& message) {
   }
   const std::string_view key = *message.find("key");
   if (key.starts_with(kReservedPrefix)) return get_job_attribute(message);
-  return ask_job(message, Kind::get, ask::Get{std::string(key)});
+  return ask_job(message, Kind::get, ask::Get{key_in_job(facts_, key)});
 }
 
 Pmi2Session::Served Pmi2Session::segment(const Pmi2Message& message) {
-  return ask_job(message, Kind::done, ask::Segment{});
+  return ask_job(message, Kind::done, SegmentRequest{});
 }
 
 Pmi2Session::Served Pmi2Session::memory_ring(const Pmi2Message& message) {
-  return ask_job(message, Kind::done, ask::Ring{});
+  return ask_job(message, Kind::done, RingRequest{});
 }
 
 Pmi2Session::Served Pmi2Session::left(const Pmi2Message& message) {
   const auto rank = parse_int(message.find("rank").value_or(""));
   if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(facts_.size))
     return refuse(message, Pmi2Code::invalid_argument, "there is no such rank");
-  return ask_job(message, Kind::get, ask::Left{static_cast<Rank>(*rank)});
+  return ask_job(message, Kind::get, LeftRequest{facts_.first_rank + static_cast<Rank>(*rank)});
 }
 
 Pmi2Session::Served Pmi2Session::kvs_fence(const Pmi2Message& message) {
   if (under_way(Kind::fence)) {
     return refuse(message, Pmi2Code::other, "this rank is in a fence already");
   }
-  return ask_job(message, Kind::fence, ask::Fence{});
+  return ask_job(message, Kind::fence,
+                 ask::Collective{ask::CollectiveKind::fence, world_in_job(facts_)});
 }
 
 // The next functions serve attributes of the node and of the job.
@@ -307,13 +308,13 @@ Pmi2Session::Served Pmi2Session::put_node_attribute(const Pmi2Message& message) 
   }
   return ask_job(
       message, Kind::done,
-      ask::PutNode{std::string(*message.find("key")), std::string(*message.find("value"))});
+      ask::PutNode{key_in_job(facts_, *message.find("key")), std::string(*message.find("value"))});
 }
 
 Pmi2Session::Served Pmi2Session::get_node_attribute(const Pmi2Message& message) {
   if (!has(message, "key", kMaxPmi2Key, Pmi2Code::invalid_key_length)) return std::nullopt;
   const bool wait = message.find("wait") == "TRUE";
-  return ask_job(message, Kind::get, ask::GetNode{std::string(*message.find("key")), wait});
+  return ask_job(message, Kind::get, ask::GetNode{key_in_job(facts_, *message.find("key")), wait});
 }
 
 Pmi2Session::Served Pmi2Session::get_job_attribute(const Pmi2Message& message) {
@@ -336,19 +337,21 @@ Pmi2Session::Served Pmi2Session::name_publish(const Pmi2Message& message) {
   if (!has_name(message) || !has(message, "port", kMaxPmi2Value, Pmi2Code::invalid_value_length)) {
     return std::nullopt;
   }
-  return ask_job(
-      message, Kind::done,
-      ask::Publish{std::string(*message.find("name")), std::string(*message.find("port"))});
+  return ask_job(message, Kind::done,
+                 ask::Name{ask::NameAct::publish, std::string(*message.find("name")),
+                           std::string(*message.find("port"))});
 }
 
 Pmi2Session::Served Pmi2Session::name_lookup(const Pmi2Message& message) {
   if (!has_name(message)) return std::nullopt;
-  return ask_job(message, Kind::lookup, ask::Lookup{std::string(*message.find("name"))});
+  return ask_job(message, Kind::lookup,
+                 ask::Name{ask::NameAct::lookup, std::string(*message.find("name"))});
 }
 
 Pmi2Session::Served Pmi2Session::name_unpublish(const Pmi2Message& message) {
   if (!has_name(message)) return std::nullopt;
-  return ask_job(message, Kind::done, ask::Unpublish{std::string(*message.find("name"))});
+  return ask_job(message, Kind::done,
+                 ask::Name{ask::NameAct::unpublish, std::string(*message.find("name"))});
 }
 
 // The ring of Slurm and MVAPICH (PMIX_Ring). Each rank gives a count and a value for each of its
@@ -365,12 +368,14 @@ Pmi2Session::Served Pmi2Session::ring(const Pmi2Message& message) {
   if (under_way(Kind::exchange)) {
     return refuse(message, Pmi2Code::other, "this rank is in a ring already");
   }
-  return ask_job(message, Kind::exchange,
-                 ask::Exchange{cat(*count, '\0', *message.find("ring-left"), '\0',
-                                   *message.find("ring-right"))});
+  ask::Collective exchange{
+      .kind = ask::CollectiveKind::allgather, .set = world_in_job(facts_), .tag = kExchangeTag};
+  exchange.parts.emplace_back(
+      cat(*count, '\0', *message.find("ring-left"), '\0', *message.find("ring-right")));
+  return ask_job(message, Kind::exchange, std::move(exchange));
 }
 
-void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
+void Pmi2Session::answer_exchange(Pmi2Writer& out, const ask::Response& answer) const {
   const std::size_t size = answer.parts.size();
   if (facts_.rank >= size) return add_code(out, Pmi2Code::other, "the ring is incomplete");
   long long before = 0;
@@ -386,11 +391,11 @@ void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
 
 // A refusal has no jobid: Slurm's client does not check rc here, but fails without a jobid.
 Pmi2Session::Served Pmi2Session::spawn(const Pmi2Message& message) {
-  ask::Spawn request;
+  ask::SpawnRequest request;
   const std::string wrong = read_spawn(message, request);
   if (!wrong.empty()) return refuse(message, Pmi2Code::invalid_argument, wrong);
   std::uint64_t ranks = 0;
-  for (const SpawnProgram& program : request.programs)
+  for (const ask::SpawnProgram& program : request.programs)
     ranks += program.ranks;
   for (const auto& [key, value] : request.preput) {
     if (key.empty() || key.size() > kMaxPmi2Key) {
@@ -400,25 +405,25 @@ Pmi2Session::Served Pmi2Session::spawn(const Pmi2Message& message) {
       return refuse(message, Pmi2Code::invalid_value_length, "a preput value is too long");
     }
   }
-  Served asked = ask_job(message, Kind::spawn, std::move(request));
+  Served asked = ask_job(message, Kind::spawn, ask::Spawn{std::move(request)});
   in_flight_.back().ranks = ranks;
   return asked;
 }
 
-void Pmi2Session::answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answer& answer) {
+void Pmi2Session::answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const ask::Response& answer) {
   if (answer.ok) {
     add_code(out, Pmi2Code::success);
-    out.add("jobid", answer.value);
+    out.add("jobid", answer.value());
   } else {
     add_code(out, Pmi2Code::other, answer.error);
   }
-  const std::string codes = answer.ok ? zeros(ranks, kMaxText) : answer.value;
+  const std::string codes = answer.ok ? zeros(ranks, kMaxText) : std::string(answer.value());
   if (!codes.empty() && codes.size() <= kMaxText) out.add("errcodes", codes);
 }
 
 // The next functions send answers to the client.
 
-void Pmi2Session::answer(RequestId number, const Answer& answer) {
+void Pmi2Session::answer(ask::RequestId number, const ask::Response& answer) {
   if (state_ == State::over) return;
   const auto at = std::find_if(in_flight_.begin(), in_flight_.end(),
                                [&](const InFlight& one) { return one.number == number; });
@@ -437,14 +442,14 @@ void Pmi2Session::answer(RequestId number, const Answer& answer) {
       add_code(out, Pmi2Code::success);
       break;
     case Kind::get:
-      add_found(out, answer.found, answer.value);
+      add_found(out, answer.found, answer.value());
       break;
     case Kind::failed:
-      add_found(out, answer.value.size() <= kMaxValue, answer.value);
+      add_found(out, answer.value().size() <= kMaxValue, answer.value());
       break;
     case Kind::lookup:  // Slurm's client reads value, MPICH's port
       add_code(out, Pmi2Code::success);
-      out.add("value", answer.value).add("port", answer.value);
+      out.add("value", answer.value()).add("port", answer.value());
       break;
     case Kind::exchange:
       answer_exchange(out, answer);
@@ -495,7 +500,8 @@ Pmi2Session::Served Pmi2Session::violation(std::string_view why) {
   return ask::Violation{cat("PMI-2: the rank ", why)};
 }
 
-Pmi2Session::Served Pmi2Session::ask_job(const Pmi2Message& message, Kind kind, Request request) {
+Pmi2Session::Served Pmi2Session::ask_job(const Pmi2Message& message, Kind kind,
+                                         SessionRequest request) {
   in_flight_.push_back({++asked_, kind, std::string(message.command()), thrid_of(message), 0});
   return request;
 }

@@ -29,7 +29,7 @@
 
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/pmi2_wire.h"
-#include "pmi/protocol/request.h"
+#include "pmi/protocol/session_request.h"
 
 namespace scela::pmi {
 
@@ -42,8 +42,13 @@ enum class Pmi2Code : int {
   other = 14,
 };
 
+// The tag of a ring (PMIX_Ring), an operation of all ranks that may overlap their fences. No
+// barrier of PMI-1 has this tag.
+inline constexpr std::uint32_t kExchangeTag = UINT32_MAX;
+
 class Pmi2Session {
  public:
+  // `facts` are those of this client's rank. The client has chosen PMI-2 before.
   explicit Pmi2Session(JobFacts facts);
 
   // Takes the bytes that the client wrote, in pieces of any size.
@@ -51,11 +56,11 @@ class Pmi2Session {
 
   // Returns the next request to the job, or std::nullopt if no complete message is there that may
   // be served now.
-  std::optional<Request> next();
+  std::optional<SessionRequest> next();
 
   // Answers request `number` of those that next() returned, counted from 1. The call is ignored if
   // that request is not outstanding.
-  void answer(RequestId number, const Answer& answer);
+  void answer(ask::RequestId number, const ask::Response& answer);
 
   // Returns the bytes to write to the client, and removes them from the session.
   std::string take_output();
@@ -72,18 +77,20 @@ class Pmi2Session {
   enum class Kind { done, get, lookup, failed, fence, exchange, spawn };
   // A function that serves a message returns a request to the job. It is std::nullopt if the
   // session has responded by itself, or if the rank aborts only itself.
-  using Served = std::optional<Request>;
+  using Served = std::optional<SessionRequest>;
   using Handler = Served (Pmi2Session::*)(const Pmi2Message&);
+  // A command of a client and the function that serves it.
   struct Command {
     std::string_view name;
     Handler serve;
   };
+  // A request that the job has not answered yet.
   struct InFlight {
-    RequestId number = 0;
+    ask::RequestId number = 0;
     Kind kind = Kind::done;
     std::string command;
     std::optional<std::string> thrid;
-    std::uint64_t ranks = 0;  // for a spawn
+    std::uint64_t ranks = 0;  // that a spawn asks for
   };
   // Has the commands that are accepted in State::ready, except abort.
   static const Command kCommands[];
@@ -99,7 +106,8 @@ class Pmi2Session {
   // Searches the messages that wait for an abort. Returns std::nullopt if there is none.
   Served queued_abort();
   // serve() checks the state and calls the function of the message's command. The functions below
-  // it each serve one command.
+  // it each serve the command that their name says: they check the message's fields, and return the
+  // request to the job or respond at once.
   Served serve(const Pmi2Message& message);
   Served fullinit(const Pmi2Message& message);
   Served finalize(const Pmi2Message& message);
@@ -130,21 +138,22 @@ class Pmi2Session {
   bool has_name(const Pmi2Message& message);
   // Sends a message to the client. Always returns std::nullopt.
   Served reply(const Pmi2Writer& message);
-  // Sends the client an error in response to `message`. Always returns std::nullopt.
+  // Sends the client an error in response to `message`, with `why` as errmsg. Always returns
+  // std::nullopt.
   Served refuse(const Pmi2Message& message, Pmi2Code code, std::string_view why);
   // Ends the session and returns the Violation.
   Served violation(std::string_view why);
   // Numbers the request, notes it in in_flight_ and returns it.
-  Served ask_job(const Pmi2Message& message, Kind kind, Request request);
-  // These add the fields of the job's answer to the response `out`. `ranks` is the number of ranks
-  // that the request asked for.
-  static void answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answer& answer);
-  void answer_exchange(Pmi2Writer& out, const Answer& answer) const;
+  Served ask_job(const Pmi2Message& message, Kind kind, SessionRequest request);
+  // Add the fields of the job's answer to the response `out` to a spawn or a ring. `ranks` is the
+  // number of ranks that the spawn asked for.
+  static void answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const ask::Response& answer);
+  void answer_exchange(Pmi2Writer& out, const ask::Response& answer) const;
 
   JobFacts facts_;
   State state_ = State::start;
   bool finalized_ = false;
-  RequestId asked_ = 0;  // number of the last request
+  ask::RequestId asked_ = 0;  // number of the last request
   std::vector<InFlight> in_flight_;
   std::string input_;
   std::size_t consumed_ = 0;         // bytes of input_ that were served

@@ -18,7 +18,7 @@ bool is_count(std::string_view text, std::uint32_t& out) {
 
 }  // namespace
 
-std::string read_spawn(const Pmi2Message& message, ask::Spawn& out) {
+std::string read_spawn(const Pmi2Message& message, ask::SpawnRequest& out) {
   std::uint32_t programs = 0, preput = 0, arguments = 0, infos = 0;
   std::string key;
   const auto whole = [&] {

@@ -24,12 +24,14 @@
 
 namespace scela::pmi {
 
+// The bytes of the length before each payload.
 inline constexpr std::size_t kLengthField = 6;
 
 // Returns the payload's length in bytes, from the kLengthField characters before it. Returns
 // std::nullopt if they are no number, or 0.
 std::optional<std::size_t> parse_length(std::string_view field);
 
+// The tuples of one message. It owns its texts, in which each ";;" has become ';'.
 class Pmi2Message {
  public:
   // Returns the value of cmd. Requires a message of parse_message().
@@ -45,8 +47,8 @@ class Pmi2Message {
   std::vector<std::pair<std::string, std::string>> tuples_;  // the first is cmd
 };
 
-// Returns an error (protocol) if the payload does not begin with cmd or holds a zero byte. The same
-// error is returned if a tuple has no key, no '=' or no end.
+// Parses the payload of a message, without its length. Returns an error (protocol) if it does not
+// begin with cmd or holds a zero byte, or if a tuple has no key, no '=' or no end.
 Result<Pmi2Message> parse_message(std::string_view payload);
 
 // Builds a message: Pmi2Writer("finalize-response").add("rc", 0).text() returns
@@ -54,8 +56,10 @@ Result<Pmi2Message> parse_message(std::string_view payload);
 class Pmi2Writer {
  public:
   explicit Pmi2Writer(std::string_view command) { add("cmd", command); }
+  // Append a tuple. Each ';' in `value` is written twice.
   Pmi2Writer& add(std::string_view key, std::string_view value);
   Pmi2Writer& add(std::string_view key, long long value);
+  // Returns the message with its length before it.
   std::string text() const;
 
  private:

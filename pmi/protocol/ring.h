@@ -20,9 +20,12 @@ namespace scela::pmi::ring {
 // The mapped memory of a ring, of kTotalBytes, aligned to 8.
 class SharedMemory {
  public:
+  // `base` is borrowed.
   explicit SharedMemory(void* base) : base_(static_cast<char*>(base)) {}
+  // Returns the bytes of each stream.
   static constexpr std::size_t capacity() { return kCapacity; }
 
+  // Read, write or replace a word of the header, sequentially consistent.
   std::uint64_t load(Word word) const { return __atomic_load_n(at(word), __ATOMIC_SEQ_CST); }
   void store(Word word, std::uint64_t value) {
     __atomic_store_n(at(word), value, __ATOMIC_SEQ_CST);
@@ -30,12 +33,14 @@ class SharedMemory {
   std::uint64_t exchange(Word word, std::uint64_t value) {
     return __atomic_exchange_n(at(word), value, __ATOMIC_SEQ_CST);
   }
+  // Copy `size` bytes to the memory or from it. `offset` counts from the begin of the memory.
   void copy_in(std::size_t offset, const char* bytes, std::size_t size) {
     std::memcpy(base_ + offset, bytes, size);
   }
   void copy_out(std::size_t offset, char* bytes, std::size_t size) const {
     std::memcpy(bytes, base_ + offset, size);
   }
+  // Returns the address on which the rank sleeps: the lower half of `news`.
   const std::uint32_t* futex() const { return reinterpret_cast<const std::uint32_t*>(at(news)); }
 
  private:
@@ -48,6 +53,8 @@ class SharedMemory {
 template <class Memory>
 class Stream {
  public:
+  // `begin` is the offset of the stream's bytes. `own` and `others` are the words with the
+  // positions of this end and of the other end.
   Stream(std::size_t begin, Word own, Word others) : begin_(begin), own_(own), others_(others) {}
 
   // Continues at the position that another process with this end, a parent or child of this one,
@@ -128,28 +135,29 @@ class ServerEndOf {
     memory_.store(magic, kMagic);
   }
 
+  // Returns true if the rank uses the ring instead of its socket.
   bool is_taken() const { return memory_.load(taken) != 0; }
   // Returns true if there are bytes to read, or if the rank's position is impossible.
   bool has_requests() const { return requests_.filled(memory_) != 0U; }
   // Returns true if this end waits for room, and there is some or the rank's position is
   // impossible.
   bool has_room() const { return wants_room_ && answers_.room(memory_) != 0U; }
-  // Returns true if the agent must read and write now, no matter which rank has rung. That may be
-  // so although there is nothing to read. A rank may ring for bytes that were read before, and then
-  // does not ring again until the agent arms the ring.
+  // Returns true if the agent must read and write now: there is room that it waits for or, with
+  // `may_read`, the rank has rung or written. That may be so although there is nothing to read. A
+  // rank may ring for bytes that were read before, and then does not ring again until arm().
   bool calls(bool may_read) const {
     return has_room() || (may_read && (memory_.load(armed) == 0 || has_requests()));
   }
 
-  // Returns the number of bytes read, which is 0 if there are none. Returns std::nullopt if the
-  // rank's position is impossible.
+  // Copies requests to `out`, at most `most` bytes. Returns the number of bytes, which is 0 if
+  // there are none. Returns std::nullopt if the rank's position is impossible.
   std::optional<std::size_t> read(char* out, std::size_t most) {
     const auto got = requests_.read(memory_, out, most);
     made_room_ = made_room_ || got.value_or(0) > 0;
     return got;
   }
-  // Returns the number of bytes written. If not all were written, the rank rings when it has made
-  // room. Returns std::nullopt if the rank's position is impossible.
+  // Writes answers, as many bytes as fit. Returns their number. If not all were written, the rank
+  // rings when it has made room. Returns std::nullopt if the rank's position is impossible.
   std::optional<std::size_t> write(std::string_view bytes) {
     std::size_t done = 0;
     for (wants_room_ = false;;) {
@@ -166,7 +174,8 @@ class ServerEndOf {
     wants_room_ = false;
     return done;
   }
-  // Ends a turn of reading and writing. Returns true if the agent must wake the rank.
+  // Makes the rank see what read() and write() have done since the last call. Returns true if the
+  // rank sleeps and the agent must wake it (FUTEX_WAKE on SharedMemory::futex()).
   bool tell() {
     if (!answered_ && !made_room_) return false;
     const bool answered = std::exchange(answered_, false);
@@ -177,7 +186,8 @@ class ServerEndOf {
     if (waits == 0 || (waits == kForAnswers && !answered)) return false;
     return memory_.exchange(sleeping, 0) != 0;
   }
-  // Asks the rank to ring from now on. Returns true if there are bytes to read already.
+  // Makes the rank ring the doorbell for its next request. Returns true if there are bytes to read
+  // already; the agent then reads them instead of sleeping.
   bool arm() {
     memory_.store(armed, 1);
     return has_requests();
@@ -212,13 +222,16 @@ class ClientEndOf {
     return memory_.load(magic) == kMagic &&
            memory_.load(total_bytes) == kRequestsAt + 2 * Memory::capacity();
   }
+  // Returns the agent's process id.
   std::uint64_t served_by() const { return memory_.load(agent); }
+  // Returns true if the agent reads no more requests.
   bool is_closed() const { return memory_.load(closed) != 0; }
   // Says that the rank uses the ring from now on. The caller must ring the doorbell afterwards.
   void take() { memory_.store(taken, 1); }
 
-  // These two return the number of bytes, or std::nullopt as at the other end. If `ring` becomes
-  // true, the caller must ring the doorbell.
+  // Write requests, as many bytes as fit, and read answers, at most `most` bytes. Both return the
+  // number of bytes, which may be 0, or std::nullopt if the agent's position is impossible. They
+  // set `ring` to true if the caller must ring the doorbell, else to false.
   std::optional<std::size_t> write(std::string_view bytes, bool& ring) {
     requests_.recall(memory_);
     const auto wrote = requests_.write(memory_, bytes);
@@ -232,9 +245,10 @@ class ClientEndOf {
     return got;
   }
 
-  // To wait, the caller takes noted(), then tries both streams. If it can do nothing, it calls
-  // sleeps() with the noted value. That returns false if there is news already; else the caller
-  // waits on the futex for a change of the noted value. In both cases it then calls awake().
+  // To wait, the caller reads noted(), the agent's counter `news`, then tries both streams. If it
+  // can move no byte, it calls sleeps() with that value as `seen`, and kForAnswers or kForRoom.
+  // That returns false if the agent has done something meanwhile; if it returns true, the caller
+  // waits on the futex for another value than `seen`. In both cases it then calls awake().
   std::uint64_t noted() const { return memory_.load(news); }
   bool sleeps(std::uint64_t seen, std::uint64_t for_what) {
     memory_.store(sleeping, for_what);

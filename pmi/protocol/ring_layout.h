@@ -1,5 +1,7 @@
-// The layout of a ring: the memory through which a rank and its agent talk instead of a socket. The
-// two ends in ring.h use it.
+// The layout of a ring: the memory through which a rank and its agent, the launcher's process on
+// the rank's node, exchange PMI requests and answers instead of a socket. The two ends in ring.h
+// use it. To ring is to write to the agent's eventfd, the doorbell; to wake is a futex on the
+// rank's side.
 //
 // Each rank has one such memory, of a small fixed size, that both sides write. It holds a stream of
 // bytes from the rank (requests), another one to the rank (answers), and the words by which each
@@ -32,12 +34,13 @@ namespace scela::pmi::ring {
 
 inline constexpr std::uint64_t kMagic = 0x3252'6165'6c65'6353;  // changes with the layout
 
-// The words that one end writes often share no cache line with those of the other end.
+// The words that one end writes often share no cache line with those of the other end. The value is
+// the word's index in the memory.
 enum Word : std::size_t {
-  magic = 0,
-  total_bytes = 1,
-  agent = 2,   // the agent's pid, as a child sees it
-  closed = 3,  // not 0: the agent serves it no more
+  magic = 0,        // kMagic
+  total_bytes = 1,  // of the whole memory
+  agent = 2,        // the agent's pid, as a child sees it
+  closed = 3,       // not 0: the agent serves it no more
 
   request_head = 8,  // written by the agent: how far it read
   answer_tail = 9,   //   how far it wrote
@@ -61,9 +64,11 @@ inline constexpr std::size_t kHeaderBytes = kHeaderWords * 8;
 // The capacity of each stream, in bytes. Longer lines and answers pass in pieces; a usual line is
 // far shorter.
 inline constexpr std::size_t kCapacity = 4096;
+// The offsets of the two streams.
 inline constexpr std::size_t kRequestsAt = kHeaderBytes;
 inline constexpr std::size_t kAnswersAt = kRequestsAt + kCapacity;
 // Behind both streams the rank notes which pairs of the node's segment it has read (use_notes.h).
+// kUses is the number of notes.
 inline constexpr std::size_t kUses = 64;
 inline constexpr std::size_t kUsesAt = kAnswersAt + kCapacity;
 inline constexpr std::size_t kTotalBytes = kUsesAt + (1 + kUses) * 8;

@@ -29,9 +29,12 @@
 namespace scela::pmi::segment {
 
 inline constexpr std::uint64_t kMagic = 0x3167655361'4c6543;  // changes with the layout
-inline constexpr std::uint64_t kTombstone = UINT32_MAX;
+inline constexpr std::uint64_t kTombstone = UINT32_MAX;       // of a slot that was in use
+// A reader gives up after this number of attempts. With fewer it asks the agent although the layout
+// lasts a moment only; with more it spins longer if the agent is stopped.
 inline constexpr int kMaxTries = 64;
 
+// The value is the word's index in the segment.
 enum Word : std::size_t {
   magic,
   total_bytes,      // of the whole segment, as mapped
@@ -50,8 +53,9 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + 7) & ~std::uint64_t{7};
 }
 
-// Mixes as FNV-1a does, but over words instead of bytes. The last steps make all bits depend on
-// all, because keys are short and differ in their last characters.
+// Returns the hash of a key, by which the table is searched. It mixes as FNV-1a does, but over
+// words instead of bytes. The last steps make all bits depend on all, because keys are short and
+// differ in their last characters.
 inline std::uint64_t hash_of(std::string_view key) {
   std::uint64_t hash = 0xcbf29ce484222325 ^ key.size();
   while (!key.empty()) {
@@ -67,6 +71,7 @@ inline std::uint64_t hash_of(std::string_view key) {
   return hash ^ (hash >> 32);
 }
 
+// Reads a word of the segment, atomically and with acquire order.
 inline std::uint64_t load(const std::uint64_t* word) {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }

@@ -16,8 +16,9 @@ namespace scela::pmi::segment {
 
 class Reader {
  public:
-  // `base` is the mapped segment, aligned to 8. usable() returns false if the memory does not have
-  // this layout.
+  // `base` is the mapped segment of `bytes` bytes, aligned to 8; it is borrowed and may be null.
+  // usable() returns false if the memory does not have this layout; the other calls then find no
+  // pair and no failed rank.
   Reader(const void* base, std::uint64_t bytes)
       : words_(static_cast<const std::uint64_t*>(base)), bytes_(bytes) {
     usable_ = base != nullptr && bytes >= kHeaderBytes && load(words_ + magic) == kMagic &&
@@ -25,8 +26,9 @@ class Reader {
   }
   bool usable() const { return usable_; }
 
-  // Copies the value into `out` and returns its length in bytes. Returns std::nullopt if the pair
-  // is not here, if its value is longer than `room`, or if kMaxTries attempts failed.
+  // Copies the value into `out`, without a terminating zero, and returns its length in bytes.
+  // Returns std::nullopt if the pair is not here, if its value is longer than `room`, or if
+  // kMaxTries attempts failed.
   std::optional<std::uint64_t> get(std::string_view key, char* out, std::uint64_t room) const {
     if (!usable_) return std::nullopt;
     const std::uint64_t hash = hash_of(key);
@@ -39,7 +41,8 @@ class Reader {
     return std::nullopt;
   }
 
-  // Returns true if the rank is marked as failed, and false if it is no rank of the job.
+  // Returns true if the rank, counted from 0, is marked as failed. Returns false for a number that
+  // is no rank of the job.
   bool dead(std::uint64_t rank) const {
     const std::uint64_t at = usable_ ? load(words_ + dead_at) : 0;
     if (at == 0 || rank >= load(words_ + ranks)) return false;
@@ -91,7 +94,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // Compares the key with the bytes at the offset `at`; the caller has checked the bounds.
+  // Returns true if the bytes at the offset `at` are the key. The caller has checked the bounds.
   bool equal(std::uint64_t at, std::string_view key) const {
     for (std::uint64_t i = 0; i < key.size(); i += 8) {
       const std::uint64_t word = load(words_ + (at + i) / 8);
@@ -100,6 +103,7 @@ class Reader {
     }
     return true;
   }
+  // Copies `bytes` bytes at the offset `at` to `out`. The caller has checked the bounds.
   void copy(std::uint64_t at, std::uint64_t bytes, char* out) const {
     for (std::uint64_t i = 0; i < bytes; i += 8) {
       const std::uint64_t word = load(words_ + (at + i) / 8);

@@ -24,19 +24,22 @@
 
 namespace scela::pmi::singinit {
 
+// The words of the command line above.
 inline constexpr std::string_view kOption = "-pmi_args";
 inline constexpr std::string_view kInterface = "default_interface";
 inline constexpr std::string_view kKey = "default_key";
 // The largest size of each of the three lines, in bytes.
 inline constexpr std::size_t kMaxWords = 1024;
 
-// These return the lines to send, with their newline.
+// Return the lines to send, with their newline: the server's first, the client's, and the server's
+// last with the name of the job's key-value space.
 std::string hello();
 std::string hello_back();
 std::string info(std::string_view kvsname);
 
-// These parse a received line, given without its newline. They return an error (protocol) if it is
-// another line or asks for another authentication, version or standard streams.
+// Parse the same three lines as the other side receives them, given without their newline. They
+// return an error (protocol) if it is another line or asks for another authentication, version or
+// standard streams.
 Result<void> read_hello(std::string_view line);
 Result<void> read_hello_back(std::string_view line);
 Result<std::string> read_info(std::string_view line);  // returns the kvsname

@@ -24,7 +24,8 @@ class UseNotes {
   explicit UseNotes(void* base)
       : words_(reinterpret_cast<std::uint64_t*>(static_cast<char*>(base) + kUsesAt)) {}
 
-  // The rank calls this. If two threads call at the same time, one use may be lost.
+  // Notes a use of the key with this hash (segment::hash_of()). The rank calls this. If two threads
+  // call at the same time, one use may be lost.
   void note(std::uint64_t hash) {
     const std::uint64_t count = __atomic_load_n(words_, __ATOMIC_RELAXED);
     __atomic_store_n(words_ + 1 + count % kUses, hash, __ATOMIC_RELAXED);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/core/overloaded.h"
+
 namespace scela::pmi {
 
 LineServer::LineServer(JobServices& services, Rank rank)
@@ -17,7 +19,7 @@ void LineServer::receive(std::string_view bytes) {
   pump();
 }
 
-void LineServer::answered(RequestId id, const Answer& answer) {
+void LineServer::answered(ask::RequestId id, const ask::Response& answer) {
   if (closed_ || broken_) return;
   if (pmi2_) {
     pmi2_->answer(id, answer);
@@ -43,7 +45,7 @@ std::string LineServer::take_output() {
   return output;
 }
 
-std::optional<Request> LineServer::next() {
+std::optional<SessionRequest> LineServer::next() {
   if (!pmi2_) {
     if (auto request = pmi1_.next()) return request;
     const auto rest = pmi1_.handed_over();
@@ -59,12 +61,36 @@ void LineServer::pump() {
   // outer loop goes on.
   if (pumping_) return;
   pumping_ = true;
-  while (auto request = next()) {
-    broken_ = broken_ || std::holds_alternative<ask::Abort>(*request) ||
-              std::holds_alternative<ask::Violation>(*request);
-    services_.submit(rank_, next_id_++, std::move(*request));
-  }
+  while (auto request = next())
+    submit(std::move(*request));
   pumping_ = false;
+}
+
+void LineServer::submit(SessionRequest request) {
+  const ask::RequestId id = next_id_++;
+  std::visit(Overloaded{
+                 [&](ask::Request& asked) {
+                   broken_ = broken_ || std::holds_alternative<ask::Abort>(asked) ||
+                             std::holds_alternative<ask::Violation>(asked);
+                   services_.submit(rank_, id, std::move(asked));
+                 },
+                 [&](SegmentRequest&) {
+                   answer_now(id, services_.offer_segment(rank_), "there is no shared memory");
+                 },
+                 [&](RingRequest&) {
+                   answer_now(id, services_.lend_ring(rank_), "this connection is all there is");
+                 },
+                 [&](LeftRequest& left) {
+                   answered(id, {.found = services_.has_left(rank_, left.about)});
+                 },
+             },
+             request);
+}
+
+void LineServer::answer_now(ask::RequestId id, bool ok, std::string why) {
+  ask::Response answer{.ok = ok};
+  if (!ok) answer.error = std::move(why);
+  answered(id, answer);
 }
 
 }  // namespace scela::pmi

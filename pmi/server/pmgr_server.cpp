@@ -13,10 +13,10 @@ void PmgrServer::receive(std::string_view bytes) {
   pump();
 }
 
-void PmgrServer::collected(RequestId id, const Collected& result) {
+void PmgrServer::answered(ask::RequestId id, const ask::Response& answer) {
   if (broken_ || id != outstanding_) return;
   outstanding_ = 0;
-  session_->answer(result);
+  session_->answer(answer);
   pump();
 }
 
@@ -29,23 +29,22 @@ void PmgrServer::pump() {
   pumping_ = true;
   while (auto request = session_->next()) {
     std::visit(Overloaded{
-                   [&](Collective& call) {
-                     outstanding_ = next_id_++;
-                     services_.collective(rank_, outstanding_, std::move(call));
-                   },
-                   [&](pmgr::Abort& abort) {
-                     broken_ = true;
-                     services_.submit(rank_, 0, ask::Abort{abort.code, {}});
-                   },
-                   [&](pmgr::Violation& violation) {
-                     broken_ = true;
-                     services_.submit(rank_, 0, ask::Violation{std::move(violation.why)});
-                   },
-                   [&](pmgr::HangUp&) { hangs_up_ = true; },
+                   [&](ask::Request& asked) { submit(std::move(asked)); },
+                   [&](HangUp&) { hangs_up_ = true; },
                },
                *request);
   }
   pumping_ = false;
+}
+
+void PmgrServer::submit(ask::Request request) {
+  if (std::holds_alternative<ask::Collective>(request)) {
+    outstanding_ = next_id_++;
+    services_.submit(rank_, outstanding_, std::move(request));
+  } else {
+    broken_ = true;
+    services_.submit(rank_, 0, std::move(request));
+  }
 }
 
 }  // namespace scela::pmi

@@ -8,27 +8,28 @@
 #include <vector>
 
 #include "common/core/chunk.h"
-#include "pmi/protocol/collective.h"
-#include "pmi/protocol/request.h"
+#include "common/core/requests/rank_request.h"
 #include "pmi/server/job_services.h"
 
 namespace scela::pmi {
 
+// LineServer serves PMI-1 and PMI-2, PmgrServer serves PMGR.
 class RankServer {
  public:
   virtual ~RankServer() = default;
 
-  // Brings bytes that the rank has sent, in pieces of any size.
+  // Serves bytes that the rank has sent, in pieces of any size. Complete requests go to JobServices
+  // from within the call.
   virtual void receive(std::string_view bytes) = 0;
-  // Brings the answer to request `id`. An answer after closed() or with another id is ignored.
-  virtual void answered(RequestId id, const Answer& answer) = 0;
-  // Brings the result of the collective `id`. Another id is ignored. The result may come after
-  // closed() and may then still show that the ranks disagree.
-  virtual void collected(RequestId id, const Collected& result) = 0;
-  // Says that the connection has ended. Bytes that come later are ignored.
+  // Brings the answer to the request that was submitted with `id`. Another id is ignored. PMI-1 and
+  // PMI-2 also ignore an answer after closed(). Under PMGR such an answer may still show that the
+  // ranks disagree.
+  virtual void answered(ask::RequestId id, const ask::Response& answer) = 0;
+  // To be called when the connection has ended. Bytes that come later are ignored.
   virtual void closed() = 0;
 
-  // Returns all bytes to write to the rank since the last call.
+  // Returns the bytes to write to the rank, in this order, and removes them from the server. Empty
+  // if there are none.
   virtual std::vector<Chunk> take_chunks() = 0;
   // Returns true if an end now is a failure: the rank has begun the session and has not ended it.
   virtual bool unfinished() const = 0;

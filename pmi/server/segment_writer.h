@@ -19,27 +19,30 @@ namespace scela::pmi::segment {
 class Writer {
  public:
   using Each = std::function<void(std::string_view key, std::string_view value)>;
-  // Calls `each` for every pair that the segment should hold. The writer calls this to lay the
-  // segment out.
+  // A function that calls `each` for every pair that the segment should hold. The writer calls it
+  // when it lays the segment out.
   using Pairs = std::function<void(const Each& each)>;
 
-  // `base` is zeroed, aligned to 8 and `bytes` long, at least least_bytes(ranks). Other processes
-  // may map it only after the constructor has returned.
-  Writer(void* base, std::uint64_t bytes, std::uint64_t ranks, Pairs pairs);
-  // Returns the smallest size of a segment for a job of this many ranks.
+  // Lays a segment out for a job of `job_ranks` ranks, with the pairs that `pairs` has. `base` is
+  // borrowed memory of `bytes` bytes, zeroed and aligned to 8, of at least least_bytes(job_ranks).
+  // Other processes may map it only after the constructor has returned.
+  Writer(void* base, std::uint64_t bytes, std::uint64_t job_ranks, Pairs pairs);
+  // Returns the smallest size of a segment in bytes for a job of this many ranks.
   static std::uint64_t least_bytes(std::uint64_t ranks);
 
   // Adds the pair or replaces its value. If it does not fit, the key is erased. erase() does
   // nothing for an unknown key.
   void set(std::string_view key, std::string_view value);
   void erase(std::string_view key);
-  // Marks the rank's process as failed. The caller must wake the processes that wait on the futex.
+  // Marks the process of this rank, counted from 0, as failed. The caller must then wake the
+  // processes that wait on the futex of `dead_generation` (pmi/protocol/segment_layout.h).
   void mark_dead(std::uint64_t rank);
 
   // Returns the key with this hash (pmi/protocol/segment_layout.h), or an empty view if there is
   // none. The view is valid until the next change.
   std::string_view key_of(std::uint64_t hash) const;
 
+  // Returns the bytes from the begin of the segment to its unused end, garbage included.
   std::uint64_t used_bytes() const { return free_; }
 
  private:

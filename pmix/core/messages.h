@@ -38,6 +38,7 @@ namespace scela::pmix {
 
 // The descriptor of the server's connection to its agent.
 inline constexpr int kAgentDescriptor = 3;
+// The kind of a frame with a piece of the next message.
 inline constexpr std::uint8_t kPieceKind = 255;
 // In bytes. The data that all ranks of a job give in one fence travels as one message. With a
 // smaller bound very large jobs could not fence; with a larger one a faulty server could use up the
@@ -63,7 +64,8 @@ enum class Range : std::uint8_t { job, space, node, rank };
 // its rank.
 enum class Keep : std::uint8_t { job, first_read, rank };
 
-using Id = std::uint64_t;  // chosen by the asker, unique there
+// The number of a question. The process that asks chooses it; it is unique among its questions.
+using Id = std::uint64_t;
 
 namespace msg {
 
@@ -101,7 +103,7 @@ struct DataNoMore {
 };
 
 // From the server, in answer to each World: one Environment for each of the world's ranks on the
-// node, then Ready.
+// node, then Ready. It has the variables with which the agent must start the rank.
 struct Environment {
   Rank rank = 0;
   std::vector<std::string> variables;  // "K=V"
@@ -117,8 +119,8 @@ struct Failed {
   friend bool operator==(const Failed&, const Failed&) = default;
 };
 // The following messages come from the server unless said otherwise. The agent answers a question
-// with an id by an Answer with that id.
-struct Connected {  // the rank has called PMIx_Init
+// with an id by an Answer with that id. The rank has called PMIx_Init.
+struct Connected {
   Rank rank = 0;
   friend bool operator==(const Connected&, const Connected&) = default;
 };
@@ -136,9 +138,9 @@ struct Abort {
   std::string message;
   friend bool operator==(const Abort&, const Abort&) = default;
 };
-// All ranks of this node that are among `ranks` have entered the fence. The answer's blob holds the
-// blobs of all nodes, one after the other. If the fence has a name, a number of eight bytes
-// precedes them, which no other fence of the job gets.
+// All ranks of this node that are among `ranks` have entered the fence; `blob` is the data that
+// they give. The answer's blob holds the blobs of all nodes, one after the other. If the fence has
+// a name, a number of eight bytes precedes them, which no other fence of the job gets.
 struct Fence {
   Id id = 0;
   RankSet ranks;
@@ -153,7 +155,8 @@ struct DataWanted {
   std::string key;  // as in DataAsked
   friend bool operator==(const DataWanted&, const DataWanted&) = default;
 };
-struct Data {  // the answer to DataAsked
+// The answer to DataAsked.
+struct Data {
   Id id = 0;
   Status status = Status::ok;
   std::string blob;
@@ -231,7 +234,8 @@ struct Pull {
   bool err = false;
   friend bool operator==(const Pull&, const Pull&) = default;
 };
-struct PullNoMore {  // ends all copies
+// The server wants no copies any more.
+struct PullNoMore {
   friend bool operator==(const PullNoMore&, const PullNoMore&) = default;
 };
 // To the server: a copy of output of a rank. Before it `left_out` bytes were left out.
@@ -269,6 +273,7 @@ struct World {
   std::vector<RankMap::Block> map;  // maps rank - first to nodes
   std::uint32_t neighbours = 0;     // ranks of earlier worlds on this node
   std::vector<std::string> hosts;   // all nodes by number, if new ones came
+  // A program of the world and the ranks that run it.
   struct Program {
     RankSet ranks;
     std::string words;  // the command line, for display
@@ -282,6 +287,7 @@ struct World {
 struct Spawn {
   Id id = 0;
   Rank rank = 0;
+  // A program to start and the number of its ranks.
   struct Program {
     std::vector<std::string> argv;  // at least the program
     std::vector<std::string> env;   // "K=V", added to the asker's
@@ -297,6 +303,7 @@ struct Spawn {
 
 }  // namespace msg
 
+// The position of a message here plus one is its kind on the wire.
 using MessageKinds =
     std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
                  msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
@@ -327,6 +334,7 @@ std::string encode(const Message& message);
 // The inverse of encode(): the caller feeds it the bytes of the stream, and it returns messages.
 class Decoder {
  public:
+  // Adds bytes of the stream, in pieces of any size.
   void feed(std::string_view bytes) { frames_.feed(bytes); }
   // Returns the next complete message, or std::nullopt if more bytes are needed. An error
   // (protocol) is final.

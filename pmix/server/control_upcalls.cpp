@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/core/pmix_directives.h"
+#include "common/core/requests/pmix_directives.h"
 #include "pmix/server/infos.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
@@ -72,8 +72,8 @@ AgentLink::OnAnswer with_status(pmix_info_cbfunc_t call, void* data) {
   };
 }
 
-// Handles a directive by which libscela tells of its own process (common/core/pmix_directives.h).
-// Returns std::nullopt for any other request.
+// Handles a directive by which libscela tells of its own process
+// (common/core/requests/pmix_directives.h). Returns std::nullopt for any other request.
 std::optional<pmix_status_t> told_of_itself(const pmix_proc_t& asker, const pmix_info_t& directive,
                                             pmix_info_cbfunc_t call, void* data) {
   const bool leaves = is_key(directive, kPmixLeaveJob);

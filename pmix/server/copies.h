@@ -30,17 +30,19 @@ class Server;
 
 class Copies {
  public:
+  // `server` is borrowed and must outlive the process's last call.
   explicit Copies(Server& server) : server_(server) {}
 
-  // The upcalls of libpmix call these, from any thread. A tool has connected, or its connection has
-  // ended. Copies end with the last tool.
+  // Note that a tool has connected, or that its connection has ended. Copies end with the last
+  // tool. The upcalls of libpmix call these.
   void tool_came(const pmix_proc_t& proc);
   void tool_left(const pmix_proc_t& proc);
-  // A tool asks for copies. Does nothing if there are no such ranks.
+  // Begins copies for a request of a tool: asks the agent for them. Does nothing if `what` names no
+  // ranks.
   void pull(msg::Pull what);
-  // One of the requests has ended. Copies end with the last request.
+  // Ends one request of a tool. Copies end with the last request.
   void stop_one();
-  // The main thread calls this for each copy from the agent.
+  // Queues a copy from the agent for the tools, and returns at once. The main thread calls this.
   void pass(msg::Copy copy);
 
  private:
@@ -50,6 +52,7 @@ class Copies {
   void stop();
   // The thread that delivers the copies; it never returns.
   void run();
+  // Gives one copy to libpmix, with a line that says how many bytes were left out before it.
   void deliver(const msg::Copy& copy) const;
 
   Server& server_;

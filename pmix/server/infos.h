@@ -13,12 +13,13 @@
 
 namespace scela::pmix {
 
+// Returns true if the attribute has this key.
 inline bool is_key(const pmix_info_t& info, const char* key) {
   return std::string_view(info.key) == key;
 }
 
-// Returns the value of PMIX_TIMEOUT, which callers give in several integer types. 0 means that it
-// is absent or that there is no limit.
+// Returns the value of PMIX_TIMEOUT, in seconds, among these `count` attributes. Callers give it in
+// several integer types. 0 means that it is absent or that there is no limit.
 inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t count) {
   constexpr std::int64_t kMax = INT32_MAX;  // the range that libpmix keeps
   for (std::size_t i = 0; i < count; ++i) {
@@ -36,7 +37,7 @@ inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t cou
   return std::chrono::seconds(0);
 }
 
-// A list of attributes, which copies every value that is added.
+// A list of attributes (pmix_info_t), which copies every value that is added.
 class Infos {
  public:
   Infos() : list_(PMIx_Info_list_start()) {}
@@ -47,6 +48,7 @@ class Infos {
     if (converted_) PMIx_Data_array_destruct(&array_);
   }
 
+  // Add an attribute. The name or the type of the value decides the type that PMIx sees.
   void add(const char* key, const std::string& value) { put(key, value.c_str(), PMIX_STRING); }
   void add(const char* key, std::uint32_t value) { put(key, &value, PMIX_UINT32); }
   void add(const char* key, bool value) { put(key, &value, PMIX_BOOL); }
@@ -73,10 +75,13 @@ class Infos {
     converted_ = true;
     return &array_;
   }
+  // Return the attributes as libpmix takes them, as an array and its length. The list owns them. No
+  // attribute may be added afterwards.
   pmix_info_t* data() { return static_cast<pmix_info_t*>(array()->array); }
   std::size_t size() { return array()->size; }
 
  private:
+  // Adds a value of this type of PMIx, which libpmix copies.
   void put(const char* key, const void* value, pmix_data_type_t type) {
     PMIx_Info_list_add(list_, key, value, type);
   }

@@ -21,6 +21,7 @@ namespace scela::pmix {
 
 class AgentLink {
  public:
+  // Gets the answer to a question, in the main thread. `blob` depends on the question.
   using OnAnswer = std::function<void(Status status, std::string blob)>;
 
   // Makes the descriptor by which threads wake the main thread. Returns false if that fails.
@@ -32,8 +33,8 @@ class AgentLink {
   // The treatment of a question that takes longer than its limit. Either the link answers it with
   // `timed_out`, or the link sends GiveUp and the agent's answer decides.
   enum class Overdue { answered, given_up };
-  // Sets the question's id and posts it. The main thread calls `then` once the question is
-  // answered.
+  // Sends a question, a message of pmix/core/messages.h with an id, which this call sets. The main
+  // thread calls `then` once the agent has answered, or after `limit`.
   template <class Question>
   void ask(Question question, OnAnswer then, Limit limit = kEver,
            Overdue overdue = Overdue::answered) {
@@ -42,7 +43,7 @@ class AgentLink {
   }
   // Makes the main thread call `call` soon.
   void later(std::function<void()> call);
-  // Makes the main thread call `call` after this time.
+  // Makes the main thread call `call` after this time, in milliseconds.
   void after(Limit time, std::function<void()> call);
 
   static constexpr Limit kEver{0};  // no limit
@@ -50,8 +51,8 @@ class AgentLink {
   // Blocks until the agent's first message comes and returns it. Returns std::nullopt if the agent
   // is gone or sends a malformed message.
   std::optional<Message> first();
-  // Blocks until the agent is gone or sends a malformed message. Calls `other` for each message
-  // that is no Answer.
+  // Serves the link until the agent is gone or sends a malformed message. Calls `other` for each
+  // message that is no Answer.
   void run(const std::function<void(Message)>& other);
   // Blocks until all posted messages are written or the agent is gone.
   void flush();
@@ -59,7 +60,7 @@ class AgentLink {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Keeps a question until its answer comes or its limit has passed. Returns the id for it.
+  // Keeps a question until its answer arrives or its limit has passed. Returns the id for it.
   Id expect(OnAnswer then, Limit limit, Overdue overdue);
   // These three return false if the agent is gone. They move the bytes that the socket has or takes
   // now, which may be none, and do not block. write_some() is called with lock_ held.
@@ -70,8 +71,9 @@ class AgentLink {
   bool is_left();
   // Blocks until there is something to do. If `read` is false, messages of the agent do not count.
   void wait(bool read);
-  // Calls the function of the question. Does nothing if the question has been answered already.
+  // Calls the function of the answered question. Does nothing if it has been called already.
   void take(const msg::Answer& answer);
+  // Calls the functions of later() and after() that are due, and ends questions that are overdue.
   void call_due();
 
   Fd agent_{kAgentDescriptor};

@@ -13,6 +13,7 @@ namespace scela::pmix {
 
 class Packed {
  public:
+  // Makes an empty buffer to pack into.
   Packed() { PMIX_DATA_BUFFER_CONSTRUCT(&raw_); }
   // Makes a buffer to unpack a copy of these bytes. ok() returns false if there is no memory for
   // it.
@@ -31,7 +32,8 @@ class Packed {
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
 
-  // If put() or get() fails, ok() returns false from then on. put() casts because libpmix takes a
+  // Pack and unpack `count` values of this type of PMIx, at `values`. If one of them fails, ok()
+  // returns false from then on, and further calls do nothing. put() casts because libpmix takes a
   // pointer to non-const values that it only reads.
   void put(const void* values, std::int32_t count, pmix_data_type_t type) {
     ok_ = ok_ &&
@@ -42,7 +44,9 @@ class Packed {
     ok_ =
         ok_ && PMIx_Data_unpack(nullptr, &raw_, values, &got, type) == PMIX_SUCCESS && got == count;
   }
+  // Returns false if a call has failed since the buffer was made.
   bool ok() const { return ok_; }
+  // Returns a copy of all bytes of the buffer.
   std::string bytes() const { return {raw_.base_ptr, raw_.bytes_used}; }
   // Returns the number of bytes that are not unpacked yet.
   std::size_t left() const {

@@ -27,8 +27,8 @@ class Infos;
 
 // A namespace: the ranks with which the job began, or the ranks of one spawn.
 struct Space {
-  std::string name;
-  Rank first = 0;
+  std::string name;            // of the namespace
+  Rank first = 0;              // its rank 0, by the job's numbers
   RankMap map;                 // maps rank - first to nodes
   std::uint32_t universe = 0;  // slots of the job's hosts; 0: no bound
   std::vector<msg::World::Program> programs;
@@ -41,6 +41,7 @@ struct Space {
 
 class Server {
  public:
+  // `link` is borrowed.
   explicit Server(AgentLink& link) : link_(link) {}
 
   // Initialises libpmix. Returns an empty string, or the reason why that failed.
@@ -51,8 +52,10 @@ class Server {
   std::string receive(const Message& message);
 
   AgentLink& link() { return link_; }
-  // These functions translate between the job's numbers and libpmix's names, from any thread.
-  // ranks_of() returns an empty set if one of the processes is not of this job.
+  // These functions translate between the job's numbers and libpmix's names, from any thread. A
+  // process of libpmix is a namespace and a rank there; the rank PMIX_RANK_WILDCARD stands for all.
+  // ranks_of() returns the ranks of the `count` processes; the set is empty if one of them is not
+  // of this job. rank_of() returns std::nullopt then.
   RankSet ranks_of(const pmix_proc_t procs[], std::size_t count) const;
   std::optional<Rank> rank_of(const pmix_proc_t& proc) const;
   pmix_proc_t process(Rank rank) const;
@@ -65,14 +68,15 @@ class Server {
   std::vector<SpacePtr> spaces() const;
   SpacePtr space(const char* nspace) const;
   const msg::Setup& setup() const { return setup_; }
-  std::string host(std::uint32_t node) const;  // empty if unknown
+  // Returns the name of the node with this number, or an empty string if it is unknown.
+  std::string host(std::uint32_t node) const;
   // Returns true if libpmix will find this process by itself, later. Its namespace may be one of
   // this job that is not known here yet, since a rank may hear of it by MPI first. Or it is a
   // process of this node that is just being registered.
   bool is_coming(const pmix_proc_t& proc) const;
 
  private:
-  // Starts libpmix as a server with this node's names and directories.
+  // Starts libpmix as a server with this node's names and directories. Returns its status.
   pmix_status_t initialise();
   // Lets tools find the server if the node is not named as its machine is.
   static void help_tools(const msg::Setup& setup);
@@ -117,7 +121,7 @@ class Server {
 // libpmix.
 pmix_server_module_t* upcalls_for(Server& server);
 
-// These pass an event of the agent to the processes of this node that have registered for it.
+// Pass an event of the agent to the processes of this node that have registered for it.
 void deliver(const Server& server, const msg::Event& event);
 void deliver(const Server& server, const msg::RanksFailed& failed);
 // Passes a copy of a rank's output to the tools that asked for it.

@@ -1,5 +1,6 @@
-// The declarations that the files of upcalls share. Private to pmix/server. libpmix makes upcalls
-// from threads of its own, and they must not block.
+// The declarations that the files of upcalls share. Private to pmix/server. An upcall is a function
+// of the host, this program, that libpmix calls. libpmix makes upcalls from threads of its own, and
+// they must not block.
 #pragma once
 
 #include <pmix.h>
@@ -16,6 +17,7 @@ namespace scela::pmix {
 
 // Returns the server that the upcalls work for.
 Server* served();
+// Returns the status of PMIx for an answer of the agent.
 pmix_status_t status_of(Status status);
 
 // Makes libpmix's own thread call `call`. The answers to look-ups, queries and job control need
@@ -28,9 +30,11 @@ void in_libpmix(std::function<void()> call);
 // does not answer after that.
 class Deadline {
  public:
+  // `timeout` is PMIX_TIMEOUT of the call; 0: no limit.
   explicit Deadline(std::chrono::seconds timeout)
       : limit_(timeout.count() == 0 ? AgentLink::kEver : AgentLink::Limit(timeout) - 4 * kMargin),
         last_(Clock::now() + limit_ + 3 * kMargin) {}
+  // Returns the limit for the question to the agent; kEver: none.
   AgentLink::Limit limit() const { return limit_; }
   // Calls `call`, if there is still time, in libpmix's thread, which also runs libpmix's timer. If
   // there is no limit, calls it at once.
@@ -52,8 +56,9 @@ class Deadline {
 // Agents accept less than this.
 inline constexpr std::size_t kMaxSaid = std::size_t{1024} * 1024;
 
-// Makes or dissolves a group (group_upcalls.cpp). `call` gets the result later, with `data`. It is
-// called at most once, and only if this function returns PMIX_SUCCESS.
+// Makes or dissolves the group `name` of these `count` processes (group_upcalls.cpp). `call` gets
+// the result later, with `data`. It is called at most once, and only if this function returns
+// PMIX_SUCCESS.
 pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const pmix_proc_t procs[],
                            std::size_t count, const pmix_info_t infos[], std::size_t info_count,
                            pmix_info_cbfunc_t call, void* data);
@@ -68,7 +73,8 @@ void add_copies(pmix_server_module_t& table);
 void tool_came(const pmix_proc_t& proc);
 // Asks libpmix to report the tools that leave. The caller must have initialised libpmix before.
 void watch_tools();
-// Spawns ranks for a rank (spawn_upcall.cpp). `call` is used as for groups.
+// Spawns the ranks of `programs` programs for the rank `proc` (spawn_upcall.cpp). `infos` are
+// `count` attributes. `call` is used as for groups.
 pmix_status_t spawn_upcall(const pmix_proc_t* proc, const pmix_info_t* infos, std::size_t count,
                            const pmix_app_t* apps, std::size_t programs, pmix_spawn_cbfunc_t call,
                            void* data);

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi2_wire.h"
@@ -55,14 +56,21 @@ class Job final : public JobServices {
             .process_mapping = "(vector,(0,2,1))",
             .node_ranks = RankSet::single(0)};
   }
-  void submit(Rank, RequestId id, Request request) override {
+  void submit(Rank, ask::RequestId id, ask::Request request) override {
     require(!ended_);
     std::visit([](const auto& one) { check(one); }, request);
     ended_ = std::holds_alternative<ask::Abort>(request) ||
              std::holds_alternative<ask::Violation>(request);
-    if (!ended_) asked(id);
+    const auto* call = std::get_if<ask::Collective>(&request);
+    if (!ended_)
+      asked({id, call != nullptr && call->kind == ask::CollectiveKind::allgather ? 2U : 1U});
   }
-  void collective(Rank, RequestId, Collective) override { std::abort(); }  // only PMGR has it
+  bool offer_segment(Rank) override { return !fails_; }
+  bool lend_ring(Rank) override { return !fails_; }
+  bool has_left(Rank, Rank about) override {
+    require(about < 2);
+    return !fails_;
+  }
 
   bool ended() const { return ended_; }
   void cut_off() { ended_ = true; }
@@ -76,54 +84,58 @@ class Job final : public JobServices {
     require(key.size() <= kLongestKey && value.size() <= kLongestValue);
   }
   // These check that a request is within the limits.
-  static void check(const ask::Put& put) { pair(put.key, put.value); }
+  static void check(const ask::Put& put) { pair(put.key, put.value.view()); }
   static void check(const ask::Get& get) { pair(get.key, {}); }
-  static void check(const ask::GroupFence& fence) {
-    require(fence.group.contains(0) && RankSet::run(0, 2).contains_all(fence.group));
-  }
-  static void check(const ask::Exchange& exchange) {
-    require(exchange.bytes.size() <= kMaxMessage);
+  static void check(const ask::Collective& call) {
+    require(call.set.contains(0) && RankSet::run(0, 2).contains_all(call.set));
+    std::size_t bytes = 0;
+    for (const Chunk& part : call.parts)
+      bytes += part.size();
+    require(bytes <= kMaxMessage);
   }
   static void check(const ask::PutNode& put) { pair(put.key, put.value); }
   static void check(const ask::GetNode& get) { pair(get.key, {}); }
-  static void check(const ask::Publish& publish) {
-    pair({}, publish.name);
-    pair({}, publish.port);
+  static void check(const ask::Name& name) {
+    pair({}, name.name);
+    pair({}, name.port);
   }
-  static void check(const ask::Lookup& lookup) { pair({}, lookup.name); }
-  static void check(const ask::Unpublish& gone) { pair({}, gone.name); }
   static void check(const ask::Spawn& spawn) {
-    require(!spawn.programs.empty());
-    for (const SpawnProgram& program : spawn.programs)
+    require(!spawn.request.programs.empty());
+    for (const ask::SpawnProgram& program : spawn.request.programs)
       require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
-    for (const auto& [key, value] : spawn.preput)
+    for (const auto& [key, value] : spawn.request.preput)
       pair(key, value);
   }
-  static void check(const ask::Abort& abort) { require(abort.message.size() <= kMaxLine); }
+  static void check(const ask::Abort& abort) { require(abort.why.size() <= kMaxLine); }
   static void check(const ask::Violation& violation) {
     require(!violation.why.empty() && violation.why.size() < 500);
   }
   template <class Other>
   static void check(const Other& /*other*/) {}  // has no text
-  void asked(RequestId id) {
-    require(id > last_);
-    last_ = id;
-    waiting_.push_back(id);
+  struct Waiting {
+    ask::RequestId id = 0;
+    std::size_t parts = 1;  // of the answer
+  };
+  void asked(Waiting request) {
+    require(request.id > last_);
+    last_ = request.id;
+    waiting_.push_back(request);
     require(waiting_.size() <= kMaxInFlight);
     while (waiting_.size() > max_waiting_)
       answer_one();
   }
   void answer_one() {
-    const RequestId id = last_first_ ? waiting_.back() : waiting_.front();
+    const Waiting request = last_first_ ? waiting_.back() : waiting_.front();
     if (last_first_) {
       waiting_.pop_back();
     } else {
       waiting_.pop_front();
     }
     if (fails_) {
-      server_->answered(id, {.ok = false, .error = "no; such = thing\n"});
+      server_->answered(request.id, {.ok = false, .error = "no; such = thing\n"});
     } else {
-      server_->answered(id, {.found = true, .value = "v;1 =", .parts = {Chunk("1"), Chunk("2")}});
+      server_->answered(
+          request.id, {.found = true, .parts = std::vector<Chunk>(request.parts, Chunk("v;1 ="))});
     }
   }
 
@@ -131,8 +143,8 @@ class Job final : public JobServices {
   bool last_first_;
   bool fails_;
   LineServer* server_ = nullptr;
-  RequestId last_ = 0;
-  std::deque<RequestId> waiting_;
+  ask::RequestId last_ = 0;
+  std::deque<Waiting> waiting_;
   bool ended_ = false;
 };
 

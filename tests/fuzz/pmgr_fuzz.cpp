@@ -28,19 +28,19 @@ void require(bool claim) {
   if (!claim) std::abort();
 }
 
-std::size_t parts_of(const Collective& call) {
-  switch (call.operation) {
-    case Operation::barrier:
-    case Operation::leave:
+std::size_t parts_of(const ask::Collective& call) {
+  switch (call.kind) {
+    case ask::CollectiveKind::barrier:
+    case ask::CollectiveKind::fence:  // CLOSE
       return 0;
-    case Operation::gather:
-    case Operation::allgather:
+    case ask::CollectiveKind::gather:
+    case ask::CollectiveKind::allgather:
       return 1;
-    case Operation::broadcast:
+    case ask::CollectiveKind::broadcast:
       return call.root == kRank ? 1 : 0;
-    case Operation::scatter:
+    case ask::CollectiveKind::scatter:
       return call.root == kRank ? kSize : 0;
-    case Operation::alltoall:
+    case ask::CollectiveKind::alltoall:
       return kSize;
   }
   return 0;
@@ -48,11 +48,12 @@ std::size_t parts_of(const Collective& call) {
 
 // Returns what all ranks would get if all had given the same. If `wrong` is true, one part is
 // shorter.
-Collected result_of(const Collective& call, bool wrong) {
-  Collected result;
-  const bool one = call.operation == Operation::broadcast || call.operation == Operation::scatter;
-  const bool nothing = call.operation == Operation::barrier || call.operation == Operation::leave ||
-                       (call.operation == Operation::gather && call.root != kRank);
+ask::Response result_of(const ask::Collective& call, bool wrong) {
+  using Kind = ask::CollectiveKind;
+  ask::Response result;
+  const bool one = call.kind == Kind::broadcast || call.kind == Kind::scatter;
+  const bool nothing = call.kind == Kind::barrier || call.kind == Kind::fence ||
+                       (call.kind == Kind::gather && call.root != kRank);
   const Chunk part = call.parts.empty() ? Chunk(std::string(4, 'x')) : call.parts.front();
   for (Rank from = 0; from < (one ? 1 : kSize) && !nothing; ++from)
     result.parts.push_back(wrong && from == 0 ? part.slice(1) : part);
@@ -62,20 +63,22 @@ Collected result_of(const Collective& call, bool wrong) {
 // Returns true if the session may still speak.
 bool serve(PmgrSession& session, unsigned& answers) {
   while (auto request = session.next()) {
-    const auto* call = std::get_if<Collective>(&*request);
-    if (call == nullptr) {
-      if (const auto* broken = std::get_if<pmgr::Violation>(&*request)) {
-        require(!broken->why.empty() && broken->why.size() < 500);
-      }
-      return false;
+    const auto* asked = std::get_if<ask::Request>(&*request);
+    if (asked == nullptr) return false;
+    if (const auto* broken = std::get_if<ask::Violation>(asked)) {
+      require(!broken->why.empty() && broken->why.size() < 500);
     }
+    const auto* call = std::get_if<ask::Collective>(asked);
+    if (call == nullptr) return false;
+    require(call->set == RankSet::run(0, kSize));
     require(call->root < kSize && call->parts.size() == parts_of(*call));
     std::size_t bytes = 0;
     for (const Chunk& part : call->parts)
       bytes += part.size();
     require(bytes <= kMaxPmgrBytes);
     if (auto early = session.next()) {
-      require(std::holds_alternative<pmgr::Abort>(*early));
+      const auto* urgent = std::get_if<ask::Request>(&*early);
+      require(urgent != nullptr && std::holds_alternative<ask::Abort>(*urgent));
       return false;
     }
     session.answer(result_of(*call, ++answers % 5 == 0));

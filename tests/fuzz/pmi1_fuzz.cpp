@@ -16,6 +16,7 @@
 
 namespace {
 
+using namespace scela;
 using namespace scela::pmi;
 
 void require(bool claim) {
@@ -37,43 +38,69 @@ void check_output(std::string_view output) {
 
 // The requests that the job was asked and has not answered.
 struct Outstanding {
-  RequestId asked = 0;
-  std::vector<RequestId> barriers;
+  ask::RequestId asked = 0;
+  std::vector<ask::RequestId> barriers;
 };
+
+// Checks that a request is within the limits.
+void check_request(const ask::Request& request) {
+  if (const auto* put = std::get_if<ask::Put>(&request)) {
+    require(!put->key.empty() && put->key.size() < kMaxKey && put->value.size() < kMaxValue);
+  }
+  if (const auto* name = std::get_if<ask::Name>(&request)) {
+    require(name->name.size() < kMaxValue && name->port.size() < kMaxValue);
+  }
+  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) {
+    require(!spawn->request.programs.empty());
+    for (const ask::SpawnProgram& program : spawn->request.programs)
+      require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
+    for (const auto& [key, value] : spawn->request.preput)
+      require(!key.empty() && key.size() < kMaxKey && value.size() < kMaxValue);
+  }
+  if (const auto* fence = std::get_if<ask::Collective>(&request)) {
+    require(fence->set.contains(0) && RankSet::run(0, 2).contains_all(fence->set));
+  }
+}
+
+bool is_abort(const SessionRequest& request) {
+  const auto* asked = std::get_if<ask::Request>(&request);
+  return asked != nullptr && std::holds_alternative<ask::Abort>(*asked);
+}
+
+// Returns nullptr if the request is no barrier.
+const ask::Collective* fence_in(const SessionRequest& request) {
+  const auto* asked = std::get_if<ask::Request>(&request);
+  return asked == nullptr ? nullptr : std::get_if<ask::Collective>(asked);
+}
+
+// Returns true if the barrier may be one without a group. After any other the session goes on.
+bool may_be_plain(const ask::Collective& fence) {
+  return fence.tag == 0 && fence.set == RankSet::run(0, 2);
+}
 
 // Returns true if the session may still speak.
 bool serve(Pmi1Session& session, Outstanding& outstanding) {
   while (auto request = session.next()) {
-    if (std::holds_alternative<ask::Abort>(*request)) return false;
-    if (const auto* violation = std::get_if<ask::Violation>(&*request)) {
-      require(!violation->why.empty() && violation->why.size() < 500);
-      return false;
+    if (is_abort(*request)) return false;
+    if (const auto* asked = std::get_if<ask::Request>(&*request)) {
+      if (const auto* violation = std::get_if<ask::Violation>(asked)) {
+        require(!violation->why.empty() && violation->why.size() < 500);
+        return false;
+      }
+      check_request(*asked);
     }
     ++outstanding.asked;
-    if (const auto* put = std::get_if<ask::Put>(&*request)) {
-      require(!put->key.empty() && put->key.size() < kMaxKey && put->value.size() < kMaxValue);
-    }
-    if (const auto* publish = std::get_if<ask::Publish>(&*request)) {
-      require(publish->name.size() < kMaxValue && publish->port.size() < kMaxValue);
-    }
-    if (const auto* spawn = std::get_if<ask::Spawn>(&*request)) {
-      require(!spawn->programs.empty());
-      for (const SpawnProgram& program : spawn->programs)
-        require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
-      for (const auto& [key, value] : spawn->preput)
-        require(!key.empty() && key.size() < kMaxKey && value.size() < kMaxValue);
-    }
-    if (const auto* fence = std::get_if<ask::GroupFence>(&*request)) {
-      require(fence->group.contains(0) && scela::RankSet::run(0, 2).contains_all(fence->group));
-      outstanding.barriers.push_back(outstanding.asked);
-      require(outstanding.barriers.size() <= kMaxInFlight);
-      continue;
-    }
-    if (auto early = session.next()) {
-      require(std::holds_alternative<ask::Abort>(*early));
+    if (const ask::Collective* fence = fence_in(*request)) {
+      if (!may_be_plain(*fence)) {
+        outstanding.barriers.push_back(outstanding.asked);
+        require(outstanding.barriers.size() <= kMaxInFlight);
+        continue;
+      }
+    } else if (auto early = session.next()) {
+      require(is_abort(*early));
       return false;
     }
-    session.answer(outstanding.asked, {.found = true, .value = "v"});
+    session.answer(outstanding.asked, {.found = true, .parts = {Chunk("v")}});
     if (outstanding.barriers.size() > 2) {
       session.answer(outstanding.barriers.front(), {});
       outstanding.barriers.erase(outstanding.barriers.begin());
@@ -93,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        .universe_size = 2,
                        .kvsname = "kvs_0",
                        .process_mapping = "(vector,(0,2,1))",
-                       .node_ranks = scela::RankSet::single(0)});
+                       .node_ranks = RankSet::single(0)});
   Outstanding outstanding;
   bool speaks = true;
   while (!rest.empty()) {

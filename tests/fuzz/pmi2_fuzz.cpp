@@ -16,6 +16,7 @@
 
 namespace {
 
+using namespace scela;
 using namespace scela::pmi;
 
 void require(bool claim) {
@@ -37,9 +38,9 @@ void check_words(std::string_view name, std::string_view value, std::size_t long
   require(!name.empty() && name.size() <= longest && value.size() <= kMaxPmi2Value);
 }
 
-void check_request(const Request& request) {
+void check_request(const ask::Request& request) {
   if (const auto* put = std::get_if<ask::Put>(&request)) {
-    check_words(put->key, put->value, kMaxPmi2Key);
+    check_words(put->key, put->value.view(), kMaxPmi2Key);
   }
   if (const auto* get = std::get_if<ask::Get>(&request)) check_words(get->key, "", kMaxPmi2Key);
   if (const auto* put = std::get_if<ask::PutNode>(&request)) {
@@ -47,34 +48,48 @@ void check_request(const Request& request) {
   }
   if (const auto* get = std::get_if<ask::GetNode>(&request)) check_words(get->key, "", kMaxPmi2Key);
   if (const auto* spawn = std::get_if<ask::Spawn>(&request)) {
-    require(!spawn->programs.empty());
-    for (const SpawnProgram& program : spawn->programs)
+    require(!spawn->request.programs.empty());
+    for (const ask::SpawnProgram& program : spawn->request.programs)
       require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
-    for (const auto& [key, value] : spawn->preput)
+    for (const auto& [key, value] : spawn->request.preput)
       check_words(key, value, kMaxPmi2Key);
   }
-  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
-    check_words(publish->name, publish->port, kMaxPmi2Value);
+  if (const auto* name = std::get_if<ask::Name>(&request)) {
+    check_words(name->name, name->port, kMaxPmi2Value);
   }
 }
 
+bool is_ring(const ask::Request& request) {
+  const auto* call = std::get_if<ask::Collective>(&request);
+  return call != nullptr && call->kind == ask::CollectiveKind::allgather;
+}
+
+struct Waiting {
+  ask::RequestId number = 0;
+  std::size_t parts = 1;  // of the answer
+};
+
 // Returns true if the session may still speak.
-bool serve(Pmi2Session& session, RequestId& asked, std::vector<RequestId>& waiting) {
+bool serve(Pmi2Session& session, ask::RequestId& asked, std::vector<Waiting>& waiting) {
   for (;;) {
     while (auto request = session.next()) {
-      if (std::holds_alternative<ask::Abort>(*request)) return false;
-      if (const auto* violation = std::get_if<ask::Violation>(&*request)) {
-        require(!violation->why.empty() && violation->why.size() < 500);
-        return false;
+      waiting.push_back({++asked, 1});
+      if (const auto* to_job = std::get_if<ask::Request>(&*request)) {
+        if (std::holds_alternative<ask::Abort>(*to_job)) return false;
+        if (const auto* violation = std::get_if<ask::Violation>(to_job)) {
+          require(!violation->why.empty() && violation->why.size() < 500);
+          return false;
+        }
+        check_request(*to_job);
+        if (is_ring(*to_job)) waiting.back().parts = 2;
       }
-      check_request(*request);
-      waiting.push_back(++asked);
       require(waiting.size() <= kMaxInFlight);
     }
     if (waiting.size() < 3) return true;
     // The test answers the last request first, which is out of order.
-    session.answer(waiting.back(),
-                   {.found = true, .value = "v;", .parts = {scela::Chunk("1"), scela::Chunk("2")}});
+    const Waiting last = waiting.back();
+    session.answer(last.number,
+                   {.found = true, .parts = std::vector<Chunk>(last.parts, Chunk("1;"))});
     waiting.pop_back();
   }
 }
@@ -90,8 +105,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        .universe_size = 2,
                        .kvsname = "job_0",
                        .process_mapping = "(vector,(0,2,1))"});
-  RequestId asked = 0;
-  std::vector<RequestId> waiting;
+  ask::RequestId asked = 0;
+  std::vector<Waiting> waiting;
   bool speaks = true;
   while (!rest.empty()) {
     session.receive(rest.substr(0, piece));

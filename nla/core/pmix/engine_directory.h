@@ -1,12 +1,11 @@
-// How agents find the adapter engines of other nodes. An agent is the process of the job on one
-// node; an engine (scela-hca) is the process beside it that stands for an InfiniBand adapter. A LID
-// has a node's number and no address, so an engine asks its agent. They exchange lines of text
-// while the job runs:
+// The conversation of a node's adapter engine (scela-hca) and its agent while the job runs, and how
+// agents find the engines of other nodes. The engine is the process that executes the requests of
+// the software InfiniBand adapter on a node. A LID tells no more than a node's number.
 //
-//   the engine:  listening ADDRESS    where other nodes' engines reach it; programs can connect
-//                where NODE           which of those listens there?
-//   the agent:   peer NODE ADDRESS KEY    there; KEY (64 digits) is that of connections to it
-//                nobody NODE              none runs there
+//   the engine:  listening ADDRESS    engines of other nodes reach it there; programs can connect
+//                where NODE           asks where the engine of that node listens
+//   the agent:   peer NODE ADDRESS KEY    it listens there; KEY, 64 digits, connects to it
+//                nobody NODE              no engine runs on that node
 //
 // A question goes to the agent of that node as a message with a service tag
 // (nla/core/wire/request.h). Its sender and receiver are ranks of the two nodes, and the answer
@@ -38,37 +37,37 @@ inline constexpr RequestId kEngineRequest = UINT64_MAX;
 
 class EngineDirectory {
  public:
-  // The functions by which the directory reaches the engine and other agents.
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
-    // Sends a line, without a newline, to this node's engine.
-    std::function<void(std::string_view)> tell;
-    // Sends a message of rank `from` of this node to the agent of another node's rank.
+    std::function<void(std::string_view)> tell;  // sends this line to the engine
+    // Makes the request of the core in the name of `from`: the message goes to the agent of the
+    // node of send.destination.
     std::function<void(Rank from, ask::Send send)> send;
-    // Reads all that the engine has sent until now and passes it to said(). A question may be about
-    // that.
+    // Calls said() for all lines that the engine has written until now.
     std::function<void()> catch_up;
-    // Returns the key by which that node's engine connects to this node's.
+    // Returns the key, 32 bytes, by which the engine of `node` connects to that of this node.
     std::function<std::string(std::uint32_t node)> key;
   };
 
-  // `job`, `own` and what `sides` refers to are borrowed and must outlive the directory.
+  // `own` are the ranks of this node. `job`, `own` and what `sides` refers to are borrowed and must
+  // outlive the directory.
   EngineDirectory(const Job& job, const RankSet& own, Sides sides)
       : job_(job), own_(own), sides_(std::move(sides)) {}
 
-  // Takes a line of this node's engine, without its newline. Returns false if no engine sends such
-  // a line.
+  // Handles a line of this node's engine, given without its newline. Returns false if it is none of
+  // the lines above.
   bool said(std::string_view text);
-  // Takes a message or an answer that the core has for a rank of this node. Returns false if it is
-  // not about engines; the caller then treats it.
+  // Handles `reply` if it is a message of another agent about engines: a question, or the answer to
+  // one of this node. Returns false if it is another message.
   bool heard(const action::Reply& reply);
-  // Call it when the engine has ended, so that other nodes are told that none listens.
+  // Called when the engine of this node has ended: other nodes are then told that none runs here.
   void ended() { listens_.clear(); }
-  // Returns true if the engine has sent its address and has not ended.
+  // Returns true if the engine has sent its address, so that programs can connect.
   bool listens() const { return !listens_.empty(); }
 
  private:
-  // Asks the agent of the node with this number (decimal) for its engine, or answers the engine at
-  // once. Returns false if the text is no number.
+  // Asks the agent of the node with this decimal number where its engine is, or answers at once
+  // that none runs there. Returns false if the text is no number.
   bool ask(std::string_view number);
 
   const Job& job_;

@@ -31,19 +31,17 @@ inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 
 class PmixCopies {
  public:
-  // The functions by which this part reaches the server of this node and other agents. They do not
-  // call back.
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
-    // Sends a message to the server.
-    std::function<void(pmix::Message)> tell;
-    // Sends bytes under a service tag to the agent of rank `to`.
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixCopies(const Job& job, const RankSet& own, Sides sides);
 
-  // Takes the server's wish for the output of ranks from now on, and asks their nodes. Returns
-  // false if the message breaks the protocol.
+  // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
+  // of this node can have caused it; the caller must then end the server.
   bool receive(pmix::msg::Pull& message);
   // Takes the server's message that it wants no output any more. Returns false if the message
   // breaks the protocol.
@@ -51,29 +49,31 @@ class PmixCopies {
   // Takes the number of bytes that the server has passed on, and opens the window again. Returns
   // false if the message breaks the protocol.
   bool receive(pmix::msg::Taken& message);
-  // Takes a message of the agent of rank `from`. Returns false, and does nothing, if the tag is not
-  // one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` is the rank of that
+  // node in the name of which it was sent, and `bytes` are its content; malformed ones are ignored.
+  // Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // Takes what a rank of this node has written, to standard error if `error` is true. Sends copies
-  // to the nodes that want them.
+  // Sends copies of bytes that a rank of this node has written to the nodes that want them. `error`
+  // is true for standard error, false for standard output.
   void output(Rank rank, bool error, std::string_view bytes);
-  // Returns true if any node reads from ranks of this node.
+  // Returns true if any node, this one included, wants copies of output of this node's ranks.
   bool wanted() const { return !readers_.empty(); }
-  // Call it if ranks of any node failed. Nodes of which all ranks have failed get and send no more
-  // copies.
+  // Called when ranks of any node have failed while the job goes on. A node without another rank is
+  // asked no more.
   void peers_failed(const RankSet& ranks);
-  // Call it if the agents of these nodes (node numbers) are gone. They get and send no more copies.
+  // Called for the events of PmixService with these names.
   void nodes_lost(const RankSet& nodes);
   // Call it if messages between `ranks` and all others may be lost. The nodes on the other side are
   // asked for output again.
   void reconnected(const RankSet& ranks);
 
  private:
-  // The ranks of which standard output and standard error are wanted.
+  // The ranks of which a node wants the standard output and the standard error.
   struct Wanted {
     RankSet out;
     RankSet err;
+    // all() returns the ranks of which either is wanted.
     bool empty() const { return out.empty() && err.empty(); }
     // Returns the ranks of both.
     RankSet all() const;
@@ -104,8 +104,9 @@ class PmixCopies {
   std::uint64_t window() const;
   // Returns the number of this node.
   std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
-  // Sets which output of this node's ranks a node reads; copies go to rank `to`. Returns nullptr if
-  // it reads none.
+  // Notes which output of this node's ranks `node` wants; copies go to rank `to` there. Returns
+  // nullptr if it wants nothing. want_again() is for other nodes, which ask again after messages
+  // were lost. `room` is the number of bytes that the node has room for if `generation` is new.
   Reader* want(std::uint32_t node, Rank to, Wanted wanted);
   // Does the same for another node, which asks again after a loss. `room` is how many bytes it may
   // be sent now.
@@ -115,14 +116,16 @@ class PmixCopies {
   // generation, and how many bytes the node may send. A caller sets asked.generation and
   // asked.window before.
   void ask(Asked& asked);
-  // Takes a copy that a node has sent. If `counts` is false, it answers an older question, and its
-  // bytes are left out.
+  // Passes a copy that has come from a node on to the server. If `counts` is false, it answers an
+  // older question, and its bytes are left out.
   void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
-  // Call it if this node's server has passed on bytes of that node. The node may send as many more.
+  // Called when this node's server has passed on `bytes` bytes of that node: tells the node that it
+  // may send as many more.
   void passed(Asked& asked, std::uint64_t bytes);
-  // Sends a copy to the reader. The caller has checked that there is room.
+  // Sends a copy to the reader on `node`, with the number of bytes that were left out before. The
+  // caller has checked that there is room.
   void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
-  // Call it if a reader has passed on this many bytes. It may be sent as many more.
+  // Gives the reader on `node` room for `bytes` bytes, which it has passed on.
   void taken(std::uint32_t node, std::uint64_t bytes);
   // Sends the question to all nodes that it concerns.
   void tell_others();

@@ -21,34 +21,34 @@ namespace scela::nla {
 
 class PmixData {
  public:
-  // The functions by which this part reaches the server of this node and other agents.
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
-    // Sends a message to the server.
-    std::function<void(pmix::Message)> tell;
-    // Sends bytes under a service tag to the agent of rank `to`.
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
-  // Takes the question of this node's server for the data of a rank elsewhere: asks that rank's
-  // agent. Returns true.
+  // Handle a message of this node's server: it wants the data of a rank of another node, or has the
+  // data of a rank of this node that was asked for. Both return true.
   bool receive(pmix::msg::DataWanted& message);
   // Takes the data that this node's server has for another node: sends it there. Returns true.
   bool receive(pmix::msg::Data& message);
-  // Call it if the rank here has waited for long enough: the server is answered with a timeout.
-  // Returns false if question `id` is not an open one about data.
+  // Ends the wait of the server's question `id`: answers it with `timed_out` and withdraws it at
+  // the other node. Returns false if no open question about data has this id.
   bool give_up(pmix::Id id);
-  // Takes a message of the agent of rank `from`, about rank `to` of this node. Returns false, and
-  // does nothing, if the tag is not one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` and `to` are ranks of
+  // that node and of this one, and `bytes` are its content; malformed ones are ignored. Returns
+  // false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
 
-  // Call it if the server knows this many worlds (sets of ranks that are started together) from the
-  // first on. Asks the questions about them that have waited.
+  // Called when the server is ready for the first `worlds` worlds of the job (nla/core/wire/job.h):
+  // passes on the questions about their ranks that had to wait.
   void worlds_ready(std::size_t worlds);
-  // Call it when a rank of this node has ended: no data of it will come any more.
+  // Called when a rank of this node has ended: questions for its data get `not_found`.
   void rank_ended(Rank rank);
-  // Call it if ranks of any node failed. Questions about them are answered with not found.
+  // Called for the events of PmixService with these names.
   void peers_failed(const RankSet& ranks);
   // Call it if the agents of these nodes (node numbers) are gone. Questions to and from them end.
   void nodes_lost(const RankSet& nodes);
@@ -74,15 +74,15 @@ class PmixData {
   void want(pmix::Id id, const Wanted& one, bool no_more = false);
   // Returns true if that node asked this question under this id.
   bool is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const;
-  // Call it if that node waits for this answer no more. Forgets the question.
+  // Drops the question of that node with this id, which it has withdrawn.
   void withdrawn(std::uint32_t node, pmix::Id id);
   // Drops the visitors for which which(visitor) returns true, without an answer.
   template <class Which>
   void forget_visitors(Which which);
-  // Takes the question of another node. It goes to the server, waits in early_ for its world, or is
-  // refused.
+  // Handles a question of another node: passes it on to the server, keeps it in early_ until its
+  // world is ready, or refuses it.
   void wanted(const Visitor& visitor);
-  // Counts one question less of the visitor's node in waiting_of_.
+  // Counts one question less in waiting_of_ for the visitor's node.
   void waits_no_more(const Visitor& visitor);
   // Sends a visitor its answer. Any status but ok counts as not found there.
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);

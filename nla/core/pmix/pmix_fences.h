@@ -28,15 +28,15 @@ class PmixFences {
   PmixFences(const Job& job, const RankSet& own, const PmixRanks& ranks, PmixQuestions& questions)
       : job_(job), own_(own), ranks_(ranks), questions_(questions) {}
 
-  // Takes a fence that all ranks of this node in its set have entered. It begins, or waits for
-  // earlier ones of the same set. The server is answered later. Returns false if the message breaks
-  // the protocol.
+  // Handles a message of this node's server: begins its fence, or lets it wait behind others of the
+  // same set and name. Returns false if the message breaks the protocol; the caller must then end
+  // the server.
   bool receive(pmix::msg::Fence& message);
-  // Takes the agent's answer to a fence; PmixQuestions::take() has returned `question`. Answers the
-  // server and goes on as go_on() does.
+  // Answers the server's question of a fence with what the agent has answered, and goes on as
+  // go_on() does. `question` has a gathering and was taken from the open ones
+  // (PmixQuestions::take()).
   void answered(const PmixQuestion& question, const Response& response);
-  // Call it if a fence is over. Begins the next fence of the gathering that waits; if none waits,
-  // forgets the gathering.
+  // Called when a fence of the gathering is over: begins the next one that waits, if there is one.
   void go_on(const PmixGathering& gathering);
 
  private:

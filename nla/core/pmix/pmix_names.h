@@ -19,18 +19,19 @@ class PmixNames {
   PmixNames(const Job& job, std::uint32_t node, const PmixRanks& ranks, PmixQuestions& questions)
       : job_(job), node_(node), ranks_(ranks), questions_(questions) {}
 
-  // Publishes, looks up or unpublishes a name for a rank of this node. The server is answered
-  // through PmixQuestions, later or at once. Each returns false if the message breaks the protocol:
-  // it names a rank of another node.
+  // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
+  // of this node can have caused it; the caller must then end the server.
   bool receive(pmix::msg::Publish& message);
   bool receive(pmix::msg::Lookup& message);
   bool receive(pmix::msg::Unpublish& message);
-  // Call it when a rank of this node has ended. The agent must still accept requests of that rank.
+  // Called when a rank of this node has ended: removes the names that were to go with it. The agent
+  // must still accept requests of that rank.
   void rank_ended(Rank rank);
 
  private:
-  // Asks the table of names. A request that is too long, or for a rank that has ended, is answered
-  // with an error. Returns false if the rank is not of this node.
+  // Makes the request `name` of the agent, for `question` of the server. If a size is too large or
+  // the rank has ended, answers the question with an error. Returns false if the rank is not of
+  // this node.
   bool ask_name(PmixQuestion question, ask::Name name);
 
   const Job& job_;

@@ -28,43 +28,41 @@ struct PmixGathering {
   friend auto operator<=>(const PmixGathering&, const PmixGathering&) = default;
 };
 
-// One open question.
+// A question of the server that the agent has not answered yet.
 struct PmixQuestion {
-  pmix::Id id = 0;                          // the server's number of the question
-  Rank rank = 0;                            // the rank that the question is for
-  std::optional<PmixGathering> fence = {};  // the gathering, if it is a fence
-  // The status that the server gets if the agent refuses the request.
-  pmix::Status refused = pmix::Status::failed;
-  // The name that the rank waits for (PMIx_Lookup with a wait), else empty.
-  std::string name = {};
+  pmix::Id id = 0;                              // the server's
+  Rank rank = 0;                                // the rank that the question is for
+  std::optional<PmixGathering> fence = {};      // the gathering, if it is a fence
+  pmix::Status refused = pmix::Status::failed;  // the status of a refusal
+  std::string name = {};                        // of a look-up that waits
 };
 
 class PmixQuestions {
  public:
-  // `tell` tells the server, `ask` asks the agent in the name of a rank. They are called only from
-  // within calls of this object.
+  // `tell` sends a message to the server. `ask` makes a request of the agent, with a number, in the
+  // name of a rank. They are called only from within calls of this object.
   PmixQuestions(std::function<void(pmix::Message)> tell,
                 std::function<void(Rank, RequestId, Request)> ask)
       : tell_(std::move(tell)), ask_(std::move(ask)) {}
 
-  // Asks the agent in the name of PmixQuestion::rank, under a new number. The question stays open
-  // until take() or take_of() returns it.
+  // Makes a request of the agent in the name of question.rank, under a new number. The question
+  // stays open until take() or take_of() returns it.
   void ask(PmixQuestion question, Request request);
   // Makes a request that is no question of the server. Its answer is ignored.
   void send(Rank rank, Request request) { ask_(rank, next_++, std::move(request)); }
-  // Returns the open question with this number, which the agent has answered, and forgets it.
-  // Returns std::nullopt if there is none.
+  // Returns the question that was asked under this number, which the agent has answered, and
+  // removes it. Returns std::nullopt if there is none.
   std::optional<PmixQuestion> take(RequestId number);
-  // Returns and forgets the questions of a rank, in the order in which they were asked.
+  // Returns the open questions of a rank, in the order in which they were asked, and removes them.
   std::vector<PmixQuestion> take_of(Rank rank);
-  // Call it if the server waits no more for the name of question `id`. The root, which has the
-  // names of the job, says what has become of it: the name may have been published at this moment.
-  // Does nothing if the answer is on its way.
+  // Makes the agent end the wait of the look-up with this server's id. The question stays open: its
+  // answer is the value, if the name was published at this moment, or else `timed_out`. Does
+  // nothing if there is no such look-up.
   void give_up(pmix::Id id);
-  // Returns the number of open questions of a rank with this value of PmixQuestion::refused.
+  // Returns the number of open questions of a rank that have this PmixQuestion::refused.
   std::size_t count(Rank rank, pmix::Status refused) const;
 
-  // Answers a question of the server. `blob` is the result, if there is one.
+  // Sends the server the answer to its question `id`. `blob` depends on the question.
   void answer(pmix::Id id, pmix::Status status, std::string blob = {}) {
     tell_(pmix::msg::Answer{id, status, std::move(blob)});
   }

@@ -22,31 +22,32 @@ namespace scela::nla {
 class PmixRanks {
  public:
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
-  // `is_leaving` and `stand_in` are PmixService::Sides' functions; both may be absent.
+  // `is_leaving` returns true if the rank's process is about to end; `stand_in` starts the stand-in
+  // of a rank (PmixService::Sides). Both may be empty.
   PmixRanks(const Job& job, const RankSet& own, std::function<bool(Rank)> is_leaving,
             std::function<void(Rank)> stand_in)
       : job_(job), own_(own), is_leaving_(std::move(is_leaving)), stand_in_(std::move(stand_in)) {}
 
-  // Takes the server's report that a rank has called PMIx_Init. Returns false if the rank is not of
-  // this node.
+  // Note that the server has reported PMIx_Init or PMIx_Finalize of a rank. They return false if
+  // the rank is not of this node.
   bool connected(Rank rank);
   // Takes the server's report that a rank has called PMIx_Finalize. Returns false if the rank is
   // not of this node.
   bool finalized(Rank rank);
-  // Call it when a rank of this node has ended.
+  // Notes that a rank of this node has ended.
   void ended(Rank rank);
-  // Starts a stand-in for the rank if it never connected, now or when another rank is connected. To
-  // be called after ended().
+  // Starts a stand-in for the rank of `process` if it never connected, now or when another rank is
+  // connected. To be called after ended().
   void note_end(const pmix::Process& process);
 
   // Returns true if the rank called PMIx_Init and not PMIx_Finalize, even if it has ended.
   bool is_connected(Rank rank) const { return connected_.contains(rank); }
-  // Returns true if the rank is one of this node.
+  // Returns true if the rank is of this node.
   bool is_own(Rank rank) const { return own_.contains(rank); }
   // Returns true if the rank is of this node and has not ended.
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
-  // Returns true if one of `ranks` has ended here or is about to. The server lets a fence pass when
-  // the last of its ranks that is left has entered, but such a fence must fail.
+  // Returns true if one of `ranks` has ended on this node or is about to. The server lets a fence
+  // complete when all ranks that are left have entered it, but such a fence must fail.
   bool is_incomplete(const RankSet& ranks) const;
 
  private:

@@ -1,7 +1,6 @@
-// Translates the requests of a node's PMIx server into requests to the agent, and the answers back:
-// a state machine between pmix/core/messages.h and nla/core/wire/request.h. An agent is the process
-// of the job on one node. The PMIx server is a process beside it (scela-pmix) to which the node's
-// ranks are connected. The shell, the agent's code with system calls, uses it.
+// Carries out the questions of a node's PMIx server (scela-pmix) by requests to the agent, and
+// answers them: a state machine between pmix/core/messages.h and
+// common/core/requests/rank_request.h. The shell uses it.
 //
 // It has a part for each kind of request: pmix_worlds.h, pmix_fences.h, pmix_names.h; pmix_data.h
 // has the data that ranks of other nodes have put; pmix_watch.h and pmix_copies.h serve tools.
@@ -36,16 +35,14 @@ namespace scela::nla {
 
 class PmixService {
  public:
-  // The functions by which the service reaches the server, the agent and the ranks. They are called
-  // only from within calls of the service, never later.
+  // The functions that the owner lends. They are called only from within calls of the service,
+  // never later.
   struct Sides {
-    // Sends a message to the server.
-    std::function<void(pmix::Message)> tell;
-    // Makes a request to the agent in the name of a rank. reply() brings the answer with the same
-    // id.
+    std::function<void(pmix::Message)> tell;  // sends this message to the server
+    // Makes a request of the agent in the name of a rank of this node; reply() brings the answer.
     std::function<void(Rank, RequestId, Request)> ask;
-    // Returns true if the rank's process is about to end; the server may know that before the agent
-    // does. If absent, no process is.
+    // Returns true if the rank's process is on its way out; the server may know that before the
+    // agent is told. If absent, no process is.
     std::function<bool(Rank)> is_leaving = nullptr;
     // For a rank of this node: process() returns its process id, or 0 if it has none. kill() sends
     // it a signal. write() puts text among its output and returns false if that stream has ended.
@@ -61,57 +58,60 @@ class PmixService {
   // they must outlive the service, and may grow.
   PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
-  // Sends the server the worlds of the job that it does not know yet. The caller calls this first,
-  // and again whenever there are more worlds.
+  // Sends the server the worlds of the job that it does not know yet; a world is the ranks of the
+  // command, or those of one spawn. The caller calls this first, and again whenever there are more
+  // worlds.
   void tell_worlds() { worlds_.tell_new(); }
 
-  // Takes a message of the server. Returns false if it breaks the protocol: the shell must not
-  // speak to the server any more.
+  // Handles a message of the server. Returns false if it breaks the protocol; the shell must then
+  // end the server.
   bool receive(pmix::Message message);
-  // Takes the agent's answer to a request of Sides::ask, or a message of another node (id
+  // Handles the agent's answer to a request of Sides::ask, or a message of another node's agent (id
   // kUnasked).
   void reply(const action::Reply& reply);
-  // Call it when a rank of this node has ended. The agent must still accept requests of that rank.
+  // Called when a rank of this node has ended: its open questions are answered with `failed`. The
+  // agent must still accept requests of that rank.
   void rank_ended(Rank rank);
   // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
   // a rank that was not started.
   void note_end(const pmix::Process& process);
-  // Takes what a rank of this node has written, to standard error if `error` is true. A tool may
-  // want to see it.
+  // Passes bytes that a rank of this node has written to the tools that want copies. `error` is
+  // true for standard error.
   void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
-  // Call it if ranks of this job, on any node, failed and the job goes on without them.
+  // Called when ranks of this job, on any node, have failed and the job goes on without them.
   void peers_failed(const RankSet& ranks);
-  // Call it if the agents of these nodes are gone. The caller reports known failures there before.
+  // Called when the agents of these nodes (node numbers) are gone. The caller calls peers_failed()
+  // for known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Call it if messages in flight between these ranks and all others may be lost
-  // (action::Reconnected). Questions are asked again.
+  // Called when messages in flight between these ranks and all others may be lost
+  // (action::Reconnected): asks again where that matters.
   void reconnected(const RankSet& ranks);
 
   // Returns the number of worlds, from the first on, with a server that is ready: their ranks may
   // be started.
   std::size_t ready_worlds() const { return worlds_.ready(); }
-  // Returns the failure that the server has reported, or an empty string.
+  // Returns the reason that the server gave why it cannot serve, or an empty string.
   const std::string& fault() const { return fault_; }
-  // Returns the variables (K=V) that the server wants the rank to have. They are complete once the
+  // Returns the variables (K=V) that the server wants the rank to have. All are there once the
   // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const { return worlds_.environment(rank); }
   // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
   bool unfinished(Rank rank) const { return ranks_.is_connected(rank); }
 
  private:
-  // Takes PMIx_Abort of a rank: asks the agent for the end of the job. Returns false if the message
-  // breaks the protocol.
+  // Carry out a message of the server by which a rank ends the job or spawns ranks. Return false if
+  // the message breaks the protocol.
   bool abort(pmix::msg::Abort& message);
   // Takes PMIx_Spawn of a rank: asks the agent for more ranks. Returns false if the message breaks
   // the protocol.
   bool spawn(pmix::msg::Spawn& message);
-  // Each returns the functions of one part, which lead to sides_.
+  // Return the callbacks for a part of the service; they call those of sides_.
   PmixWatch::Sides watch_sides();
   PmixCopies::Sides copies_sides();
   PmixData::Sides data_sides();
   // Returns the present state of a rank of this node that has not ended.
   pmix::Process look(Rank rank) const;
-  // Takes a message of another node's agent and gives it to the part for its tag.
+  // Passes a message of another node's agent to the part that it is for.
   void heard(const action::Reply& message);
 
   const Job& job_;

@@ -34,27 +34,23 @@ inline constexpr std::size_t kMaxTables = 64;
 
 class PmixWatch {
  public:
-  // The functions by which this part reaches the server, other agents and the ranks of this node.
+  // The functions that the owner lends. They are called only from within calls of this object.
   struct Sides {
-    // Sends a message to the server.
-    std::function<void(pmix::Message)> tell;
-    // Sends bytes under a service tag to the agent of rank `to`.
+    std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
-    // Returns the state of a rank of this node that has not ended.
+    // Returns the present state of a rank of this node that has not ended.
     std::function<pmix::Process(Rank)> look;
-    // Sends a signal to a rank of this node, if it runs.
-    std::function<void(Rank, std::int32_t)> kill;
-    // Puts text among the output of a rank of this node. Returns false if that stream takes no
-    // more.
+    std::function<void(Rank, std::int32_t)> kill;  // signals a rank of this node, if it runs
+    // Adds text to the standard error or standard output of a rank of this node. Returns false if
+    // that stream takes no more.
     std::function<bool(Rank, bool error, std::string)> write;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
   PmixWatch(const Job& job, const RankSet& own, Sides sides);
 
-  // Messages of the server. All these functions return false if the message breaks the protocol.
-
-  // The server wants the table of processes of these ranks. It is answered when all nodes have
-  // answered.
+  // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
+  // of this node can have caused it; the caller must then end the server.
   bool receive(pmix::msg::TableWanted& message);
   // Takes an event of the server and sends it to the servers of other nodes.
   bool receive(pmix::msg::Notify& message);
@@ -62,24 +58,24 @@ class PmixWatch {
   bool receive(pmix::msg::Control& message);
   // Puts a text of the server among the output of a rank of this node.
   bool receive(pmix::msg::Log& message);
-  // Takes a message of the agent of rank `from`. Returns false, and does nothing, if the tag is not
-  // one of this part.
+  // Handles a message of another node's agent. `tag` says what it is, `from` is the rank of that
+  // node in the name of which it was sent, and `bytes` are its content; malformed ones are ignored.
+  // Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // Call it when a rank of this node has ended; the table shows this state. The first report of a
-  // rank stays.
+  // Notes how a rank of this node ended, for tables. Later calls for the same rank are ignored.
   void ended(const pmix::Process& process);
-  // Call it if ranks of any node failed.
+  // Called when ranks of any node have failed while the job goes on.
   void peers_failed(const RankSet& ranks);
-  // Call it if the agents of these nodes (node numbers) are gone. Tables are answered without them.
-  // The caller has called peers_failed() for known failures there before.
+  // Called when the agents of these nodes (node numbers) are gone: tables are answered without
+  // them. The caller has called peers_failed() for known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // Call it if messages that were in flight between these ranks and all others may be lost. If a
-  // table waits for the answer of a node on the other side, that node is asked again.
+  // Called when messages in flight between these ranks and all others may be lost. If a table waits
+  // for the answer of a node on the other side, that node is asked again.
   void reconnected(const RankSet& ranks);
 
  private:
-  // A table that the server waits for.
+  // A table that the server has asked for and that waits for parts of other nodes.
   struct Table {
     pmix::Id id = 0;
     std::set<std::uint32_t> awaited;  // node numbers
@@ -98,7 +94,7 @@ class PmixWatch {
   std::vector<pmix::Process> here() const;
   // Signals those of `ranks` that run on this node.
   void signal(const RankSet& ranks, std::int32_t signo);
-  // Takes the part of a table that another node has sent.
+  // Adds the part of a table that another node has sent.
   void table_heard(Rank from, std::string_view bytes);
   // Adds what is known of lost ranks, and answers the server. The caller has removed the table.
   void finish(Table& table);

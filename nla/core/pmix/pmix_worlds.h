@@ -1,7 +1,7 @@
-// The worlds of the job (nla/core/wire/job.h) as a node's PMIx server is told of them. World 0 is
-// the ranks that the job began with, and each other one was added by a rank (PMI spawn). Each is a
-// namespace there, told in order, before any of its ranks starts here. The server answers with the
-// environment of each of the world's ranks on this node, and then that the world is ready.
+// Sends the worlds of the job (nla/core/wire/job.h) to the node's PMIx server. A world is the ranks
+// of the command, or those of one spawn; it is a namespace of the server. Worlds are sent in order,
+// before any of their ranks starts here. The server answers with the environment of each of the
+// world's ranks on this node, and then with Ready: the world is ready.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -22,15 +22,15 @@ namespace scela::nla {
 
 class PmixWorlds {
  public:
-  // `job` is borrowed: it must outlive the object, and may grow. `node` is the number of this node.
-  // `tell` sends a message to its server.
+  // `job` is borrowed: it must outlive the object, and may grow. `node` is this node's number.
+  // `tell` sends a message to the server.
   PmixWorlds(const Job& job, std::uint32_t node, std::function<void(pmix::Message)> tell)
       : job_(job), node_(node), tell_(std::move(tell)) {}
 
   // Sends the server the worlds that it does not know yet.
   void tell_new();
-  // Takes the environment of one rank of a world. Returns false if the message breaks the protocol:
-  // the server was sent no such world or rank.
+  // Handle a message of this node's server. Return false if it breaks the protocol: no world waits
+  // for it, it names a rank of no such world, or environments are missing.
   bool receive(pmix::msg::Environment& message);
   // Takes the server's message that it is ready for the next world. Returns false if it was sent no
   // world, or has not given all environments.
@@ -38,14 +38,14 @@ class PmixWorlds {
 
   // Returns the number of worlds, from the first on, that are ready.
   std::size_t ready() const { return ready_; }
-  // Returns true if the server was told of a world that is not ready.
+  // Returns true if a world that was sent to the server is not ready yet.
   bool is_any_awaited() const { return !awaited_.empty(); }
   // Returns the variables (K=V) that the server wants the rank to have. They are complete once the
   // rank's world is ready.
   const std::vector<std::string>& environment(Rank rank) const;
 
  private:
-  // Returns the message about a world.
+  // Returns the message about the world with this number, from 0.
   pmix::msg::World describe(std::size_t number) const;
 
   const Job& job_;

@@ -101,48 +101,51 @@ void read_field(FieldReader& in, Request& request) {
   read_one_of(in, request);
 }
 
-auto fields(Is<Response> auto& r) {
+}  // namespace scela::nla
+
+namespace scela::ask {
+auto fields(nla::Is<Response> auto& r) {
   return std::tie(r.ok, r.error, r.found, r.parts, r.disagreement);
 }
-
-namespace ask {
-auto fields(Is<Put> auto& r) {
+auto fields(nla::Is<Put> auto& r) {
   return std::tie(r.key, r.value);
 }
-auto fields(Is<Get> auto& r) {
+auto fields(nla::Is<Get> auto& r) {
   return std::tie(r.key, r.wait);
 }
-auto fields(Is<Collective> auto& r) {
+auto fields(nla::Is<Collective> auto& r) {
   return std::tie(r.kind, r.set, r.root, r.parts, r.tag);
 }
-auto fields(Is<Send> auto& r) {
+auto fields(nla::Is<Send> auto& r) {
   return std::tie(r.destination, r.tag, r.bytes);
 }
-auto fields(Is<Receive> auto& r) {
+auto fields(nla::Is<Receive> auto& r) {
   return std::tie(r.source, r.tag);
 }
-auto fields(Is<Abort> auto& r) {
+auto fields(nla::Is<Abort> auto& r) {
   return std::tie(r.code, r.why);
 }
-auto fields(Is<Violation> auto& r) {
+auto fields(nla::Is<Violation> auto& r) {
   return std::tie(r.why);
 }
-auto fields(Is<PutNode> auto& r) {
+auto fields(nla::Is<PutNode> auto& r) {
   return std::tie(r.key, r.value);
 }
-auto fields(Is<GetNode> auto& r) {
+auto fields(nla::Is<GetNode> auto& r) {
   return std::tie(r.key, r.wait);
 }
-auto fields(Is<Name> auto& r) {
+auto fields(nla::Is<Name> auto& r) {
   return std::tie(r.act, r.name, r.port, r.range);
 }
-auto fields(Is<Failed> auto&) {
+auto fields(nla::Is<Failed> auto&) {
   return std::tie();
 }
-auto fields(Is<Spawn> auto& r) {
+auto fields(nla::Is<Spawn> auto& r) {
   return std::tie(r.request);
 }
-}  // namespace ask
+}  // namespace scela::ask
+
+namespace scela::nla {
 
 namespace event {
 auto fields(Is<Begin> auto& e) {

@@ -31,6 +31,7 @@
 #include "common/core/terminal.h"
 #include "nla/core/wire/messages.h"
 #include "nla/core/wire/outcome.h"
+#include "nla/core/wire/request.h"
 
 namespace scela::nla {
 
@@ -46,15 +47,6 @@ constexpr Stream last_value(Stream) {
 constexpr StartPhase last_value(StartPhase) {
   return StartPhase::running;
 }
-constexpr CollectiveKind last_value(CollectiveKind) {
-  return CollectiveKind::alltoall;
-}
-constexpr NameAct last_value(NameAct) {
-  return NameAct::withdraw;
-}
-constexpr NameRange last_value(NameRange) {
-  return NameRange::rank;
-}
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;
 }
@@ -63,12 +55,6 @@ constexpr Ending last_value(Ending) {
 // written.
 auto fields(Is<Outcome> auto& o) {
   return std::tie(o.ending, o.code, o.core_dumped, o.ended_by_us, o.why);
-}
-auto fields(Is<SpawnProgram> auto& program) {
-  return std::tie(program.argv, program.ranks, program.infos, program.env);
-}
-auto fields(Is<SpawnRequest> auto& request) {
-  return std::tie(request.programs, request.preput);
 }
 auto fields(Is<CollectiveId> auto& id) {
   return std::tie(id.set, id.seq, id.tag);
@@ -97,6 +83,24 @@ auto fields(nla::Is<LogRecord> auto& r) {
   return std::tie(r.level, r.subsystem, r.node, r.text);
 }
 }  // namespace scela
+
+namespace scela::ask {
+constexpr CollectiveKind last_value(CollectiveKind) {
+  return CollectiveKind::alltoall;
+}
+constexpr NameAct last_value(NameAct) {
+  return NameAct::withdraw;
+}
+constexpr NameRange last_value(NameRange) {
+  return NameRange::rank;
+}
+auto fields(nla::Is<SpawnProgram> auto& program) {
+  return std::tie(program.argv, program.ranks, program.infos, program.env);
+}
+auto fields(nla::Is<SpawnRequest> auto& request) {
+  return std::tie(request.programs, request.preput);
+}
+}  // namespace scela::ask
 
 namespace scela::cache {
 constexpr PolicyKind last_value(PolicyKind) {

@@ -17,7 +17,7 @@
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
 #include "common/core/terminal.h"
-#include "nla/core/wire/spawn_request.h"
+#include "nla/core/wire/request.h"
 
 namespace scela::nla {
 

@@ -37,7 +37,7 @@
 #include "common/core/result.h"
 #include "common/core/terminal.h"
 #include "nla/core/wire/outcome.h"
-#include "nla/core/wire/spawn_request.h"
+#include "nla/core/wire/request.h"
 #include "nla/core/wire/topologies.h"
 
 namespace scela::nla {
@@ -61,43 +61,8 @@ enum class StartPhase : std::uint8_t {
 // Returns the text of the phase for messages to the user.
 std::string_view name_of(StartPhase phase);
 
-// The collective operations that ranks of a job can have carried out over the tree of agents. A
-// fence is a barrier after which every pair put before it can be found.
-enum class CollectiveKind : std::uint8_t {
-  barrier,
-  fence,
-  gather,
-  broadcast,
-  allgather,
-  scatter,
-  alltoall
-};
 // Returns the name of the enumerator.
 std::string_view name_of(CollectiveKind kind);
-
-// The requests of a rank about a name, under which a rank publishes a port:
-//   publish       the name is there until it is unpublished
-//   lookup        answered at once, with the port or an error
-//   unpublish     the name is gone
-//   await         a look-up that is answered once the name is published
-//   publish_once  the name is gone with its first look-up
-//   publish_own   the name is gone with its rank
-//   give_up       end an await, if it still waits
-//   withdraw      the rank has ended; its names of publish_own are gone
-enum class NameAct : std::uint8_t {
-  publish,
-  lookup,
-  unpublish,
-  await,
-  publish_once,
-  publish_own,
-  give_up,
-  withdraw
-};
-
-// The ranks that a name is for, or that a look-up accepts names of: all ranks, those of the same
-// world, those on the same node, or the rank itself.
-enum class NameRange : std::uint8_t { job, world, node, rank };
 
 // Names one collective operation of the job: the one with number `seq` (from 0) among the ranks of
 // `set` with this tag. Operations of one set with different tags are independent of each other.

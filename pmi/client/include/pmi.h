@@ -43,7 +43,11 @@ typedef struct PMI_keyval_t {
   char* val;
 } PMI_keyval_t;
 
-/* Start and end. `*spawned` becomes PMI_TRUE if PMI_Spawn_multiple started this program. */
+/* PMI_Init connects to the launcher, and blocks until it has answered; a second call changes
+   nothing. `*spawned` becomes PMI_TRUE if PMI_Spawn_multiple started this program. PMI_Initialized
+   sets its argument to PMI_TRUE from then on until PMI_Finalize, which says that this process needs
+   PMI no more. PMI_Abort ends the whole job with this exit code; `error_msg` is shown and may be
+   null. */
 int PMI_Init(int* spawned);
 int PMI_Initialized(PMI_BOOL* initialized);
 int PMI_Finalize(void);
@@ -59,14 +63,17 @@ int PMI_Get_appnum(int* appnum);
 int PMI_Get_id(char id_str[], int length);
 int PMI_Get_kvs_domain_id(char id_str[], int length);
 int PMI_Get_id_length_max(int* length);
-/* The ranks of this node, the caller included. */
+/* The ranks of this node in ascending order, the caller included, and their number. */
 int PMI_Get_clique_size(int* size);
 int PMI_Get_clique_ranks(int ranks[], int length); /* length: in ranks, not bytes */
 
 /* Blocks until all ranks of the job are in it. It makes every pair that was put before visible. */
 int PMI_Barrier(void);
 
-/* Pairs. Other ranks are sure to see a pair only after the next PMI_Barrier. */
+/* Pairs of a key and a value, in the job's one space. The first call copies its name to `kvsname`,
+   a buffer of `length` bytes. The next three calls return the room in bytes that a name, a key and
+   a value need. PMI_KVS_Put adds a pair or replaces its value. Other ranks are sure to see a pair
+   only after the next PMI_Barrier. */
 int PMI_KVS_Get_my_name(char kvsname[], int length);
 int PMI_KVS_Get_name_length_max(int* length);
 int PMI_KVS_Get_key_length_max(int* length);
@@ -76,13 +83,16 @@ int PMI_KVS_Create(char kvsname[], int length);
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]);
 /* Sends nothing, because each PMI_KVS_Put has sent its pair already. */
 int PMI_KVS_Commit(const char kvsname[]);
-/* Does not wait for a pair. Returns PMI_FAIL if there is no such pair. */
+/* Copies the value of the key to `value`, a buffer of `length` bytes. Does not wait for a pair.
+   Returns PMI_FAIL if there is no such pair, and PMI_ERR_INVALID_VAL_LENGTH if the buffer is too
+   short. */
 int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length);
 /* Both are obsolete and always return PMI_FAIL. */
 int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[], int val_len);
 int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[], int val_len);
 
-/* Names that programs publish, for connect and accept. */
+/* Names that programs publish, each with a port, for connect and accept. The calls return PMI_FAIL
+   if a name to publish exists already, or if another name does not exist. */
 int PMI_Publish_name(const char service_name[], const char port[]);
 int PMI_Unpublish_name(const char service_name[]);
 /* `port` must have room for as many bytes as PMI_KVS_Get_value_length_max() returns. */

@@ -57,14 +57,18 @@ typedef struct PMI2_Connect_comm {
   int isMaster;
 } PMI2_Connect_comm_t;
 
-/* `*spawned` becomes 1 if a spawn call started this program. A second call returns PMI2_FAIL. */
+/* Connects to the launcher and blocks until it has answered. The arguments become 1 if a spawn call
+   started this program, else 0; the number of ranks; this process's rank, from 0; and the program's
+   position in the command, from 0. A second call returns PMI2_FAIL. */
 int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
+/* Says that this process needs PMI no more. */
 int PMI2_Finalize(void);
 /* Returns 1 between PMI2_Init and PMI2_Finalize, else 0. */
 int PMI2_Initialized(void);
 /* If `flag` is 0, only this process ends. Otherwise the whole job ends. */
 int PMI2_Abort(int flag, const char msg[]); /* does not return */
 
+/* Copies the job's name to `jobid`, a buffer of `jobid_size` bytes. */
 int PMI2_Job_GetId(char jobid[], int jobid_size);
 int PMI2_Job_GetRank(int* rank);
 int PMI2_Info_GetSize(int* size); /* number of ranks of this node */
@@ -108,8 +112,9 @@ int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info* info
                          int port_len);
 int PMI2_Nameserv_unpublish(const char service_name[], const struct MPID_Info* info_ptr);
 
-/* Every rank gives a value. The call returns the caller's position in a ring of all ranks and the
-   values of its two neighbours. */
+/* Blocks until every rank of the job has called it with a value of its own. `*rank` becomes the
+   caller's position in a ring of all ranks, and `*ranks` their number. `left` and `right`, buffers
+   of `maxvalue` bytes, get the values of its two neighbours. */
 int PMIX_Ring(const char value[], int* rank, int* ranks, char left[], char right[], int maxvalue);
 
 #ifdef __cplusplus

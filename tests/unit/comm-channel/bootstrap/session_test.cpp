@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/pmix_directives.h"
+#include "common/core/requests/pmix_directives.h"
 
 namespace scela::channel::session_test {
 namespace {

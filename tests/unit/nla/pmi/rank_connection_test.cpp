@@ -22,8 +22,7 @@ namespace {
 
 struct FakeServer final : pmi::RankServer {
   void receive(std::string_view bytes) override { got += bytes; }
-  void answered(pmi::RequestId, const pmi::Answer&) override {}
-  void collected(pmi::RequestId, const pmi::Collected&) override {}
+  void answered(RequestId, const Response&) override {}
   void closed() override { ++ends; }
   std::vector<Chunk> take_chunks() override { return std::exchange(answers, {}); }
   bool unfinished() const override { return false; }

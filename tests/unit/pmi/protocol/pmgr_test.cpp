@@ -40,14 +40,16 @@ struct World {
   }
   void serve(Rank rank) {
     while (auto request = sessions[rank]->next()) {
-      if (auto* call = std::get_if<Collective>(&*request)) {
-        calls[rank] = std::move(*call);
-      } else if (const auto* abort = std::get_if<pmgr::Abort>(&*request)) {
-        ends[rank] = "abort " + std::to_string(abort->code);
-      } else if (const auto* broken = std::get_if<pmgr::Violation>(&*request)) {
-        ends[rank] = broken->why;
-      } else {
+      auto* asked = std::get_if<ask::Request>(&*request);
+      if (asked == nullptr) {
         ends[rank] = "hang up";
+      } else if (auto* call = std::get_if<ask::Collective>(asked)) {
+        CHECK(call->set == RankSet::run(0, size()));
+        calls[rank] = std::move(*call);
+      } else if (const auto* abort = std::get_if<ask::Abort>(asked)) {
+        ends[rank] = "abort " + std::to_string(abort->code);
+      } else {
+        ends[rank] = std::get<ask::Violation>(*asked).why;
       }
     }
     turn();
@@ -62,16 +64,17 @@ struct World {
     const auto all = std::move(calls);
     calls.assign(all.size(), std::nullopt);
     for (Rank rank = 0; rank < size(); ++rank) {
-      Collected result;
-      const Collective& mine = *all[rank];
+      using Kind = ask::CollectiveKind;
+      ask::Response result;
+      const ask::Collective& mine = *all[rank];
       const auto& root = all[mine.root]->parts;
-      if (mine.operation == Operation::broadcast) result.parts = {root.at(0)};
-      if (mine.operation == Operation::scatter) result.parts = {root.at(rank)};
+      if (mine.kind == Kind::broadcast) result.parts = {root.at(0)};
+      if (mine.kind == Kind::scatter) result.parts = {root.at(rank)};
       for (const auto& other : all) {
-        const bool to_me = mine.operation == Operation::allgather ||
-                           (mine.operation == Operation::gather && rank == mine.root);
+        const bool to_me =
+            mine.kind == Kind::allgather || (mine.kind == Kind::gather && rank == mine.root);
         if (to_me) result.parts.push_back(other->parts.at(0));
-        if (mine.operation == Operation::alltoall) result.parts.push_back(other->parts.at(rank));
+        if (mine.kind == Kind::alltoall) result.parts.push_back(other->parts.at(rank));
       }
       sessions[rank]->answer(result);
       serve(rank);
@@ -81,7 +84,7 @@ struct World {
 
   std::vector<std::unique_ptr<PmgrSession>> sessions;
   std::vector<std::string> said;
-  std::vector<std::optional<Collective>> calls;
+  std::vector<std::optional<ask::Collective>> calls;
   std::vector<std::string> ends;
 };
 
@@ -223,16 +226,17 @@ TEST_CASE("PMGR: ranks that ask for different things break the protocol, a lost 
   session->receive(ints({3}));
   REQUIRE(session->next());
   SECTION("disagreement") {
-    session->answer({Collected::Outcome::disagreed, "rank 1 called gather", {}});
+    session->answer({.ok = false, .error = "rank 1 is at a fence", .disagreement = true});
     const auto last = session->next();
     REQUIRE(last);
-    CHECK(std::get<pmgr::Violation>(*last).why.find("rank 1 called gather") != std::string::npos);
+    const std::string why = std::get<ask::Violation>(std::get<ask::Request>(*last)).why;
+    CHECK(why.ends_with("disagree about: rank 1 is at a close"));
   }
   SECTION("failure") {
-    session->answer({Collected::Outcome::failed, "rank 1 ended", {}});
+    session->answer({.ok = false, .error = "rank 1 ended"});
     const auto last = session->next();
     REQUIRE(last);
-    CHECK(std::holds_alternative<pmgr::HangUp>(*last));
+    CHECK(std::holds_alternative<HangUp>(*last));
     CHECK_FALSE(session->unfinished());
   }
   CHECK_FALSE(session->next());

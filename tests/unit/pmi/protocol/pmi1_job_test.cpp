@@ -31,12 +31,12 @@ TEST_CASE("a spawn request is read to the end of its last block and answered onc
                           "cmd=get_appnum\n") ==
         std::vector<std::string>{
             "2 of [./a b][cmd=finalize][c  d]; 2 of [./a b] wdir=/a b x=; k=a=b c"});
-  session.answer({.value = "kvs_0.1"});
+  session.answer({.parts = {Chunk("kvs_0.1")}});
   CHECK(feed(session, "").empty());
   CHECK(session.take_output() ==
         "cmd=spawn_result rc=0 errcodes=0,0,0,0\ncmd=appnum rc=0 appnum=2\n");
   CHECK(feed(session, spawn_block(1, 1, "")) == std::vector<std::string>{"2 of [./a b]"});
-  session.answer({.ok = false, .error = "no such program", .value = "0,1"});
+  session.answer({.ok = false, .error = "no such program", .parts = {Chunk("0,1")}});
   CHECK(session.take_output() == "cmd=spawn_result rc=1 msg=no_such_program errcodes=0,1\n");
   CHECK(feed(session, spawn_block(1, 1, "")) == std::vector<std::string>{"2 of [./a b]"});
   session.answer({.ok = false, .error = "the job is being ended"});
@@ -72,7 +72,7 @@ TEST_CASE("a spawn request that lacks something is refused where its answer is w
 TEST_CASE("so many errcodes that clients have no room for them are left out") {
   LockStep session = ready();
   CHECK(feed(session, "mcmd=spawn\nnprocs=500\nexecname=a\nendcmd\n").size() == 1);
-  session.answer({.value = "kvs_0.1"});
+  session.answer({.parts = {Chunk("kvs_0.1")}});
   CHECK(session.take_output() == "cmd=spawn_result rc=0\n");
 }
 
@@ -95,12 +95,12 @@ TEST_CASE("names are published, looked up and unpublished by the job") {
   session.answer({});
   CHECK(session.take_output() == "cmd=publish_result rc=0\n");
   CHECK(feed(session, "cmd=lookup_name service=s\n") == std::vector<std::string>{"lookup s"});
-  session.answer({.value = "p#1$x"});
+  session.answer({.parts = {Chunk("p#1$x")}});
   CHECK(session.take_output() == "cmd=lookup_result rc=0 port=p#1$x\n");
   CHECK(feed(session, "cmd=unpublish_name service=s\n") == std::vector<std::string>{"unpublish s"});
   session.answer({});
   CHECK(session.take_output() == "cmd=unpublish_result rc=0\n");
-  const Answer refused{.ok = false, .error = "it is not published"};
+  const ask::Response refused{.ok = false, .error = "it is not published"};
   for (const auto& [command, name] : {std::pair{"publish_name port=p", "publish"},
                                       {"lookup_name", "lookup"},
                                       {"unpublish_name", "unpublish"}}) {
@@ -122,7 +122,7 @@ TEST_CASE("who has failed is told as a key") {
   LockStep session = ready();
   CHECK(feed(session, "cmd=get kvsname=kvs_0 key=PMI_dead_processes\n") ==
         std::vector<std::string>{"failed"});
-  session.answer({.found = true, .value = "0,2-3"});
+  session.answer({.found = true, .parts = {Chunk("0,2-3")}});
   CHECK(session.take_output() == "cmd=get_result rc=0 msg=success found=TRUE value=0,2-3\n");
 }
 

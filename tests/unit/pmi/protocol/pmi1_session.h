@@ -10,7 +10,7 @@
 
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi1.h"
-#include "tests/unit/pmi/protocol/spawn_text.h"
+#include "tests/unit/pmi/protocol/request_text.h"
 
 namespace scela::pmi {
 
@@ -19,15 +19,15 @@ class LockStep : public Pmi1Session {
  public:
   using Pmi1Session::answer;
   using Pmi1Session::Pmi1Session;
-  std::optional<Request> next() {
+  std::optional<SessionRequest> next() {
     auto request = Pmi1Session::next();
     if (request) ++number_;
     return request;
   }
-  void answer(const Answer& answer) { Pmi1Session::answer(number_, answer); }
+  void answer(const ask::Response& answer) { Pmi1Session::answer(number_, answer); }
 
  private:
-  RequestId number_ = 0;
+  ask::RequestId number_ = 0;
 };
 
 inline JobFacts facts() {
@@ -41,29 +41,6 @@ inline JobFacts facts() {
 }
 
 inline const std::string kInit = "cmd=init pmi_version=1 pmi_subversion=1\n";
-
-inline std::string name_of(const Request& request) {
-  if (const auto* put = std::get_if<ask::Put>(&request))
-    return "put " + put->key + "=" + put->value;
-  if (const auto* get = std::get_if<ask::Get>(&request)) return "get " + get->key;
-  if (std::holds_alternative<ask::Fence>(request)) return "fence";
-  if (const auto* fence = std::get_if<ask::GroupFence>(&request)) {
-    return "fence " + fence->group.text() + " tag " + std::to_string(fence->tag);
-  }
-  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
-    return "publish " + publish->name + "=" + publish->port;
-  }
-  if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
-  if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
-  if (std::holds_alternative<ask::Failed>(request)) return "failed";
-  if (const auto* left = std::get_if<ask::Left>(&request))
-    return "left " + std::to_string(left->about);
-  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) return text_of(*spawn);
-  if (const auto* abort = std::get_if<ask::Abort>(&request)) {
-    return "abort " + std::to_string(abort->code) + " " + abort->message;
-  }
-  return "violation: " + std::get<ask::Violation>(request).why;
-}
 
 // Feeds bytes and returns the requests to the job, without answering them.
 inline std::vector<std::string> feed(LockStep& session, std::string_view bytes) {

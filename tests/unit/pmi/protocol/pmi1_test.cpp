@@ -16,7 +16,7 @@ TEST_CASE("a rank of MPICH is served from init to finalize") {
   struct Step {
     std::string request;
     std::string asked;  // to the job; empty: no request
-    Answer answer;
+    ask::Response answer;
     std::string reply;
   };
   const std::string address(488, 'a');
@@ -32,22 +32,22 @@ TEST_CASE("a rank of MPICH is served from init to finalize") {
        "",
        {},
        "cmd=get_result rc=0 msg=success found=TRUE value=(vector,(0,2,2))"},
-      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=barrier_in", "fence 0-3 tag 0", {}, "cmd=barrier_out rc=0"},
       {"cmd=put kvsname=kvs_0 key=-bcast-1-0 value=" + address,
        "put -bcast-1-0=" + address,
        {},
        "cmd=put_result rc=0"},
-      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=barrier_in", "fence 0-3 tag 0", {}, "cmd=barrier_out rc=0"},
       {"cmd=get kvsname=kvs_0 key=-bcast-1-0",
        "get -bcast-1-0",
-       {.found = true, .value = address},
+       {.found = true, .parts = {Chunk(address)}},
        "cmd=get_result rc=0 msg=success found=TRUE value=" + address},
       {"cmd=put kvsname=kvs_0 key=-allgather-shm-1-1 value=" + address,
        "put -allgather-shm-1-1=" + address,
        {},
        "cmd=put_result rc=0"},
-      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
-      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=barrier_in", "fence 0-3 tag 0", {}, "cmd=barrier_out rc=0"},
+      {"cmd=barrier_in", "fence 0-3 tag 0", {}, "cmd=barrier_out rc=0"},
       {"cmd=finalize", "", {}, "cmd=finalize_ack rc=0"},
   };
   const auto piece = GENERATE(1U, 7U, 1U << 20);
@@ -120,7 +120,7 @@ TEST_CASE("what PMI-2 may put and no line can carry is refused to PMI-1") {
        {std::string("x\ncmd=barrier_out rc=0"), std::string("\x1b[0m"), std::string(1024, 'v')}) {
     LockStep session = ready();
     CHECK(feed(session, "cmd=get kvsname=kvs_0 key=k\n").size() == 1);
-    session.answer({.found = true, .value = value});
+    session.answer({.found = true, .parts = {Chunk(value)}});
     const std::string answer = session.take_output();
     CHECK(answer.find("cmd=get_result rc=") == 0);
     CHECK(answer.find("msg=value_does_not_fit_pmi_1") != std::string::npos);
@@ -176,12 +176,12 @@ TEST_CASE("pipelined requests are served in order, one at a time") {
   CHECK(feed(session, all) == std::vector<std::string>{"put a=1"});
   CHECK(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
   session.answer({});
-  CHECK(feed(session, "") == std::vector<std::string>{"fence"});
+  CHECK(feed(session, "") == std::vector<std::string>{"fence 0-3 tag 0"});
   CHECK(session.take_output() == "cmd=put_result rc=0\ncmd=appnum rc=0 appnum=2\n");
   CHECK(feed(session, "") == std::vector<std::string>{});
   session.answer({});
   CHECK(feed(session, "") == std::vector<std::string>{"get a"});
-  session.answer({.found = true, .value = "1"});
+  session.answer({.found = true, .parts = {Chunk("1")}});
   CHECK(feed(session, "").empty());
   CHECK(session.take_output() ==
         "cmd=barrier_out rc=0\n"
@@ -191,7 +191,7 @@ TEST_CASE("pipelined requests are served in order, one at a time") {
 
 TEST_CASE("an answer nobody waits for is ignored") {
   LockStep session = ready();
-  session.answer({.found = true, .value = "1"});
+  session.answer({.found = true, .parts = {Chunk("1")}});
   CHECK(session.take_output() == "");
   CHECK(answer_to("cmd=get_appnum") == "cmd=appnum rc=0 appnum=2\n");
 }
@@ -231,7 +231,7 @@ TEST_CASE("lines kept while a request waits are served whether or not they were 
   REQUIRE(feed(session, "cmd=barrier_in\n").size() == 1);
   REQUIRE(feed(session, "cmd=barrier_in\ncmd=put kvsname=kvs_0 key=k value=abort\ncmd=ab").empty());
   session.answer({});
-  CHECK(name_of(*session.next()) == "fence");
+  CHECK(name_of(*session.next()) == "fence 0-3 tag 0");
   REQUIRE_FALSE(session.next());
   session.answer({});
   CHECK(name_of(*session.next()) == "put k=abort");
@@ -296,7 +296,7 @@ TEST_CASE("a line without end breaks the session at its bound, not before") {
 
 TEST_CASE("a client that never waits for its answers is cut off at the bound") {
   LockStep session = ready();
-  CHECK(feed(session, "cmd=barrier_in\n") == std::vector<std::string>{"fence"});
+  CHECK(feed(session, "cmd=barrier_in\n") == std::vector<std::string>{"fence 0-3 tag 0"});
   const std::string line = "cmd=get_maxes\n";
   std::vector<std::string> asked;
   std::size_t sent = 0;

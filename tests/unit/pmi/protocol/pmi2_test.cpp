@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pmi/protocol/limits.h"
-#include "tests/unit/pmi/protocol/spawn_text.h"
+#include "tests/unit/pmi/protocol/request_text.h"
 
 namespace scela::pmi::pmi2_test {
 namespace {
@@ -21,33 +21,6 @@ JobFacts facts() {
           .kvsname = "job_0",
           .process_mapping = "(vector,(0,2,2))",
           .node_ranks = RankSet::run(0, 2)};
-}
-
-std::string name_of(const Request& request) {
-  if (const auto* put = std::get_if<ask::Put>(&request))
-    return "put " + put->key + "=" + put->value;
-  if (const auto* get = std::get_if<ask::Get>(&request)) return "get " + get->key;
-  if (std::holds_alternative<ask::Fence>(request)) return "fence";
-  if (std::holds_alternative<ask::Exchange>(request)) return "exchange";
-  if (const auto* put = std::get_if<ask::PutNode>(&request)) {
-    return "put_node " + put->key + "=" + put->value;
-  }
-  if (const auto* get = std::get_if<ask::GetNode>(&request)) {
-    return "get_node " + get->key + (get->wait ? " waiting" : "");
-  }
-  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
-    return "publish " + publish->name + "=" + publish->port;
-  }
-  if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
-  if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
-  if (std::holds_alternative<ask::Failed>(request)) return "failed";
-  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) return text_of(*spawn);
-  if (const auto* abort = std::get_if<ask::Abort>(&request)) {
-    return "abort " + std::to_string(abort->code) + " " + abort->message;
-  }
-  if (const auto* broken = std::get_if<ask::Violation>(&request))
-    return "violation: " + broken->why;
-  return "?";
 }
 
 std::string framed(const std::string& payload) {
@@ -118,16 +91,16 @@ TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
   struct Step {
     std::string request;
     std::string asked;  // to the job; empty: no request
-    Answer answer;
+    ask::Response answer;
     std::string reply;
   };
   const std::vector<Step> steps{
       {"cmd=job-getid;", "", {}, "cmd=job-getid-response;rc=0;jobid=job_0;"},
       {"cmd=kvs-put;key=a;value=1;;2;", "put a=1;2", {}, "cmd=kvs-put-response;rc=0;"},
-      {"cmd=kvs-fence;", "fence", {}, "cmd=kvs-fence-response;rc=0;"},
+      {"cmd=kvs-fence;", "fence 0-3 tag 0", {}, "cmd=kvs-fence-response;rc=0;"},
       {"cmd=kvs-get;jobid=job_0;srcid=-1;key=a;",
        "get a",
-       {.found = true, .value = "1;2"},
+       {.found = true, .parts = {Chunk("1;2")}},
        "cmd=kvs-get-response;rc=0;found=TRUE;value=1;;2;"},
       {"cmd=kvs-get;jobid=;srcid=3;key=b;", "get b", {}, "cmd=kvs-get-response;rc=0;found=FALSE;"},
       {"cmd=info-putnodeattr;key=k;value=v;",
@@ -136,7 +109,7 @@ TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
        "cmd=info-putnodeattr-response;rc=0;"},
       {"cmd=info-getnodeattr;key=k;wait=TRUE;",
        "get_node k waiting",
-       {.found = true, .value = "v"},
+       {.found = true, .parts = {Chunk("v")}},
        "cmd=info-getnodeattr-response;rc=0;found=TRUE;value=v;"},
       {"cmd=info-getnodeattr;key=l;wait=FALSE;",
        "get_node l",
@@ -160,7 +133,7 @@ TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
        "cmd=info-getjobattr-response;rc=0;found=FALSE;"},
       {"cmd=info-getjobattr;key=PMI_dead_processes;",
        "failed",
-       {.value = "2-3"},
+       {.parts = {Chunk("2-3")}},
        "cmd=info-getjobattr-response;rc=0;found=TRUE;value=2-3;"},
       {"cmd=name-publish;name=n;port=p;infokeycount=0;",
        "publish n=p",
@@ -168,7 +141,7 @@ TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
        "cmd=name-publish-response;rc=0;"},
       {"cmd=name-lookup;name=n;infokeycount=0;",
        "lookup n",
-       {.value = "p"},
+       {.parts = {Chunk("p")}},
        "cmd=name-lookup-response;rc=0;value=p;port=p;"},
       {"cmd=name-unpublish;name=n;infokeycount=0;",
        "unpublish n",
@@ -178,7 +151,7 @@ TEST_CASE("a client of Slurm's library is served from fullinit to finalize") {
   };
   const auto piece = GENERATE(1U, 7U, 1U << 20);
   Pmi2Session session = ready();
-  RequestId number = 0;
+  ask::RequestId number = 0;
   for (const Step& step : steps) {
     CHECK(session.unfinished());
     const std::string bytes = framed(step.request);
@@ -213,7 +186,7 @@ TEST_CASE("fullinit takes a rank that fits the connection, or none") {
 
 TEST_CASE("a failed request is answered with the protocol's error") {
   Pmi2Session session = ready();
-  RequestId number = 0;
+  ask::RequestId number = 0;
   for (const std::string command :
        {"kvs-put;key=a;value=b", "kvs-get;key=a", "kvs-fence", "info-getnodeattr;key=a;wait=TRUE",
         "name-publish;name=n;port=p", "name-lookup;name=n", "name-unpublish;name=n",
@@ -280,7 +253,7 @@ TEST_CASE("each rank of a ring learns the counts before it and its neighbours' w
                            who + ";ring-right=r" + who + ";"));
     const auto request = session.next();
     REQUIRE(request);
-    parts.emplace_back(std::get<ask::Exchange>(*request).bytes);
+    parts.emplace_back(std::get<ask::Collective>(std::get<ask::Request>(*request)).parts.at(0));
   }
   const Strings expected{"ring-count=0;ring-left=r2;ring-right=l;;1;",
                          "ring-count=1;ring-left=r0;ring-right=l;;2;",
@@ -300,14 +273,14 @@ TEST_CASE("each rank of a ring learns the counts before it and its neighbours' w
 
 TEST_CASE("requests of different threads overlap, and are answered to their own") {
   Pmi2Session session = ready();
-  CHECK(feed(session, "cmd=kvs-fence;thrid=0x1;") == Strings{"fence"});
+  CHECK(feed(session, "cmd=kvs-fence;thrid=0x1;") == Strings{"fence 0-3 tag 0"});
   CHECK(feed(session, "cmd=info-getnodeattr;thrid=0x2;key=a;wait=TRUE;") ==
         Strings{"get_node a waiting"});
   CHECK(feed(session, "cmd=kvs-get;key=b;") == Strings{"get b"});
   CHECK(feed(session, "cmd=job-getid;thrid=a;;b;").empty());
   CHECK(said(session) == Strings{"cmd=job-getid-response;thrid=a;;b;rc=0;jobid=job_0;"});
   session.answer(3, {});
-  session.answer(2, {.found = true, .value = "v"});
+  session.answer(2, {.found = true, .parts = {Chunk("v")}});
   session.answer(1, {});
   session.answer(1, {});  // no request waits for this
   CHECK(said(session) == Strings{"cmd=kvs-get-response;rc=0;found=FALSE;",
@@ -331,7 +304,7 @@ TEST_CASE("requests of one thread are served one after the other") {
 TEST_CASE("a rank is in one fence and in one ring at a time, and finalizes when in none") {
   Pmi2Session session = ready();
   const std::string ring = ";ring-count=1;ring-left=;ring-right=;";
-  CHECK(feed(session, "cmd=kvs-fence;thrid=1;") == Strings{"fence"});
+  CHECK(feed(session, "cmd=kvs-fence;thrid=1;") == Strings{"fence 0-3 tag 0"});
   CHECK(feed(session, "cmd=ring;thrid=2" + ring) == Strings{"exchange"});
   CHECK(feed(session, "cmd=kvs-fence;thrid=3;").empty());
   CHECK(feed(session, "cmd=ring;thrid=4" + ring).empty());
@@ -414,7 +387,7 @@ TEST_CASE("a message of the largest size is read, whatever is in it") {
 
 TEST_CASE("a client that never waits is cut off at the bound") {
   Pmi2Session session = ready();
-  CHECK(feed(session, "cmd=kvs-fence;") == Strings{"fence"});
+  CHECK(feed(session, "cmd=kvs-fence;") == Strings{"fence 0-3 tag 0"});
   Strings asked;
   std::size_t sent = 0;
   while (asked.empty() && sent < 2 * kMaxBacklog) {
@@ -442,10 +415,10 @@ TEST_CASE("a spawn asks for programs, their hints and pairs, and is answered wit
              "cmd=spawn;thrid=4;ncmds=2;preputcount=1;ppkey0=k;ppval0=a;;b;subcmd=./a;maxprocs=2;"
              "argc=2;argv0=b c;argv1=d;infokeycount=0;subcmd=e;maxprocs=1;argc=0;infokeycount=1;"
              "infokey0=host;infoval0=h;") == Strings{"2 of [./a][b c][d]; 1 of [e] host=h; k=a;b"});
-  session.answer(1, {.value = "job_0.1"});
+  session.answer(1, {.parts = {Chunk("job_0.1")}});
   CHECK(said(session) == Strings{"cmd=spawn-response;thrid=4;rc=0;jobid=job_0.1;errcodes=0,0,0;"});
   CHECK(feed(session, "cmd=spawn;ncmds=1;preputcount=0;subcmd=a;maxprocs=2;argc=0;").size() == 1);
-  session.answer(2, {.ok = false, .error = "no such program", .value = "1,0"});
+  session.answer(2, {.ok = false, .error = "no such program", .parts = {Chunk("1,0")}});
   CHECK(said(session) == Strings{"cmd=spawn-response;rc=14;errmsg=no such program;errcodes=1,0;"});
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/core/overloaded.h"
+#include "tests/unit/pmi/protocol/request_text.h"
 
 namespace scela::pmi::line_server_test {
 namespace {
@@ -17,63 +18,75 @@ namespace {
 class FakeServices : public JobServices {
  public:
   JobFacts facts(Rank rank) const override {
-    return {.rank = rank, .size = 2, .universe_size = 2, .kvsname = "kvs", .process_mapping = "m"};
+    return {.rank = rank,
+            .size = 2,
+            .universe_size = 2,
+            .kvsname = "kvs",
+            .process_mapping = "m",
+            .first_rank = first_rank};
   }
-  void submit(Rank rank, RequestId id, Request request) override {
+  void submit(Rank rank, ask::RequestId id, ask::Request request) override {
     std::visit(
         Overloaded{
             [&](ask::Put& put) {
-              pairs[put.key] = put.value;
+              pairs[put.key] = put.value.view();
               log("put " + put.key, rank, id, {});
             },
             [&](ask::Get& get) {
               const auto pair = pairs.find(get.key);
-              Answer answer;
-              if (pair != pairs.end()) answer = {.found = true, .value = pair->second};
+              ask::Response answer;
+              if (pair != pairs.end()) answer = {.found = true, .parts = {Chunk(pair->second)}};
               log("get " + get.key, rank, id, answer);
             },
-            [&](ask::Fence&) { log("fence", rank, id, {}); },
-            [&](ask::GroupFence& fence) {
-              log("fence " + fence.group.text() + " " + std::to_string(fence.tag), rank, id, {});
-            },
-            [&](ask::Exchange& exchange) {
-              log("exchange", rank, id, {.parts = {Chunk(exchange.bytes), Chunk(exchange.bytes)}});
+            [&](ask::Collective& call) {
+              if (call.kind == ask::CollectiveKind::allgather) {
+                return log("exchange", rank, id, {.parts = {call.parts.at(0), call.parts.at(0)}});
+              }
+              log("fence " + call.set.text() + " " + std::to_string(call.tag), rank, id, {});
             },
             [&](ask::PutNode& put) { log("put_node " + put.key + "=" + put.value, rank, id, {}); },
             [&](ask::GetNode& get) {
               log("get_node " + get.key + (get.wait ? " waiting" : ""), rank, id, {});
             },
-            [&](ask::Publish& publish) {
-              log("publish " + publish.name + "=" + publish.port, rank, id, {});
+            [&](ask::Name& name) {
+              log(text_of(name), rank, id,
+                  name.act == ask::NameAct::lookup ? text("port") : ask::Response());
             },
-            [&](ask::Lookup& lookup) { log("lookup " + lookup.name, rank, id, {.value = "port"}); },
-            [&](ask::Unpublish& gone) { log("unpublish " + gone.name, rank, id, {}); },
             [&](ask::Spawn& spawn) {
-              log("spawn " + spawn.programs[0].argv[0], rank, id, {.value = "kvs.1"});
+              log("spawn " + spawn.request.programs[0].argv[0], rank, id, text("kvs.1"));
             },
-            [&](ask::Failed&) { log("failed", rank, id, {.value = "1"}); },
-            [&](ask::Left& left) { log("left", rank, id, {.found = left.about == 1}); },
-            [&](ask::Segment&) { log("segment", rank, id, {.ok = false, .error = "none"}); },
-            [&](ask::Ring&) { log("ring", rank, id, {.ok = false, .error = "none"}); },
+            [&](ask::Failed&) { log("failed", rank, id, text("1")); },
             [&](ask::Abort& abort) {
               calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(abort.code) +
-                              " " + abort.message);
+                              " " + abort.why);
             },
             [&](ask::Violation& violation) {
               calls.push_back("violation " + std::to_string(rank) + " " + violation.why);
             },
+            [&](auto&) { FAIL("no session asks this"); },
         },
         request);
   }
-  void collective(Rank /*rank*/, RequestId /*id*/, Collective /*call*/) override {}
+  bool offer_segment(Rank rank) override {
+    calls.push_back("segment by " + std::to_string(rank));
+    return has_memory;
+  }
+  bool lend_ring(Rank rank) override {
+    calls.push_back("ring by " + std::to_string(rank));
+    return has_memory;
+  }
+  bool has_left(Rank /*asker*/, Rank about) override { return about == first_rank + 1; }
 
   std::map<std::string, std::string> pairs;
   std::vector<std::string> calls;
-  std::vector<RequestId> ids;
+  std::vector<ask::RequestId> ids;
   LineServer* answer_at_once = nullptr;
+  Rank first_rank = 0;  // of the world, in the job
+  bool has_memory = false;
 
  private:
-  void log(const std::string& what, Rank rank, RequestId id, const Answer& answer) {
+  static ask::Response text(const char* only) { return {.parts = {Chunk(only)}}; }
+  void log(const std::string& what, Rank rank, ask::RequestId id, const ask::Response& answer) {
     calls.push_back(what + " by " + std::to_string(rank));
     ids.push_back(id);
     if (answer_at_once != nullptr) answer_at_once->answered(id, answer);
@@ -92,7 +105,7 @@ TEST_CASE("a server passes requests on with the rank and answers by id") {
   server.answered(services.ids[0], {});
   REQUIRE(services.calls == std::vector<std::string>{"put a by 1", "get a by 1"});
   CHECK(services.ids[1] > services.ids[0]);
-  server.answered(services.ids[1], {.found = true, .value = "1"});
+  server.answered(services.ids[1], {.found = true, .parts = {Chunk("1")}});
   CHECK(server.take_output() ==
         "cmd=put_result rc=0\ncmd=get_result rc=0 msg=success found=TRUE value=1\n");
 }
@@ -114,6 +127,7 @@ TEST_CASE("answers from within the call are served to the last pipelined line") 
 
 TEST_CASE("whether a rank has left is asked of the job") {
   FakeServices services;
+  services.first_rank = GENERATE(0, 7);
   LineServer server(services, 0);
   services.answer_at_once = &server;
   server.receive(kInit);
@@ -124,6 +138,22 @@ TEST_CASE("whether a rank has left is asked of the job") {
   CHECK_FALSE(server.finished());
   server.receive("cmd=finalize\n");
   CHECK(server.finished());
+}
+
+TEST_CASE("memory is asked of the rank's node, and a refusal is an answer") {
+  FakeServices services;
+  services.has_memory = GENERATE(true, false);
+  LineServer server(services, 1);
+  server.receive(kInit);
+  server.take_output();
+  server.receive("cmd=scela_segment\ncmd=scela_ring\n");
+  CHECK(services.calls == std::vector<std::string>{"segment by 1", "ring by 1"});
+  CHECK(server.take_output() ==
+        (services.has_memory ? "cmd=scela_segment_result rc=0\n"
+                               "cmd=scela_ring_result rc=0\n"
+                             : "cmd=scela_segment_result rc=1 msg=there_is_no_shared_memory\n"
+                               "cmd=scela_ring_result rc=1 "
+                               "msg=this_connection_is_all_there_is\n"));
 }
 
 TEST_CASE("to ask whether a rank has left that there is not ends the job") {
@@ -175,7 +205,7 @@ TEST_CASE("a rank that chooses PMI-2 is served in it on the same connection") {
         "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n" +
             message("cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;"
                     "appnum=0;debugged=FALSE;pmiverbose=FALSE;"));
-  CHECK(services.calls == std::vector<std::string>{"fence by 1"});
+  CHECK(services.calls == std::vector<std::string>{"fence 0-1 0 by 1"});
   CHECK(server.unfinished());
   server.answered(services.ids[0], {});
   server.receive(message("cmd=finalize;"));

@@ -13,23 +13,25 @@ namespace {
 class FakeServices : public JobServices {
  public:
   JobFacts facts(Rank rank) const override { return {.rank = rank, .size = 2}; }
-  void collective(Rank rank, RequestId id, Collective call) override {
-    told.push_back("operation " + std::to_string(static_cast<int>(call.operation)) + " by " +
-                   std::to_string(rank));
-    ids.push_back(id);
-    if (answer_at_once != nullptr) answer_at_once->collected(id, {});
-  }
-  void submit(Rank rank, RequestId, Request request) override {
-    if (const auto* abort = std::get_if<ask::Abort>(&request)) {
+  void submit(Rank rank, ask::RequestId id, ask::Request request) override {
+    if (const auto* call = std::get_if<ask::Collective>(&request)) {
+      told.push_back("operation " + std::to_string(static_cast<int>(call->kind)) + " by " +
+                     std::to_string(rank) + " of " + call->set.text());
+      ids.push_back(id);
+      if (answer_at_once != nullptr) answer_at_once->answered(id, {});
+    } else if (const auto* abort = std::get_if<ask::Abort>(&request)) {
       told.push_back("abort by " + std::to_string(rank) + " with " + std::to_string(abort->code));
     } else {
       told.push_back("violation by " + std::to_string(rank) + ": " +
                      std::get<ask::Violation>(request).why);
     }
   }
+  bool offer_segment(Rank /*rank*/) override { return false; }
+  bool lend_ring(Rank /*rank*/) override { return false; }
+  bool has_left(Rank /*asker*/, Rank /*about*/) override { return false; }
 
   std::vector<std::string> told;
-  std::vector<RequestId> ids;
+  std::vector<ask::RequestId> ids;
   PmgrServer* answer_at_once = nullptr;
 };
 
@@ -54,10 +56,10 @@ TEST_CASE("PMGR server: operations go on with the rank, answers come back by num
   server.receive("");
   CHECK(server.unfinished());
   server.receive(barriers(2));
-  REQUIRE(services.told == std::vector<std::string>{"operation 0 by 1"});
-  server.collected(services.ids[0] + 17, {});
+  REQUIRE(services.told == std::vector<std::string>{"operation 0 by 1 of 0-1"});
+  server.answered(services.ids[0] + 17, {});
   CHECK(taken(server).empty());
-  server.collected(services.ids[0], {});
+  server.answered(services.ids[0], {});
   CHECK(taken(server) == barriers(1));
   CHECK(services.ids.size() == 2);
 }
@@ -101,7 +103,8 @@ TEST_CASE("PMGR server: what a rank had a part in is judged even when it has gon
   append_int(word, 1);
   server.receive(word);
   server.closed();
-  server.collected(services.ids.back(), {Collected::Outcome::disagreed, "others barrier", {}});
+  server.answered(services.ids.back(),
+                  {.ok = false, .error = "others barrier", .disagreement = true});
   REQUIRE(server.broken());
   CHECK(services.told.back().find("others barrier") != std::string::npos);
 }
