@@ -35,7 +35,7 @@ struct PmiChoice {
   bool guessed = false;
 };
 
-// The surroundings of scela-run, which the rules of the plan depend on. launcher/command.cpp fills
+// The environment of scela-run, on which the rules of the plan depend. launcher/command.cpp fills
 // it.
 struct LaunchContext {
   std::string job_id;                        // unique; makes names of files and keys
