@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The #include lines: between rooms they follow the arrows of tests/style/arrows.json, and no folders include each other.
+"""The #include lines: between rooms they follow the arrows of tests/style/arrows.json, and no folders include each other. No two headers of
+the product have one name.
 
 usage: check_layers.py ROOT | check_layers.py --self-test
 """
@@ -13,6 +14,8 @@ import tree
 # Folders that show the rest of the tree one header.
 PROVIDERS = ("nla/link", "nla/spawn", "launcher/detect", "comm-channel/verbs", "comm-channel/shm",
              "collectives/executors", "collectives/offload")
+# Names that mean the same in each folder: what makes the objects of a folder, and the command line of a program.
+SHARED_NAMES = ("factory.h", "options.h")
 PURE = re.compile(r"^(?!tests/)(cache|pmi/protocol|([a-z-]+/)+core)/")
 # What a pure room may include in angle brackets: value libraries, and the standard library without
 # what reaches for the machine.
@@ -98,6 +101,16 @@ def folder_cycle(root, paths):
     return "folders include each other: " + " -> ".join(cycle) if cycle else None
 
 
+def equal_names(paths):
+    """The headers whose name another header has: a reader of #include "connection.h" must not ask which one."""
+    by_name = {}
+    for path in paths:
+        if path.endswith(".h") and os.path.basename(path) not in SHARED_NAMES:
+            by_name.setdefault(os.path.basename(path), []).append(path)
+    return [f"{paths[0]}: {', '.join(paths[1:])} has the same name: name each for what it has"
+            for paths in map(sorted, by_name.values()) if len(paths) > 1]
+
+
 def check_angle(path, target):
     if path.endswith(".h") and target.startswith("boost/asio") and not ASIO_HEADERS.match(path):
         return "Asio in a header: keep it in .cpp files"
@@ -122,6 +135,7 @@ def check(root):
     around = folder_cycle(root, [path for path in files if tree.room_of(path, table)])
     if around:
         errors.append(around)
+    errors += equal_names([path for path in files if not path.startswith("tests/style/consumer/")])
     for path in files:
         if path.startswith("tests/style/consumer/"):
             continue  # a program of a user's, outside the tree's rules
@@ -142,6 +156,8 @@ BAD_TREE = {
     "cache/net.cpp": "#include <boost/asio.hpp>\n#include <thread>\n#include <vector>\n#include <unistd.h>\n",
     "nla/core/tree/agent.h": '#include "common/core/text.h"\n#include "cache/store.h"\n',
     "nla/link/factory.h": "#pragma once\n",
+    "nla/spawn/factory.h": "#pragma once\n",
+    "launcher/store.h": "#pragma once\n",
     "nla/link/pair_link.h": '#include "nla/link/factory.h"\n',
     "nla/process/shell.cpp": '#include "nla/link/pair_link.h"\n#include "nla/link/factory.h"\n#include "agent.h"\n',
     "nla/wait.h": "#include <boost/asio/steady_timer.hpp>\n",
@@ -161,6 +177,7 @@ EXPECTED = [
     'nla/process/shell.cpp:3: "agent.h" is not a file of the tree',
     "nla/wait.h:1: Asio in a header",
     "folders include each other: cache -> common/core -> cache",
+    "cache/store.h: launcher/store.h has the same name",
 ]
 
 
