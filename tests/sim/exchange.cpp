@@ -19,8 +19,8 @@ namespace {
 
 using namespace nla;
 
-struct Node {
-  Node(Role role, cache::PolicyMaker make_policy) : agent(role, std::move(make_policy)) {}
+struct ExchangeNode {
+  ExchangeNode(Role role, cache::PolicyMaker make_policy) : agent(role, std::move(make_policy)) {}
   Agent agent;
   std::size_t parent = 0;
   LinkId link_at_parent = 0;
@@ -37,9 +37,10 @@ struct RankState {
   bool over = false;
 };
 
-class Run {
+class ExchangeRun {
  public:
-  explicit Run(const Exchange& exchange) : plan_(exchange), p_(plan_.hosts * plan_.ranks_per_host) {
+  explicit ExchangeRun(const Exchange& exchange)
+      : plan_(exchange), p_(plan_.hosts * plan_.ranks_per_host) {
     ranks_.resize(p_);
     out_.nodes.resize(plan_.hosts + 1);
     nodes_.emplace_back(Role::root, cache::make_policy);
@@ -106,7 +107,7 @@ class Run {
       const auto found = events_.find(due.order);
       const Event event = std::move(found->second);
       events_.erase(found);
-      Node& node = nodes_[due.node];
+      ExchangeNode& node = nodes_[due.node];
       node.free_at = std::max(node.free_at, due.at) + cost_of(event);
       now_ = node.free_at;
       Actions actions;
@@ -136,7 +137,7 @@ class Run {
 
   void carry_out(std::size_t from, action::Send& send) {
     const bool up = send.link == kParentLink;
-    Node& sender = nodes_[from];
+    ExchangeNode& sender = nodes_[from];
     const std::size_t to = up ? sender.parent : sender.children[send.link];
     if (counting_) {
       sender.free_at += message_cost(send.message);
@@ -270,7 +271,7 @@ class Run {
   Exchange plan_;
   std::uint32_t p_;
   SharedTable table_;  // outlives the agents
-  std::deque<Node> nodes_;
+  std::deque<ExchangeNode> nodes_;
   std::vector<std::size_t> host_{0};  // by node: 1 + its host
   std::vector<std::size_t> where_;    // by 1 + host
   std::vector<RankState> ranks_;
@@ -316,7 +317,7 @@ std::vector<Exchange> small_exchanges(cache::PolicyKind policy) {
 }
 
 Outcome run(const Exchange& exchange) {
-  return Run(exchange).play();
+  return ExchangeRun(exchange).play();
 }
 
 }  // namespace scela::sim
