@@ -11,11 +11,11 @@
 #include <filesystem>
 
 #include "cache/dht.h"
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
 #include "common/os/fd.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "common/os/topology.h"

@@ -28,7 +28,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/adopt/adoption.h"
 #include "nla/core/tree/remote_shell.h"

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
 #include "common/os/fd.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 
 namespace scela::perf {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/random.h"
 #include "common/core/text.h"
 

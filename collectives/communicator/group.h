@@ -25,7 +25,7 @@
 #include "collectives/include/scela/communicator.h"
 #include "comm-channel/include/request_body.h"
 #include "common/core/spare_memory.h"
-#include "common/os/fork_guard.h"
+#include "common/os/process/fork_guard.h"
 
 namespace scela {
 namespace collectives {

@@ -16,8 +16,8 @@
 #include "collectives/executors/run/run.h"
 #include "collectives/executors/run/run_pool.h"
 #include "collectives/executors/run/transport.h"
+#include "common/core/placement/topology.h"
 #include "common/core/result.h"
-#include "common/core/topology.h"
 
 namespace scela {
 class Channel;

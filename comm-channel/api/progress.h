@@ -15,7 +15,7 @@
 #include "comm-channel/api/opening.h"
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/messenger/messenger.h"
-#include "common/os/fork_guard.h"
+#include "common/os/process/fork_guard.h"
 
 namespace scela::channel {
 

@@ -8,7 +8,7 @@
 #include "comm-channel/bootstrap/pmi_words.h"
 #include "common/core/text.h"
 #include "pmi/protocol/limits.h"
-#include "pmi/protocol/pmi2_wire.h"
+#include "pmi/protocol/pmi2/pmi2_wire.h"
 
 namespace scela::channel {
 

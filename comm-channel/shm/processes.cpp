@@ -18,7 +18,7 @@
 
 #include "common/core/text.h"
 #include "common/os/clock.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 
 namespace scela::channel::shm {

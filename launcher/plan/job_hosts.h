@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/core/kary_tree.h"
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "common/core/terminal.h"

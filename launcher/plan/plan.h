@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "common/core/placement/topology.h"
 #include "common/core/result.h"
-#include "common/core/topology.h"
 #include "launcher/core/map/mapping.h"
 #include "launcher/core/options/options.h"
 #include "launcher/plan/job_hosts.h"

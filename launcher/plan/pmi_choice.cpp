@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "launcher/core/program/pmi_need.h"
 #include "launcher/plan/dependencies.h"
 

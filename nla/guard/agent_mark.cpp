@@ -8,7 +8,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/wire/link_frames.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/core/topology.h"
+#include "common/core/placement/topology.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/wire/binding.h"
 #include "nla/node/job_keys.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/os/alarm.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/heartbeat.h"
 #include "nla/core/wire/contact.h"

@@ -16,7 +16,7 @@
 #include "common/core/text.h"
 #include "common/os/alarm.h"
 #include "common/os/asio.h"
-#include "common/os/socket_owner.h"
+#include "common/os/process/socket_owner.h"
 #include "common/os/syscall.h"
 
 namespace scela::nla {

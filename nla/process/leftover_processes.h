@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "common/os/alarm.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "nla/node/shell_context.h"
 #include "nla/peers/child_agents.h"
 

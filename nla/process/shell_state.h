@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/os/asio.h"
-#include "common/os/process_tree.h"
-#include "common/os/reaper.h"
+#include "common/os/process/process_tree.h"
+#include "common/os/process/reaper.h"
 #include "nla/node/core_timers.h"
 #include "nla/node/guardian_watch.h"
 #include "nla/node/job_keys.h"

@@ -15,7 +15,7 @@
 
 #include "common/core/text.h"
 #include "common/os/fd.h"
-#include "common/os/socket_owner.h"
+#include "common/os/process/socket_owner.h"
 #include "common/os/syscall.h"
 #include "pmi/protocol/keyval.h"
 #include "pmi/protocol/singinit.h"

@@ -14,8 +14,8 @@
 
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
-#include "common/os/child.h"
 #include "common/os/private_dir.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "nla/core/tree/remote_shell.h"
 

@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
 #include "common/os/private_dir.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/child.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/tree/remote_shell.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "nla/ranks/accounts.h"

@@ -30,11 +30,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/placement/topology.h"
 #include "common/core/result.h"
-#include "common/core/topology.h"
 #include "common/os/affinity.h"
-#include "common/os/child.h"
 #include "common/os/fd.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "nla/core/wire/job.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "common/core/topology.h"
+#include "common/core/placement/topology.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/events.h"
 #include "nla/io/ranks_host.h"

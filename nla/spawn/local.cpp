@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "nla/guard/agent_mark.h"
 #include "nla/spawn/kinds.h"

@@ -11,7 +11,7 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"

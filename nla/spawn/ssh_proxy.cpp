@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 
 namespace scela::nla {

@@ -14,7 +14,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "pmi/protocol/pmi2_wire.h"
+#include "pmi/protocol/pmi2/pmi2_wire.h"
 
 namespace scela::pmi::client {
 

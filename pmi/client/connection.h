@@ -68,7 +68,7 @@ class Connection {
   // shows at the next ask().
   void say(std::string_view line);
   // Do the same as ask() and say() for PMI-2, once init has chosen it. `message` begins with its
-  // length (pmi/protocol/pmi2_wire.h). ask_framed() returns the answer without its length.
+  // length (pmi/protocol/pmi2/pmi2_wire.h). ask_framed() returns the answer without its length.
   Result<std::string> ask_framed(std::string_view message);
   void say_framed(std::string_view message) { send(message); }
   // Ask the agent, the launcher's process on this node, for the node's segment, the memory with the

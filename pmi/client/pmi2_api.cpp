@@ -15,7 +15,7 @@
 #include "pmi/client/own_pairs.h"
 #include "pmi/client/process_mapping.h"
 #include "pmi/protocol/limits.h"
-#include "pmi/protocol/pmi2_wire.h"
+#include "pmi/protocol/pmi2/pmi2_wire.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <csignal>
 
 #include "common/core/text.h"
-#include "common/os/socket_owner.h"
+#include "common/os/process/socket_owner.h"
 #include "common/os/syscall.h"
 #include "pmi/client/connection.h"
 #include "pmi/protocol/singinit.h"

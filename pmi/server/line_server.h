@@ -7,16 +7,16 @@
 //
 // Knows no descriptor, no event loop and no tree. Borrows JobServices, which must outlive it. For
 // one thread. Services may call answered() from within the call that they answer. The server never
-// blocks; its memory is bounded as in pmi/protocol/pmi1.h and pmi2.h. The shell stops reading once
-// broken() returns true.
+// blocks; its memory is bounded as in pmi/protocol/pmi1/pmi1.h and pmi2.h. The shell stops reading
+// once broken() returns true.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "pmi/protocol/pmi1.h"
-#include "pmi/protocol/pmi2.h"
+#include "pmi/protocol/pmi1/pmi1.h"
+#include "pmi/protocol/pmi2/pmi2.h"
 #include "pmi/server/rank_server.h"
 
 namespace scela::pmi {

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "common/core/frame.h"
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "pmix/core/process.h"

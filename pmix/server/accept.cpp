@@ -12,7 +12,7 @@
 #include <mutex>
 #include <vector>
 
-#include "common/os/socket_owner.h"
+#include "common/os/process/socket_owner.h"
 #include "pmix/server/copies.h"
 
 namespace {

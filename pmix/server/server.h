@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/result.h"
 #include "pmix/core/messages.h"
 #include "pmix/server/link.h"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "pmi/protocol/limits.h"
-#include "pmi/protocol/pmi2_wire.h"
+#include "pmi/protocol/pmi2/pmi2_wire.h"
 #include "pmi/server/line_server.h"
 
 namespace {

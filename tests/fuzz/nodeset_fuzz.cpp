@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 
 namespace {
 

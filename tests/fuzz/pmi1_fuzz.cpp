@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "pmi/protocol/limits.h"
-#include "pmi/protocol/pmi1.h"
+#include "pmi/protocol/pmi1/pmi1.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "common/core/placement.h"
+#include "common/core/placement/placement.h"
 
 using namespace scela;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/sim/payload.h"
+#include "tests/sim/generator/payload.h"
 
 namespace scela::sim {
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/sim/payload.h"
+#include "tests/sim/generator/payload.h"
 
 namespace scela::sim::reference_test {
 namespace {

@@ -1,7 +1,7 @@
 #include "tests/sim/run.h"
 
 #include "common/core/text.h"
-#include "tests/sim/payload.h"
+#include "tests/sim/generator/payload.h"
 
 namespace scela::sim {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cache/policy.h"
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/result.h"
 #include "nla/core/tree/events.h"
 #include "nla/core/wire/job.h"

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "tests/sim/generate.h"
+#include "tests/sim/generator/generate.h"
+#include "tests/sim/generator/shrink.h"
 #include "tests/sim/schedule.h"
-#include "tests/sim/shrink.h"
 
 namespace scela::sim::schedule_test {
 namespace {

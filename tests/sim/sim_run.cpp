@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "nla/core/record/record.h"
-#include "tests/sim/fault_counts.h"
-#include "tests/sim/generate.h"
-#include "tests/sim/shrink.h"
-#include "tests/sim/world.h"
+#include "tests/sim/generator/generate.h"
+#include "tests/sim/generator/shrink.h"
+#include "tests/sim/world/fault_counts.h"
+#include "tests/sim/world/world.h"
 
 namespace {
 

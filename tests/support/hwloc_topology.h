@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/topology.h"
+#include "common/core/placement/topology.h"
 
 namespace scela {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/crypto/hmac.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "hca/engine/daemon/server.h"
 #include "hca/engine/io/report.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "common/os/clock.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "hca/core/model/strictness.h"
 #include "hca/core/wire/address.h"

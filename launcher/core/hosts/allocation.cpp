@@ -3,7 +3,7 @@
 #include <set>
 #include <string_view>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/values/text_values.h"
 

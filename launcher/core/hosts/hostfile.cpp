@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/values/text_values.h"
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/result.h"
 
 namespace scela {

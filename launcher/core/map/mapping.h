@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/result.h"
 
 namespace scela {

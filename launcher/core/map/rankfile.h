@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/core/placement.h"
+#include "common/core/placement/placement.h"
 #include "common/core/result.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/map/mapping.h"

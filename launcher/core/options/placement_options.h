@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/core/placement.h"
+#include "common/core/placement/placement.h"
 #include "common/core/result.h"
 
 namespace scela {
@@ -21,8 +21,8 @@ enum class RankBy : std::uint8_t { slot, node, fill, core, l3, numa, socket };
 // Returns the word of --rank-by, such as "socket".
 std::string_view name_of(RankBy rank_by);
 
-// The options that the user gave. An absent value was not given. common/core/placement.h explains
-// the values.
+// The options that the user gave. An absent value was not given. common/core/placement/placement.h
+// explains the values.
 struct PlacementOptions {
   std::optional<MapBy> map_by;
   std::optional<RankBy> rank_by;

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/report/report_text.h"
 

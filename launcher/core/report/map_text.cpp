@@ -3,7 +3,7 @@
 #include <map>
 
 #include "common/core/counted.h"
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/report/report.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "common/core/counted.h"
-#include "common/core/nodeset.h"
+#include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/report/hosts_report.h"
 #include "launcher/core/report/report_text.h"

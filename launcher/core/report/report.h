@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/core/error.h"
-#include "common/core/rank_map.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/rank_set.h"
 #include "launcher/core/map/mapping.h"
 

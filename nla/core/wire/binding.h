@@ -2,9 +2,9 @@
 //
 // The node's agent decides when ranks are about to start. If scela-run must show the binding
 // before, it is told the node's topology and computes the same places with this class. The rules
-// are in common/core/placement.h. This part adds what the job chooses and what earlier ranks have
-// taken. A place is the set of CPUs (numbers of the operating system) on which a rank may run. It
-// binds no process itself. It has no lock, and one thread at a time uses it.
+// are in common/core/placement/placement.h. This part adds what the job chooses and what earlier
+// ranks have taken. A place is the set of CPUs (numbers of the operating system) on which a rank
+// may run. It binds no process itself. It has no lock, and one thread at a time uses it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/placement.h"
+#include "common/core/placement/placement.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "nla/core/wire/job.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cache/policy.h"
-#include "common/core/placement.h"
-#include "common/core/rank_map.h"
+#include "common/core/placement/placement.h"
+#include "common/core/placement/rank_map.h"
 #include "common/core/result.h"
 #include "common/core/terminal.h"
 #include "nla/core/wire/request.h"

@@ -10,7 +10,7 @@
 
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "nla/io/settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"

@@ -12,10 +12,10 @@
 #include <cstdlib>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
 #include "common/os/clock.h"
 #include "common/os/private_dir.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/child.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/wire/link_frames.h"
 #include "nla/keys/node_keys.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "common/os/private_dir.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/record/record.h"
 #include "nla/io/settings.h"

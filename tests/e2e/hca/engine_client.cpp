@@ -16,8 +16,8 @@
 #include <cstring>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
 #include "common/os/private_dir.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/doorbells.h"
 #include "tests/e2e/hca/engine_program.h"

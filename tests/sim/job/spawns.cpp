@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "tests/sim/payload.h"
+#include "tests/sim/generator/payload.h"
 
 namespace scela::sim {
 

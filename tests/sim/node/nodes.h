@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "nla/core/tree/agent.h"
-#include "tests/sim/network.h"
 #include "tests/sim/run.h"
+#include "tests/sim/world/network.h"
 
 namespace scela::sim {
 

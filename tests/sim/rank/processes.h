@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "nla/core/tree/events.h"
-#include "tests/sim/network.h"
 #include "tests/sim/node/per_node.h"
 #include "tests/sim/run.h"
+#include "tests/sim/world/network.h"
 
 namespace scela::sim {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/core/text.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "tests/interop/programs/channel/offload_pair.h"
 #include "tests/support/eventually.h"
 

@@ -15,7 +15,7 @@
 #include "collectives/algorithms/registry/registry.h"
 #include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "tests/interop/programs/collectives/collectives_probe.h"
 #include "tests/support/eventually.h"
 

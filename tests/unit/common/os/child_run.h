@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "common/os/syscall.h"
 
 namespace scela::test {

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "common/os/process_tree.h"
+#include "common/os/process/process_tree.h"
 #include "tests/unit/common/os/child_run.h"
 
 namespace terminal_test {

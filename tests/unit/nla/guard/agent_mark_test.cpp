@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "common/os/child.h"
-#include "common/os/process_tree.h"
+#include "common/os/process/child.h"
+#include "common/os/process/process_tree.h"
 #include "nla/core/wire/link_frames.h"
 #include "tests/support/eventually.h"
 #include "tests/unit/common/os/child_run.h"

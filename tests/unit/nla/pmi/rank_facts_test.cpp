@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "pmi/protocol/pmi1.h"
-#include "pmi/protocol/pmi2.h"
+#include "pmi/protocol/pmi1/pmi1.h"
+#include "pmi/protocol/pmi2/pmi2.h"
 
 namespace rank_facts_test {
 

@@ -14,7 +14,7 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "common/os/socket_owner.h"
+#include "common/os/process/socket_owner.h"
 #include "common/os/syscall.h"
 #include "pmi/protocol/native_ints.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
+#include "common/os/process/child.h"
 #include "nla/core/tree/remote_shell.h"
 #include "tests/support/temporary_home.h"
 

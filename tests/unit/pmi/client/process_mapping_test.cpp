@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/core/placement/rank_map.h"
 #include "common/core/random.h"
-#include "common/core/rank_map.h"
 
 namespace process_mapping_test {
 
