@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "capi/handles.h"
-#include "comm-channel/api/settings.h"
+#include "comm-channel/api/environment_options.h"
 #include "common/core/text.h"
 
 using namespace scela::capi;

@@ -15,7 +15,7 @@
 #include "common/os/clock.h"
 #include "common/os/terminal.h"
 #include "launcher/core/report/report_text.h"
-#include "launcher/io/log.h"
+#include "launcher/io/log_output.h"
 #include "launcher/io/output_writer.h"
 #include "launcher/io/raw_terminal.h"
 #include "launcher/io/stdin_reader.h"

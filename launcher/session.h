@@ -12,7 +12,7 @@
 
 #include "common/core/result.h"
 #include "launcher/core/options/options.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 #include "launcher/hosts/host_access.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/plan.h"

@@ -1,5 +1,5 @@
 // The channel (comm-channel/) and ScELA's collective operations as a contestant: an object by which
-// the timed loops (loops.h) send and receive. A rank of scela-perf uses it from one thread.
+// the timed loops (timed_loops.h) send and receive. A rank of scela-perf uses it from one thread.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 #include "collectives/include/scela/communicator.h"
 #include "comm-channel/include/scela/channel.h"
-#include "perf/loops.h"
+#include "perf/timed_loops.h"
 
 namespace scela::perf {
 
 // Sends and receives through a channel. An error of the channel ends the process with its message.
-// perf/loops.h and perf/collective_loops.h say what the functions of a contestant do.
+// perf/timed_loops.h and perf/collective_loops.h say what the functions of a contestant do.
 class ChannelPeer {
  public:
   // Makes the communicator too if the plan's benchmark is coll. The channel and the plan must

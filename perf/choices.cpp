@@ -4,7 +4,7 @@
 
 #include "collectives/communicator/tables.h"
 #include "common/core/text.h"
-#include "perf/core/collectives.h"
+#include "perf/core/collective_names.h"
 
 namespace scela::perf {
 

@@ -2,7 +2,7 @@
 // begin and to end them, and how much of them a computation hides.
 //
 // A contestant is a message passing library, and its ranks run these loops; `Peer` is its class. In
-// addition to the functions of loops.h it provides:
+// addition to the functions of timed_loops.h it provides:
 //   void collective(const Asked&);        blocking
 //   void begin_collective(const Asked&);
 //   void finish_collectives();            ends all that were begun
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "perf/core/collectives.h"
+#include "perf/core/collective_names.h"
 #include "perf/memory_benchmark.h"
 #include "perf/overlapping.h"
 #include "perf/together.h"

@@ -5,7 +5,7 @@
 // Rank 0 sends to its partner, which receives. Each computes between the call that begins the
 // message and the one that ends it. Each rank uses one thread. The file uses only the standard
 // library and Linux, because the mpicxx of each peer compiles it. `Peer` is the class of a
-// contestant (perf/loops.h).
+// contestant (perf/timed_loops.h).
 #pragma once
 
 #include <array>

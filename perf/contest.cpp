@@ -58,8 +58,8 @@ class Folder {
   bool kept_;
 };
 
-// Returns the folder of loops.h and mpi_peer.cpp: installed beside this program, or in the source
-// tree that built it.
+// Returns the folder of timed_loops.h and mpi_peer.cpp: installed beside this program, or in the
+// source tree that built it.
 Result<fs::path> sources(const fs::path& self) {
   for (const fs::path& place : {self.parent_path().parent_path() / "share" / "scela" / "perf",
                                 fs::path(SCELA_PERF_SOURCES)})

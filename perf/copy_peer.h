@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <deque>
 
-#include "perf/loops.h"
+#include "perf/timed_loops.h"
 
 namespace scela::perf {
 
@@ -24,7 +24,7 @@ class CopyPeer {
   // Rank 0 waits for the end of rank 1.
   ~CopyPeer();
 
-  // perf/loops.h says what the functions of a contestant do.
+  // perf/timed_loops.h says what the functions of a contestant do.
   int rank() const { return rank_; }
   static int size() { return 2; }
   static int nodes() { return 1; }

@@ -13,9 +13,9 @@
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "perf/channel_peer.h"
+#include "perf/connection_counts.h"
 #include "perf/core/report.h"
-#include "perf/counted.h"
-#include "perf/loops.h"
+#include "perf/timed_loops.h"
 
 namespace scela::perf {
 

@@ -11,9 +11,9 @@
 
 #include "perf/channel_peer.h"
 #include "perf/choices.h"
+#include "perf/connection_counts.h"
 #include "perf/contest.h"
 #include "perf/copy_peer.h"
-#include "perf/counted.h"
 #include "perf/in_job.h"
 #include "perf/programs.h"
 #include "perf/rank_words.h"

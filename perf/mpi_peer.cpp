@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "perf/loops.h"
 #include "perf/rank_words.h"
+#include "perf/timed_loops.h"
 
 namespace {
 

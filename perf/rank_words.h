@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "perf/job_processes.h"
-#include "perf/loops.h"
+#include "perf/timed_loops.h"
 
 namespace scela::perf {
 

@@ -1,5 +1,5 @@
-// The helpers of every loop (loops.h): the plan of a run, a clock, and operations by which the
-// ranks of a contestant act together. `Peer` is the class of a contestant (loops.h).
+// The helpers of every loop (timed_loops.h): the plan of a run, a clock, and operations by which
+// the ranks of a contestant act together. `Peer` is the class of a contestant (timed_loops.h).
 //
 // Each rank uses it from one thread. The file uses only the standard library, because the mpicxx of
 // each peer compiles it.
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "perf/core/collectives.h"
+#include "perf/core/collective_names.h"
 
 namespace scela::perf {
 
@@ -30,10 +30,10 @@ struct Plan {
   long driver = 0;              // id of the process that started the job
   bool apart = false;           // all ranks share a processor
   // The following are for the collective benchmark (coll). The operations are named as in
-  // perf/core/collectives.h.
+  // perf/core/collective_names.h.
   std::vector<std::string> ops;
   std::string algorithm;            // empty: the contestant's choice
-  std::string executor = "polled";  // one of perf/core/collectives.h
+  std::string executor = "polled";  // one of perf/core/collective_names.h
   int concurrent = 1;               // operations under way at once
   // The operation is advanced once every so many bytes; each value gives a figure.
   std::vector<std::size_t> progress;

@@ -19,7 +19,7 @@
 #include "common/core/text.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace {
 

@@ -54,7 +54,7 @@ class Agreement {
     accept,
     decide,  // the decided value; last to that rank
   };
-  // One message; frame.h encodes it.
+  // One message; agreement_frame.h encodes it.
   struct Message {
     Kind kind = Kind::contribute;
     // The rank that has proposed `word`; -1 if none has, as in decide. In contribute -1 says that

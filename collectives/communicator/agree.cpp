@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/agreement/frame.h"
+#include "collectives/agreement/agreement_frame.h"
 #include "collectives/communicator/call/collective.h"
 #include "common/core/text.h"
 

@@ -15,8 +15,8 @@ bool take_messages(const PointToPoint& messages);
 // Ends the reservation of take_messages(). Any thread may call it.
 void give_messages_back(const PointToPoint& messages);
 
-// Makes a transport (collectives/executors/run/transport.h) that sends and receives by `messages`,
-// which must outlive it. Communicators have the contexts from 0 on.
+// Makes a transport (collectives/executors/run/message_transport.h) that sends and receives by
+// `messages`, which must outlive it. Communicators have the contexts from 0 on.
 std::unique_ptr<Transport> make_transport_over(PointToPoint& messages);
 
 }  // namespace scela::collectives

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/core/task_list.h"
 
 namespace scela::collectives {
@@ -75,8 +75,8 @@ struct OffloadPlan {
   std::uint32_t signals = 0;  // number of its signal tasks
 };
 
-// Returns the plan of a list that Plan::of() (collectives/executors/run/plan.h) has accepted. The
-// layout must have all blocks that the list names.
+// Returns the plan of a list that Plan::of() (collectives/executors/run/run_plan.h) has accepted.
+// The layout must have all blocks that the list names.
 OffloadPlan plan_offload(const TaskList& list, const Layout& layout);
 
 // Returns one line for each task: "announce 2 out@0+8" (peer, memory@offset+bytes), "send 2

@@ -3,8 +3,8 @@
 // (docs/design/collectives.md).
 //
 // Lists name blocks, not bytes. The bytes of an operation's buffers are cut into blocks, numbered
-// from 0 in each space; a Layout (layout.h) says which bytes block 3 of the output is when the
-// operation is started. So one list serves every call with the same shape (shape.h). Lists are
+// from 0 in each space; a Layout (block_layout.h) says which bytes block 3 of the output is when
+// the operation is started. So one list serves every call with the same shape (shape.h). Lists are
 // values.
 #pragma once
 

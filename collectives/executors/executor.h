@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/run.h"
-#include "collectives/executors/run/transport.h"
 #include "collectives/executors/run_contexts.h"
 
 namespace scela::collectives {

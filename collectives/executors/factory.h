@@ -11,11 +11,11 @@
 
 #include "collectives/executors/executor.h"
 #include "collectives/executors/looking.h"
-#include "collectives/executors/run/plan.h"
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/reduction.h"
 #include "collectives/executors/run/run.h"
+#include "collectives/executors/run/run_plan.h"
 #include "collectives/executors/run/run_pool.h"
-#include "collectives/executors/run/transport.h"
 #include "common/core/placement/topology.h"
 #include "common/core/result.h"
 
@@ -49,17 +49,18 @@ struct ThreadPlacement {
   std::size_t own = 0;        // index of this process in `ranks`
 };
 // Makes the thread executor: a new thread moves all runs. The thread is bound to the idle core that
-// is nearest to this rank (P1; placement.h). Any thread may call the executor. `transport` is used
-// by the new thread; over a channel it needs Threads::multiple. `doorbell` is a second transport of
-// the same library. By it the thread wakes a caller that waits for other messages besides
-// (add_requests). If it is null, add_requests() returns false. Returns an error if the thread
-// cannot be started.
+// is nearest to this rank (P1; thread_placement.h). Any thread may call the executor. `transport`
+// is used by the new thread; over a channel it needs Threads::multiple. `doorbell` is a second
+// transport of the same library. By it the thread wakes a caller that waits for other messages
+// besides (add_requests). If it is null, add_requests() returns false. Returns an error if the
+// thread cannot be started.
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement = {},
                                               std::unique_ptr<Transport> doorbell = nullptr);
 
-// Makes a transport (run/transport.h) over a channel. It shares the channel's state, so it outlives
-// `channel`. Once the program has closed the channel, messages end with a fault that says so.
+// Makes a transport (run/message_transport.h) over a channel. It shares the channel's state, so it
+// outlives `channel`. Once the program has closed the channel, messages end with a fault that says
+// so.
 std::unique_ptr<Transport> make_channel_transport(Channel& channel);
 
 }  // namespace scela::collectives

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/run.h"
-#include "collectives/executors/run/transport.h"
 
 namespace scela::collectives {
 

@@ -19,9 +19,9 @@
 
 #include "collectives/executors/factory.h"
 #include "collectives/executors/looking.h"
-#include "collectives/executors/placement.h"
 #include "collectives/executors/run_set.h"
 #include "collectives/executors/thread_binding.h"
+#include "collectives/executors/thread_placement.h"
 
 namespace scela::collectives {
 

@@ -1,7 +1,7 @@
 // The RunContexts of an executor are the communicators of its runs, each known by its ContextId
-// (run/transport.h). The executor counts the operations that this rank has begun in each context,
-// and knows whether the context is given up. A context that is given up is aborted on all its
-// ranks: its operations end with one fault, and no message of it is received any more.
+// (run/message_transport.h). The executor counts the operations that this rank has begun in each
+// context, and knows whether the context is given up. A context that is given up is aborted on all
+// its ranks: its operations end with one fault, and no message of it is received any more.
 // Communicators use it by Executor::contexts(). The same threads may call it as the executor.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "collectives/executors/run/transport.h"
+#include "collectives/executors/run/message_transport.h"
 
 namespace scela::collectives {
 

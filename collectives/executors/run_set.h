@@ -1,6 +1,6 @@
 // A RunSet has the runs (run/run.h) that one thread moves over one transport. The polled executor
 // and the progress thread each have one. Two threads must not use it at once. A "context" is a
-// communicator, known by its ContextId (run/transport.h).
+// communicator, known by its ContextId (run/message_transport.h).
 //
 // A run may fail because a rank has ended or was called with something else than this rank. Then
 // other operations of the context may wait for ever as well: other ranks have begun operations that
@@ -31,8 +31,8 @@
 #include <span>
 #include <vector>
 
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/run.h"
-#include "collectives/executors/run/transport.h"
 #include "collectives/executors/run_contexts.h"
 #include "common/core/spare_memory.h"
 

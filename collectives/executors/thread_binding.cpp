@@ -7,11 +7,11 @@
 #include <numeric>
 #include <vector>
 
-#include "collectives/executors/placement.h"
+#include "collectives/executors/thread_placement.h"
 #include "common/core/error.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
-#include "common/os/topology.h"
+#include "common/os/machine_topology.h"
 
 namespace scela::collectives {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "comm-channel/api/counters_file.h"
+#include "comm-channel/api/environment_options.h"
 #include "comm-channel/api/opening.h"
 #include "comm-channel/api/progress.h"
-#include "comm-channel/api/settings.h"
 #include "comm-channel/api/shared_operations.h"
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/engine/error_words.h"

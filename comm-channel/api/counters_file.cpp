@@ -68,7 +68,7 @@ constexpr Figure<PeerCounters> kPeerFigures[] = {
 static_assert(sizeof(Counters) == std::size(kFigures) * sizeof(std::uint64_t),
               "scela-run --stats shows every figure: name it above");
 
-// The launcher takes twice as many bytes of a rank (nla/ranks/accounts.h).
+// The launcher takes twice as many bytes of a rank (nla/ranks/rank_counter_files.h).
 constexpr std::size_t kMaxOfPeers = std::size_t{7} * 1024;
 
 template <class Of, std::size_t Count>

@@ -1,6 +1,6 @@
 // Ends receives: moves the bytes of a message into the buffer of its receive, writes the status and
 // counts the message. The parts of the messenger through which messages come use it
-// (comm-channel/messenger/receive_queue.h).
+// (comm-channel/messenger/match_queue.h).
 //
 // Only one thread at a time may call it.
 #pragma once

@@ -1,6 +1,6 @@
 // Keeps the messages that came before their receives: takes memory for them, and passes them to the
 // matcher, which keeps their order. The parts of the messenger through which messages come use it
-// (comm-channel/messenger/receive_queue.h).
+// (comm-channel/messenger/match_queue.h).
 //
 // Only one thread at a time may call it.
 #pragma once

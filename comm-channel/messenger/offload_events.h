@@ -14,7 +14,7 @@
 #include "comm-channel/engine/peers.h"
 #include "comm-channel/engine/receive_completion.h"
 #include "comm-channel/engine/transports.h"
-#include "comm-channel/messenger/receive_queue.h"
+#include "comm-channel/messenger/match_queue.h"
 #include "comm-channel/messenger/send_queue.h"
 
 namespace scela::channel {

@@ -23,7 +23,7 @@
 #include <utility>
 
 #include "comm-channel/bootstrap/bootstrap.h"
-#include "comm-channel/core/connect/connection.h"
+#include "comm-channel/core/connect/connection_machine.h"
 #include "comm-channel/core/protocol/flow.h"
 #include "comm-channel/engine/network.h"
 #include "comm-channel/engine/offload_link.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "comm-channel/verbs/handles.h"
 #include "comm-channel/verbs/symbols.h"
+#include "comm-channel/verbs/verbs_handles.h"
 
 namespace scela::channel::verbs {
 

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "comm-channel/verbs/capability.h"
-#include "comm-channel/verbs/handles.h"
 #include "comm-channel/verbs/management_queue.h"
 #include "comm-channel/verbs/queue_pairs.h"
 #include "comm-channel/verbs/registrations.h"
 #include "comm-channel/verbs/symbols.h"
+#include "comm-channel/verbs/verbs_handles.h"
 
 namespace scela::channel::verbs {
 

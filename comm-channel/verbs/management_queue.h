@@ -6,7 +6,7 @@
 #include <span>
 
 #include "comm-channel/verbs/capability.h"
-#include "comm-channel/verbs/handles.h"
+#include "comm-channel/verbs/verbs_handles.h"
 
 namespace scela::channel::verbs {
 

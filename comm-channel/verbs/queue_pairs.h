@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "comm-channel/verbs/capability.h"
-#include "comm-channel/verbs/handles.h"
+#include "comm-channel/verbs/verbs_handles.h"
 
 namespace scela::channel::verbs {
 

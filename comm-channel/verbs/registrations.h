@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "comm-channel/core/protocol/registration_map.h"
-#include "comm-channel/verbs/handles.h"
 #include "comm-channel/verbs/memory_watch.h"
+#include "comm-channel/verbs/verbs_handles.h"
 #include "common/core/result.h"
 
 namespace scela::channel::verbs {

@@ -3,7 +3,7 @@
 //
 // An error is a value. Its kind says what is now broken: the request alone, the link, the node or
 // the whole job. So it decides which part must react, and with which exit status the command ends
-// (exit_status() of launcher/core/report/report.h).
+// (exit_status() of launcher/core/report/job_report.h).
 #pragma once
 
 #include <string>

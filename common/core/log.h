@@ -1,6 +1,6 @@
 // Structured log records, as values: which node reports an event of which subsystem. The state
 // machines of agents (nla/core) make records. Agents send them to scela-run, which alone writes
-// them out (launcher/io/log.h).
+// them out (launcher/io/log_output.h).
 #pragma once
 
 #include <cstdint>

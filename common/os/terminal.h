@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "common/core/result.h"
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 #include "common/os/fd.h"
 
 namespace scela {

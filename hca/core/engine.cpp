@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "hca/core/engine_state.h"
-#include "hca/core/wire/address.h"
 #include "hca/core/wire/doorbells.h"
+#include "hca/core/wire/port_address.h"
 
 namespace scela::hca {
 namespace {

@@ -36,7 +36,7 @@ class Engine::State {
   void attach(ProcessId process, ProcessPage& page);
   // Removes a process that has closed the device or died, and destroys its objects.
   void detach(ProcessId process);
-  // Carries out a request of a process (hca/core/wire/messages.h) and returns its answer.
+  // Carries out a request of a process (hca/core/wire/engine_messages.h) and returns its answer.
   // Completions that a strict engine holds back are reported first.
   Answer ask(ProcessId process, const Ask& ask);
   // Executes posted requests, a bounded number of them. Returns true if there is more to do at

@@ -8,7 +8,7 @@
 // function returns an error; entered() says whether the terminal is in raw mode.
 #pragma once
 
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 
 namespace scela {
 

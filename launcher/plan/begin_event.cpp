@@ -6,7 +6,7 @@
 #include "launcher/plan/host_topologies.h"
 #include "nla/core/wire/contact.h"
 #include "nla/io/address.h"
-#include "nla/io/settings.h"
+#include "nla/io/shell_settings.h"
 
 namespace scela {
 

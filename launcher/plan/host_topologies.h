@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "launcher/core/options/placement_options.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 #include "launcher/plan/plan.h"
 #include "nla/core/wire/topologies.h"
 

@@ -18,10 +18,10 @@
 #include "common/core/placement/rank_map.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 #include "launcher/core/map/mapping.h"
 #include "launcher/core/options/options.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 

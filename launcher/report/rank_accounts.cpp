@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 // Maximum nesting of objects: the line, its values, and the values for each peer.
 constexpr int kMaxNesting = 4;
 // Maximum number of bytes of counters of one rank. A rank's file has at most half of that
-// (nla/ranks/accounts.h), and the agent adds text to each of its lines.
+// (nla/ranks/rank_counter_files.h), and the agent adds text to each of its lines.
 constexpr std::size_t kMaxOfRank = std::size_t{32} * 1024;
 // Limits for kinds of counters, values and rows of a table. Real reports have a few kinds and some
 // ten rows.

@@ -1,5 +1,5 @@
-// Collects the counters that ranks report at their end (nla/ranks/accounts.h), for --stats: those
-// of each rank and those of all ranks. The session uses it, in its one thread.
+// Collects the counters that ranks report at their end (nla/ranks/rank_counter_files.h), for
+// --stats: those of each rank and those of all ranks. The session uses it, in its one thread.
 //
 // Agents send the reports of a node in pieces. Each line is a JSON object with the counters of one
 // rank, of one kind (such as "channel"). The ranks choose the names of the counters, and no name is

@@ -2,13 +2,13 @@
 // The function computes a value from a value and may be called from any thread.
 #pragma once
 
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 #include "nla/core/wire/outcome.h"
 
 namespace scela {
 
-// Returns the outcome of a rank in the form of launcher/core/report/report.h. `outcome` is what the
-// agent reported.
+// Returns the outcome of a rank in the form of launcher/core/report/job_report.h. `outcome` is what
+// the agent reported.
 RankOutcome to_rank_outcome(const nla::Outcome& outcome);
 
 }  // namespace scela

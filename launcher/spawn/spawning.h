@@ -9,7 +9,7 @@
 
 #include "launcher/core/options/options.h"
 #include "launcher/hosts/host_finder.h"
-#include "launcher/io/log.h"
+#include "launcher/io/log_output.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/plan.h"
 #include "launcher/spawn/host_expansion.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/core/rank_set.h"
-#include "nla/io/pieces.h"
+#include "nla/io/report_pieces.h"
 
 namespace scela::nla {
 

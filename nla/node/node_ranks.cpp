@@ -11,7 +11,7 @@
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/crypto/hmac.h"
-#include "common/os/topology.h"
+#include "common/os/machine_topology.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
 #include "nla/io/capacity.h"

@@ -22,7 +22,7 @@
 #include "nla/core/tree/events.h"
 #include "nla/core/wire/job.h"
 #include "nla/io/read_buffer.h"
-#include "nla/io/settings.h"
+#include "nla/io/shell_settings.h"
 #include "nla/io/trace.h"
 
 namespace scela::nla {
@@ -46,7 +46,7 @@ struct ShellContext {
   const bool remote;       // the first parent is on another machine
   Fd guardian_socket;      // invalid: there is no guardian, or it is gone
 
-  // The settings of all agents (nla/io/settings.h), from the root.
+  // The settings of all agents (nla/io/shell_settings.h), from the root.
   Settings settings;
   std::string job_id;
   // The number of this node, and the most children of an agent.

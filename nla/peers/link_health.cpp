@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/connection_state.h"
+#include "common/os/tcp_state.h"
 #include "nla/io/address.h"
 
 namespace scela::nla {

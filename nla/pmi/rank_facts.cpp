@@ -4,7 +4,7 @@
 
 #include "common/core/overloaded.h"
 #include "nla/core/wire/messages.h"
-#include "pmi/protocol/pmi2/pmi2.h"
+#include "pmi/protocol/pmi2/pmi2_session.h"
 
 namespace scela::nla {
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "nla/core/wire/job.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 #include "pmi/protocol/job_facts.h"
 
 namespace scela::nla {

@@ -12,7 +12,7 @@
 #include "common/os/private_dir.h"
 #include "nla/guard/guardian.h"
 #include "nla/process/shell_state.h"
-#include "nla/ranks/accounts.h"
+#include "nla/ranks/rank_counter_files.h"
 
 namespace scela::nla {
 

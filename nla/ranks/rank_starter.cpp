@@ -14,7 +14,7 @@
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
-#include "nla/ranks/accounts.h"
+#include "nla/ranks/rank_counter_files.h"
 
 namespace scela::nla {
 

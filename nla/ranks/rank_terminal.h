@@ -11,7 +11,7 @@
 #include <chrono>
 #include <memory>
 
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 #include "common/os/fd.h"
 
 namespace boost::asio {

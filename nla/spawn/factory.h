@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nla/io/settings.h"
+#include "nla/io/shell_settings.h"
 #include "nla/spawn/spawner.h"
 
 namespace scela::nla {

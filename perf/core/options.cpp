@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "common/core/text.h"
-#include "perf/core/collectives.h"
+#include "perf/core/collective_names.h"
 #include "perf/core/patterns.h"
 
 namespace scela::perf {

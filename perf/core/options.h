@@ -16,7 +16,7 @@ namespace scela::perf {
 // The options. Those for which "coll" or "noise" is named are for that benchmark only.
 struct Options {
   // `explain` prints the choice of algorithms (perf/choices.h), and `census` the connections that
-  // ranks need (perf/counted.h).
+  // ranks need (perf/connection_counts.h).
   enum class Action : std::uint8_t { measure, explain, census, help, version };
   Action action = Action::measure;
   std::string bench;               // one of kBenches
@@ -38,7 +38,7 @@ struct Options {
   std::vector<std::string> ops;  // coll; to explain or count: empty is all
   // For coll, as a table's row has it; empty means the table's choice.
   std::string algorithm;
-  std::string executor = "polled";  // coll: one of kExecutors in collectives.h
+  std::string executor = "polled";  // coll: one of kExecutors in collective_names.h
   int concurrent = 1;               // coll: operations under way at once
   // For coll: the operation is advanced once every so many bytes; each value gives a figure.
   std::vector<std::size_t> progress;

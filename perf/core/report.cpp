@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "perf/core/collectives.h"
+#include "perf/core/collective_names.h"
 #include "perf/core/overlap.h"
 
 namespace scela::perf {

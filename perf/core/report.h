@@ -17,7 +17,7 @@
 
 namespace scela::perf {
 
-// A line that a contestant's rank 0 has printed (perf/loops.h).
+// A line that a contestant's rank 0 has printed (perf/timed_loops.h).
 struct Sample {
   // The benchmark, and what moves the contestant's messages ("shm", "mpich-tcp").
   std::string bench, provider;

@@ -17,7 +17,7 @@
 #include "common/core/result.h"
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
-#include "pmi/client/ring.h"
+#include "pmi/client/client_ring.h"
 #include "pmi/protocol/segment_reader.h"
 
 namespace scela::pmi::client {

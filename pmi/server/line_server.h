@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "pmi/protocol/pmi1/pmi1.h"
-#include "pmi/protocol/pmi2/pmi2.h"
+#include "pmi/protocol/pmi2/pmi2_session.h"
 #include "pmi/server/rank_server.h"
 
 namespace scela::pmi {

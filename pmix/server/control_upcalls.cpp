@@ -7,7 +7,7 @@
 
 #include "common/core/requests/pmix_directives.h"
 #include "pmix/server/infos.h"
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 #include "pmix/server/upcalls.h"
 
 // With a host that controls jobs, libpmix keeps a list of files that processes want removed after

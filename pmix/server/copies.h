@@ -22,7 +22,7 @@
 #include <string>
 #include <utility>
 
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace scela::pmix {
 

@@ -9,7 +9,7 @@
 
 #include "pmix/server/infos.h"
 #include "pmix/server/packed.h"
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 #include "pmix/server/upcalls.h"
 
 namespace scela::pmix {

@@ -15,7 +15,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "pmix/server/infos.h"
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 #include "pmix/server/upcalls.h"
 
 namespace scela::pmix {

@@ -1,6 +1,7 @@
 // scela-pmix: the PMIx server of one node. The agent starts it if the ranks of a job speak PMIx,
-// and talks to it over descriptor 3 (pmix/core/messages.h). The server ends when the agent ends. It
-// then removes the directory named on its command line, in which the ranks keep shared memory.
+// and talks to it over descriptor 3 (pmix/core/pmix_messages.h). The server ends when the agent
+// ends. It then removes the directory named on its command line, in which the ranks keep shared
+// memory.
 //
 // With --stand-in the program is no server, but stands in for a rank that has ended, with the
 // environment of that rank. It connects to the server in the rank's name and ends. By that the
@@ -15,8 +16,8 @@
 #include <string_view>
 
 #include "common/os/private_dir.h"
-#include "pmix/server/link.h"
-#include "pmix/server/server.h"
+#include "pmix/server/agent_link.h"
+#include "pmix/server/pmix_server.h"
 
 namespace {
 

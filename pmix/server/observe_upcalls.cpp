@@ -18,7 +18,7 @@
 #include "common/core/text.h"
 #include "pmix/core/process.h"
 #include "pmix/server/infos.h"
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 #include "pmix/server/upcalls.h"
 
 namespace scela::pmix {

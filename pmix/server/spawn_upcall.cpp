@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pmix/server/infos.h"
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 #include "pmix/server/upcalls.h"
 
 namespace scela::pmix {

@@ -11,7 +11,7 @@
 #include <functional>
 #include <utility>
 
-#include "pmix/server/server.h"
+#include "pmix/server/pmix_server.h"
 
 namespace scela::pmix {
 

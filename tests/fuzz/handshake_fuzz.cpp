@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "comm-channel/core/connect/connection.h"
+#include "comm-channel/core/connect/connection_machine.h"
 #include "common/core/bytes.h"
 
 using namespace scela::channel::connect;

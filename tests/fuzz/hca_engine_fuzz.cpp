@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "hca/core/wire/wire.h"
-#include "tests/unit/hca/core/fabric.h"
+#include "hca/core/wire/engine_frame.h"
+#include "tests/unit/hca/core/fabric_model.h"
 
 namespace {
 

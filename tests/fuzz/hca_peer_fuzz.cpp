@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 #include "hca/engine/net/peer_link.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "pmi/protocol/limits.h"
-#include "pmi/protocol/pmi2/pmi2.h"
+#include "pmi/protocol/pmi2/pmi2_session.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 #include "pmix/core/process.h"
 
 using namespace scela::pmix;

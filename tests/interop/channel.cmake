@@ -57,7 +57,7 @@ if(TARGET scela-perf AND SCELA_HYDRA AND SCELA_OMPIRUN AND SCELA_MPICXX_MPICH AN
   set(peers "${SCELA_INTEROP_BIN}/perf_peers")
   file(GLOB peer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/perf/*.h" "${PROJECT_SOURCE_DIR}/perf/mpi_peer.cpp")
   add_custom_command(OUTPUT "${peers}/done" DEPENDS scela-perf ${peer_sources} "${PROJECT_SOURCE_DIR}/perf/core/patterns.h"
-      "${PROJECT_SOURCE_DIR}/perf/core/collectives.h"
+      "${PROJECT_SOURCE_DIR}/perf/core/collective_names.h"
     COMMAND scela-perf latency --vs mpich,openmpi --turns 0 --keep "${peers}"
     COMMAND ${CMAKE_COMMAND} -E touch "${peers}/done" VERBATIM)
   add_custom_target(perf_peers ALL DEPENDS "${peers}/done")

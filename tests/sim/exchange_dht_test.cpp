@@ -8,7 +8,7 @@
 #include "cache/dht.h"
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
-#include "tests/sim/exchange.h"
+#include "tests/sim/exchange_model.h"
 
 namespace scela::sim::exchange_dht_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/exchange.h"
+#include "tests/sim/exchange_model.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The exchanges 1:2 and 1:p under every policy: messages and bytes at every agent equal the closed
 // forms of docs/design/caches.md, which follow from the policy table of the thesis (Table 3.1), and
 // with stated costs the curves of its Figs 3.3 and 3.4 come out.
-#include "tests/sim/exchange.h"
+#include "tests/sim/exchange_model.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 // The serial model: what every request of a schedule's program must be answered.
 //
 // It runs no agents. It is told when a rank asks and judges each answer, by the words of
-// nla/core/wire/request.h alone: what was put is found on its own node at once and elsewhere after
-// a fence; a collective returns every member's part in rank order, and not before the parts exist;
-// a message arrives in order. Knows nothing of trees, links or time.
+// nla/core/wire/request_names.h alone: what was put is found on its own node at once and elsewhere
+// after a fence; a collective returns every member's part in rank order, and not before the parts
+// exist; a message arrives in order. Knows nothing of trees, links or time.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "nla/core/wire/request.h"
-#include "tests/sim/schedule.h"
+#include "nla/core/wire/request_names.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

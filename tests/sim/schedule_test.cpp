@@ -2,7 +2,7 @@
 
 #include "tests/sim/generator/generate.h"
 #include "tests/sim/generator/shrink.h"
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim::schedule_test {
 namespace {

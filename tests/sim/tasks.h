@@ -5,7 +5,7 @@
 #include <queue>
 #include <vector>
 
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

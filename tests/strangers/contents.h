@@ -11,7 +11,7 @@
 
 #include <scela/communicator.h>
 
-#include "tests/strangers/plan.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace strangers {
 

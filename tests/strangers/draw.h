@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/strangers/plan.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace strangers {
 

@@ -10,9 +10,9 @@
 
 #include "tests/strangers/contents.h"
 #include "tests/strangers/draw.h"
-#include "tests/strangers/plan.h"
 #include "tests/strangers/scenes.h"
 #include "tests/strangers/share.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace plans_test {
 

@@ -21,9 +21,9 @@
 #include <scela/communicator.h>
 
 #include "tests/strangers/contents.h"
-#include "tests/strangers/plan.h"
 #include "tests/strangers/scenes.h"
 #include "tests/strangers/share.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace strangers {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "tests/strangers/plan.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace strangers {
 

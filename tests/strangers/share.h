@@ -10,8 +10,8 @@
 #include <scela/communicator.h>
 
 #include "tests/strangers/contents.h"
-#include "tests/strangers/plan.h"
 #include "tests/strangers/scenes.h"
+#include "tests/strangers/stranger_plan.h"
 
 namespace strangers {
 

@@ -124,15 +124,15 @@ def check_variables(root):
 
 def check_channel_variables(root):
     """What settings.cpp knows is what the page has, and whatever the channel reads itself is known there."""
-    settings = tree.read(root, "comm-channel/api/settings.cpp")
+    settings = tree.read(root, "comm-channel/api/environment_options.cpp")
     others = re.search(r"kOthers\[\] = \{(.*?)\}", settings, re.S)
     known = set(re.findall(r'^    (?:\{|SCELA_SIZE\()"([A-Z_]+)",', settings, re.M)) | set(re.findall(r'"([A-Z_]+)"', others.group(1) if others else ""))
     known = {"SCELA_CHANNEL_" + name for name in known}
-    errors = [] if len(known) > 2 else ["comm-channel/api/settings.cpp: no table that this check can see"]
+    errors = [] if len(known) > 2 else ["comm-channel/api/environment_options.cpp: no table that this check can see"]
     for path in tree.files(root, (".cpp", ".h")):
         if path.startswith("comm-channel/"):
             named = set(re.findall(r'"(SCELA_CHANNEL_[A-Z_]*[A-Z])"', tree.read(root, path)))
-            errors += [f"{path}: {name} is not in comm-channel/api/settings.cpp" for name in sorted(named - known)]
+            errors += [f"{path}: {name} is not in comm-channel/api/environment_options.cpp" for name in sorted(named - known)]
     page = set(re.findall(r"SCELA_CHANNEL_[A-Z_]*[A-Z]", tree.read(root, "man/scela_channel.3.in")))
     errors += [f"man/scela_channel.3.in: does not name {name}" for name in sorted(known - page)]
     errors += [f"man/scela_channel.3.in: {name} is no variable" for name in sorted(page - known)]
@@ -201,7 +201,7 @@ def self_test():
         if [one.split(": ")[0] for one in seen] != ["hca/x.cpp", "man/scela-hca.8.in", "man/scela-hca.8.in"]:
             errors.append(f"planted a variable that no table has, one without an entry and one that is none, found {seen}")
     with tempfile.TemporaryDirectory() as folder:
-        planted = {"comm-channel/api/settings.cpp": '    {"ONE", "", x},\n    {"TWO", "", x},\n    {"LOST", "", x},\nkOthers[] = {"THREE"};\n',
+        planted = {"comm-channel/api/environment_options.cpp": '    {"ONE", "", x},\n    {"TWO", "", x},\n    {"LOST", "", x},\nkOthers[] = {"THREE"};\n',
                    "comm-channel/x.cpp": 'getenv("SCELA_CHANNEL_THREE"); getenv("SCELA_CHANNEL_SECRET");',
                    "man/scela_channel.3.in": "SCELA_CHANNEL_ONE SCELA_CHANNEL_TWO SCELA_CHANNEL_THREE SCELA_CHANNEL_OLD SCELA_CHANNEL_"}
         for path, text in planted.items():
@@ -209,7 +209,7 @@ def self_test():
             with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
                 f.write(text)
         seen = [one.split(": ")[1] for one in check_channel_variables(folder)]
-        if seen != ["SCELA_CHANNEL_SECRET is not in comm-channel/api/settings.cpp", "does not name SCELA_CHANNEL_LOST",
+        if seen != ["SCELA_CHANNEL_SECRET is not in comm-channel/api/environment_options.cpp", "does not name SCELA_CHANNEL_LOST",
                     "SCELA_CHANNEL_OLD is no variable"]:
             errors.append(f"planted three faults of the channel's variables, found {seen}")
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/core/shape.h"
 #include "collectives/executors/run/run.h"
 

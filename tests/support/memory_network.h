@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/run/transport.h"
+#include "collectives/executors/run/message_transport.h"
 #include "common/core/random.h"
 
 namespace scela::collectives::test {

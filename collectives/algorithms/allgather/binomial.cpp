@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "collectives/algorithms/allgather/allgather.h"
-#include "collectives/algorithms/allgather/place.h"
+#include "collectives/algorithms/allgather/gathered_places.h"
 #include "collectives/algorithms/tree.h"
 #include "collectives/algorithms/writer.h"
 

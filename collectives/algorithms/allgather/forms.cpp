@@ -4,7 +4,7 @@
 #include <map>
 
 #include "collectives/algorithms/allgather/allgather.h"
-#include "collectives/algorithms/allgather/place.h"
+#include "collectives/algorithms/allgather/gathered_places.h"
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {

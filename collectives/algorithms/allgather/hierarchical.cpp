@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/algorithms/allgather/allgather.h"
-#include "collectives/algorithms/allgather/place.h"
+#include "collectives/algorithms/allgather/gathered_places.h"
 #include "collectives/algorithms/hierarchy.h"
 #include "collectives/algorithms/section.h"
 #include "collectives/algorithms/writer.h"

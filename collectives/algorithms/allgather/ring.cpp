@@ -1,6 +1,6 @@
 // The ring of the offload thesis, section 4.2.3.
 #include "collectives/algorithms/allgather/allgather.h"
-#include "collectives/algorithms/allgather/place.h"
+#include "collectives/algorithms/allgather/gathered_places.h"
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {

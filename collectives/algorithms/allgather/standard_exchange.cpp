@@ -7,7 +7,7 @@
 // the end, as it would if a proxy told it the result. There are ceil(log_b N) rounds for every N
 // (O19).
 #include "collectives/algorithms/allgather/allgather.h"
-#include "collectives/algorithms/allgather/place.h"
+#include "collectives/algorithms/allgather/gathered_places.h"
 #include "collectives/algorithms/groups.h"
 #include "collectives/algorithms/writer.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collectives/algorithms/alltoall/alltoall.h"
-#include "collectives/algorithms/alltoall/place.h"
+#include "collectives/algorithms/alltoall/exchanged_places.h"
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "collectives/algorithms/groups.h"
-#include "collectives/algorithms/reduce_scatter/place.h"
 #include "collectives/algorithms/reduce_scatter/reduce_scatter.h"
+#include "collectives/algorithms/reduce_scatter/reduced_places.h"
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {

@@ -1,5 +1,5 @@
-#include "collectives/algorithms/reduce_scatter/place.h"
 #include "collectives/algorithms/reduce_scatter/reduce_scatter.h"
+#include "collectives/algorithms/reduce_scatter/reduced_places.h"
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {

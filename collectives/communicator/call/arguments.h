@@ -1,6 +1,6 @@
 // Converts a call's arguments to bytes and blocks, or says what is wrong with them. Communicators
 // use it. The functions have no state, so any thread may call them. A call is a Collective::Inside
-// (collective.h); blocks are those of a task list's spaces (collectives/core/layout.h).
+// (collective.h); blocks are those of a task list's spaces (collectives/core/block_layout.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/communicator/call/collective.h"
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/executors/factory.h"
 
 namespace scela::collectives {

@@ -13,7 +13,7 @@
 #include "collectives/communicator/call/arguments.h"
 #include "collectives/communicator/call/collective.h"
 #include "collectives/communicator/call/pair_sizes.h"
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/core/shape.h"
 #include "collectives/executors/factory.h"
 

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <span>
 
+#include "collectives/core/block_layout.h"
 #include "collectives/core/depths.h"
-#include "collectives/core/layout.h"
 #include "collectives/core/shape.h"
 #include "collectives/core/task_list.h"
 #include "common/core/result.h"

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/core/task_list.h"
 #include "common/core/result.h"
 

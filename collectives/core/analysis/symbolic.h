@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/core/shape.h"
 #include "collectives/core/task_list.h"
 #include "common/core/result.h"

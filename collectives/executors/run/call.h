@@ -9,10 +9,10 @@
 #include <optional>
 #include <span>
 
-#include "collectives/core/layout.h"
-#include "collectives/executors/run/plan.h"
+#include "collectives/core/block_layout.h"
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/reduction.h"
-#include "collectives/executors/run/transport.h"
+#include "collectives/executors/run/run_plan.h"
 
 namespace scela::collectives {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/executors/run/plan.h"
 #include "collectives/executors/run/run_buffers.h"
+#include "collectives/executors/run/run_plan.h"
 
 namespace scela::collectives {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/executors/run/plan.h"
+#include "collectives/executors/run/run_plan.h"
 
 namespace scela::collectives {
 

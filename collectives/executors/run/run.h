@@ -1,4 +1,4 @@
-// A Run is one rank's part of an operation: a plan (plan.h), bound to bytes and to a transport.
+// A Run is one rank's part of an operation: a plan (run_plan.h), bound to bytes and to a transport.
 // Communicators take runs from a pool and bind them. Executors (collectives/executors/executor.h)
 // move them, which means that they carry out the steps; one thread at a time does so. A few
 // functions may be called by any thread. A run is over when its list has come to the end, well or
@@ -26,14 +26,14 @@
 #include <span>
 #include <vector>
 
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/executors/run/bound_call.h"
 #include "collectives/executors/run/call.h"
 #include "collectives/executors/run/fast_path.h"
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/plan_cursor.h"
 #include "collectives/executors/run/run_failure.h"
 #include "collectives/executors/run/run_messages.h"
-#include "collectives/executors/run/transport.h"
 #include "common/core/result.h"
 
 namespace scela::collectives {

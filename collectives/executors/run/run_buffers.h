@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectives/core/layout.h"
-#include "collectives/executors/run/plan.h"
+#include "collectives/core/block_layout.h"
 #include "collectives/executors/run/reduction.h"
+#include "collectives/executors/run/run_plan.h"
 
 namespace scela::collectives {
 

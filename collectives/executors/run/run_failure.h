@@ -11,8 +11,8 @@
 #include <string>
 
 #include "collectives/core/task_list.h"
-#include "collectives/executors/run/plan.h"
-#include "collectives/executors/run/transport.h"
+#include "collectives/executors/run/message_transport.h"
+#include "collectives/executors/run/run_plan.h"
 
 namespace scela::collectives {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "collectives/executors/run/bound_call.h"
+#include "collectives/executors/run/message_transport.h"
 #include "collectives/executors/run/run_failure.h"
-#include "collectives/executors/run/transport.h"
 
 namespace scela::collectives {
 

@@ -1,5 +1,5 @@
 // Events that happen to a process's connections, and the actions that the machine asks for. The
-// shell (comm-channel/net/port/port_links.h) and Machine (connection.h) use them.
+// shell (comm-channel/net/port/port_links.h) and Machine (connection_machine.h) use them.
 //
 // The shell gives an event, then carries out the actions in their order. An action on a queue pair
 // that has an answer (made, connected, failed) is answered when its turn comes. The answer adds

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "comm-channel/core/connect/connection_events.h"
-#include "comm-channel/core/connect/connection_state.h"
+#include "comm-channel/core/connect/link_state.h"
 
 namespace scela::channel::connect {
 

@@ -1,5 +1,5 @@
-// The datagrams by which processes make and end connections. Machine (connection.h) and GiveUps
-// (give_ups.h) use them.
+// The datagrams by which processes make and end connections. Machine (connection_machine.h) and
+// GiveUps (give_ups.h) use them.
 //
 // A request has a number, which its sender never uses again, and an answer repeats it. So a late or
 // duplicate datagram is recognized. A connection is named by the number of the request that made

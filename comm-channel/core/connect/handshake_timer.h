@@ -1,6 +1,6 @@
 // The requests of one process that its peers have not answered yet, and when each is repeated.
-// XrcSender, XrcReceiver and RcPairs start and stop requests; Machine (connection.h) asks for those
-// that are due, and has the part that started a request send its datagram again.
+// XrcSender, XrcReceiver and RcPairs start and stop requests; Machine (connection_machine.h) asks
+// for those that are due, and has the part that started a request send its datagram again.
 //
 // A peer has at most one request for each RequestPurpose. A request is repeated after ever longer
 // waits, until it is answered (stop()) or was sent Rules::tries times. The class sends nothing and

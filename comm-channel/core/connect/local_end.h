@@ -1,7 +1,7 @@
 // This process as one end of all its connections by a port: its address and options, the peers that
 // it knows, the names of its queue pairs, the requests that wait for an answer, and the actions for
-// the shell. Machine (connection.h) owns one object. XrcSender, XrcReceiver and RcPairs work on it:
-// each of them has the state of one kind of connection.
+// the shell. Machine (connection_machine.h) owns one object. XrcSender, XrcReceiver and RcPairs
+// work on it: each of them has the state of one kind of connection.
 //
 // The class decides nothing. It is a plain value and not thread-safe.
 #pragma once

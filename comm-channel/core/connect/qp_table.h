@@ -1,6 +1,6 @@
 // The names (QpId) of a machine's queue pairs, and what each is used for. LocalEnd (local_end.h)
-// owns one; Machine (connection.h) finds in it the part to which an answer about a queue pair
-// belongs.
+// owns one; Machine (connection_machine.h) finds in it the part to which an answer about a queue
+// pair belongs.
 //
 // A name is used again after its queue pair was closed. The table is a plain value and not
 // thread-safe.

@@ -1,5 +1,5 @@
 // The connections of the RC mode: one queue pair at each end for each two processes. Machine
-// (connection.h) owns one object and hands it events and datagrams.
+// (connection_machine.h) owns one object and hands it events and datagrams.
 //
 //   makes    connect ──▶      The process that wants to send first asks. If both ask, the request
 //            ◀── accept       of the lower name counts, and the other request is void.
@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "comm-channel/core/connect/connection_events.h"
-#include "comm-channel/core/connect/connection_state.h"
 #include "comm-channel/core/connect/handshake.h"
+#include "comm-channel/core/connect/link_state.h"
 #include "comm-channel/core/connect/local_end.h"
 #include "comm-channel/core/connect/peer_table.h"
 

@@ -1,5 +1,6 @@
 // The receiving side of XRC: the receive queue pairs of this node that peers send through. Machine
-// (connection.h) owns one object and hands it the requests of peers and the shell's answers.
+// (connection_machine.h) owns one object and hands it the requests of peers and the shell's
+// answers.
 //
 // A *target* (XrcTarget) is what this process holds for one peer: a receive queue pair that it has
 // made for the peer's link (`connect`), or that another process of this node has made and this one
@@ -14,8 +15,8 @@
 #include <vector>
 
 #include "comm-channel/core/connect/connection_events.h"
-#include "comm-channel/core/connect/connection_state.h"
 #include "comm-channel/core/connect/handshake.h"
+#include "comm-channel/core/connect/link_state.h"
 #include "comm-channel/core/connect/local_end.h"
 #include "comm-channel/core/connect/peer_table.h"
 

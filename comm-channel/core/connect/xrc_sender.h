@@ -1,5 +1,5 @@
 // The sending side of XRC: one send queue pair, a *link*, for each node that this process sends to.
-// Machine (connection.h) owns one object and hands it events and answers of peers.
+// Machine (connection_machine.h) owns one object and hands it events and answers of peers.
 //
 // A peer of a node is a *destination*. The link of the node needs a receive queue pair there (its
 // far end): one destination, the direct peer, is asked to make it (`connect`). The others are asked
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "comm-channel/core/connect/connection_events.h"
-#include "comm-channel/core/connect/connection_state.h"
 #include "comm-channel/core/connect/handshake.h"
+#include "comm-channel/core/connect/link_state.h"
 #include "comm-channel/core/connect/local_end.h"
 #include "comm-channel/core/connect/peer_table.h"
 

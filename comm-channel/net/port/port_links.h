@@ -1,7 +1,7 @@
-// The connections by one port of the device: what comm-channel/core/connect/connection.h decides is
-// carried out on queue pairs (port_pairs.h) and with datagrams (port_datagrams.h). A process that
-// uses several ports has one of these for each (docs/design/channel.md, Several ports). They do not
-// know of each other.
+// The connections by one port of the device: what comm-channel/core/connect/connection_machine.h
+// decides is carried out on queue pairs (port_pairs.h) and with datagrams (port_datagrams.h). A
+// process that uses several ports has one of these for each (docs/design/channel.md, Several
+// ports). They do not know of each other.
 //
 // Only one thread at a time may call it.
 #pragma once
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "comm-channel/core/connect/connection.h"
+#include "comm-channel/core/connect/connection_machine.h"
 #include "comm-channel/core/connect/give_ups.h"
 #include "comm-channel/net/port/port_datagrams.h"
 #include "comm-channel/net/port/port_pairs.h"
@@ -46,7 +46,7 @@ class PortLinks {
   Result<void> make(const connect::PeerAddress& self, const Job& job);
   const connect::PeerAddress& address() const { return self_; }
   const connect::PeerTable& peers() const { return machine_->peers(); }
-  // Machine::add() and Machine::route() (comm-channel/core/connect/connection.h) have the
+  // Machine::add() and Machine::route() (comm-channel/core/connect/connection_machine.h) have the
   // contracts.
   connect::PeerId add(const connect::PeerAddress& address) { return machine_->add(address); }
   connect::Route route(connect::PeerId peer) { return machine_->route(peer); }

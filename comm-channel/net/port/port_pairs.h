@@ -1,6 +1,7 @@
 // The queue pairs of one port: it makes and connects those that the machine of
-// comm-channel/core/connect/connection.h asks for, and keeps closed ones until all is received that
-// came by them. PortLinks (port_links.h) owns one; the parts of NetworkLink post to its pairs.
+// comm-channel/core/connect/connection_machine.h asks for, and keeps closed ones until all is
+// received that came by them. PortLinks (port_links.h) owns one; the parts of NetworkLink post to
+// its pairs.
 //
 // Only one thread at a time may call it. Nothing here blocks.
 #pragma once

@@ -6,8 +6,8 @@
 // processor. The numbers count everything that is on line, even what this job may not use. So they
 // mean the same to every job of a node.
 //
-// The types are values; common/os/topology.h reads a machine. This part never assumes that one kind
-// is within another: an object is the set of processors that have its number.
+// The types are values; common/os/machine_topology.h reads a machine. This part never assumes that
+// one kind is within another: an object is the set of processors that have its number.
 #pragma once
 
 #include <cstdint>

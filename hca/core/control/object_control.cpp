@@ -7,7 +7,7 @@
 #include <set>
 
 #include "hca/core/control/ring_memory.h"
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 
 namespace scela::hca {
 namespace {

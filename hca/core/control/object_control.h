@@ -1,6 +1,6 @@
-// The requests of a process (hca/core/wire/messages.h): every object is made, changed and destroyed
-// here, or by QpControl. An object that is in use is not destroyed. A handle is an object's number
-// in ObjectTables.
+// The requests of a process (hca/core/wire/engine_messages.h): every object is made, changed and
+// destroyed here, or by QpControl. An object that is in use is not destroyed. A handle is an
+// object's number in ObjectTables.
 //
 // The engine passes each request. The interpreter's one thread uses it.
 #pragma once

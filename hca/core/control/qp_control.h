@@ -5,8 +5,8 @@
 // other queue pair has one owner. A doorbell is a bit in the process's page (ProcessPage) that says
 // that the queue has a new request.
 //
-// ObjectControl passes these requests on (hca/core/wire/messages.h). The interpreter's one thread
-// uses it.
+// ObjectControl passes these requests on (hca/core/wire/engine_messages.h). The interpreter's one
+// thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class QpControl {
         window_(window),
         shutdown_(shutdown) {}
 
-  // Each carries out the operation of that name (hca/core/wire/messages.h), fills in the answer,
-  // and returns 0 or an errno. A handle that the process does not hold gives EINVAL.
+  // Each carries out the operation of that name (hca/core/wire/engine_messages.h), fills in the
+  // answer, and returns 0 or an errno. A handle that the process does not hold gives EINVAL.
   int create(ProcessId process, const Ask& ask, Answer& answer);
   int open(ProcessId process, const Ask& ask, Answer& answer);
   int modify(ProcessId process, const Ask& ask, Answer& answer);

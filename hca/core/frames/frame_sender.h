@@ -1,5 +1,5 @@
 // Sends frames to the engines of other nodes, and has the queue pairs that wait until a connection
-// can take more (hca/core/wire/wire.h). A node has the number by which OtherNodes knows it.
+// can take more (hca/core/wire/engine_frame.h). A node has the number by which OtherNodes knows it.
 //
 // Requesters (the sending halves of queue pairs) and responders (the receiving halves) send here.
 // The interpreter's one thread uses it.
@@ -14,7 +14,7 @@
 #include "hca/core/model/host.h"
 #include "hca/core/queues/message_part.h"
 #include "hca/core/queues/scheduler.h"
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 
 namespace scela::hca {
 

@@ -1,5 +1,5 @@
 // Sends parts of messages to other nodes as frames. A part is at most kMaxPayload bytes of a
-// message (hca/core/wire/wire.h).
+// message (hca/core/wire/engine_frame.h).
 //
 // The requester of messages to other nodes and the sender of datagrams use it. The interpreter's
 // one thread uses it.

@@ -1,5 +1,5 @@
 // The requester (the sending half of a queue pair) of messages to other nodes. It sends their parts
-// as frames and executes the answers (hca/core/wire/wire.h).
+// as frames and executes the answers (hca/core/wire/engine_frame.h).
 //
 // Answers that a process's memory does not accept yet wait in Qp::arrived. Requester and the
 // receiver of frames use it. A new round means that the requester sends again from its oldest

@@ -1,6 +1,6 @@
 // An allocator of the chunks that a process and its engine share: it decides where each piece lies.
-// A chunk is one memfd that both map (hca/core/wire/layout.h). The engine's shell owns one arena
-// for each process (hca/engine/memory/chunks.h).
+// A chunk is one memfd that both map (hca/core/wire/shared_layout.h). The engine's shell owns one
+// arena for each process (hca/engine/memory/chunks.h).
 //
 // It is pure: it handles numbers of chunks and offsets, no memory. It does not lock. Pieces are
 // aligned to 64 bytes. Chunk 0 exists from the start; if no chunk has room, take() asks for a new
@@ -11,7 +11,7 @@
 #include <map>
 #include <optional>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

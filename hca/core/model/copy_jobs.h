@@ -1,7 +1,7 @@
 // How a polling process and its engine share the parts of a long message (CopyJobBoard in
-// hca/core/wire/layout.h). The engine offers parts, and a process that polls in vain takes some of
-// them. Each part is moved once, and no transfer goes on after the message is over. Each function
-// says which side calls it.
+// hca/core/wire/shared_layout.h). The engine offers parts, and a process that polls in vain takes
+// some of them. Each part is moved once, and no transfer goes on after the message is over. Each
+// function says which side calls it.
 //
 // Each part is a CopyJob with a word (`state`) that either side changes to take the part. A process
 // may stop or end after it has taken a part. The engine then moves that part too, and a process
@@ -9,7 +9,7 @@
 // begins, and then finds a length of 0. So the engine (1) withdraws the part, and (2) checks that
 // the thread is not inside a transfer.
 //
-// The functions are templates over the structures of hca/core/wire/layout.h, so that
+// The functions are templates over the structures of hca/core/wire/shared_layout.h, so that
 // tests/unit/hca/core/copy_jobs_interleavings_test.cpp can run the same steps in every order.
 // `OneCopyJob` is CopyJob, and `Board` is CopyJobBoard.
 #pragma once
@@ -17,7 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

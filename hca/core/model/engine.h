@@ -1,9 +1,9 @@
 // The adapter's interpreter: it owns the objects and their state machines, and executes requests.
-// Server (hca/engine/daemon/server.h) owns one, and its loop calls it.
+// Server (hca/engine/daemon/engine_server.h) owns one, and its loop calls it.
 //
 // It is pure: it has no clock (the caller passes the time), no socket and no thread. All calls must
-// come from one thread; none blocks. It uses its machine through a Host; hca/core/wire/layout.h
-// describes the memory that it shares with processes.
+// come from one thread; none blocks. It uses its machine through a Host;
+// hca/core/wire/shared_layout.h describes the memory that it shares with processes.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include <optional>
 #include <span>
 
-#include "hca/core/model/accounts.h"
 #include "hca/core/model/host.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/model/process_counters.h"
+#include "hca/core/wire/engine_messages.h"
 
 namespace scela::hca {
 
@@ -69,8 +69,9 @@ class Engine {
   // peers notice it as they notice that a node is gone. An unknown process is ignored.
   void detach(ProcessId process);
 
-  // Carries out a request of a process, such as to make a queue pair (hca/core/wire/messages.h),
-  // before it returns. Returns the answer; a failure is an errno in it.
+  // Carries out a request of a process, such as to make a queue pair
+  // (hca/core/wire/engine_messages.h), before it returns. Returns the answer; a failure is an errno
+  // in it.
   Answer ask(ProcessId process, const Ask& ask);
 
   // Takes the doorbells and executes posted requests, a bounded number of them and of bytes. `now`
@@ -93,10 +94,10 @@ class Engine {
   // engine, or until another replaces it.
   void watch(TraceSink* trace_sink);
 
-  // Executes a frame that came from another node's engine (hca/core/wire/wire.h), or keeps a copy
-  // of it until it can be executed. `node` is the number, not 0, by which OtherNodes knows that
-  // node. Returns false if the bytes are no valid frame; the caller must then drop the connection
-  // to that node.
+  // Executes a frame that came from another node's engine (hca/core/wire/engine_frame.h), or keeps
+  // a copy of it until it can be executed. `node` is the number, not 0, by which OtherNodes knows
+  // that node. Returns false if the bytes are no valid frame; the caller must then drop the
+  // connection to that node.
   bool receive(std::uint32_t node, std::span<const std::byte> frame, Moment now);
   // Lets the queue pairs run that wait for the node. The caller calls it when OtherNodes::ready()
   // would return true for that node again.

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "hca/core/wire/layout.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 
@@ -35,7 +35,7 @@ enum class Transfer : std::uint8_t {
   later,  // under way; the caller asks again
 };
 
-// The number of an order given to a process (hca/core/wire/layout.h). 0 is no order.
+// The number of an order given to a process (hca/core/wire/shared_layout.h). 0 is no order.
 using Ticket = std::uint64_t;
 
 // The memory of processes: their own memory, and pools.

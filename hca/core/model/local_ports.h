@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

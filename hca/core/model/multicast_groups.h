@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

@@ -6,8 +6,8 @@
 // requests. The interpreter's one thread uses them.
 //
 // A requester is the sending half of a queue pair, a responder the receiving half of its peer. A
-// message between nodes is sent in parts, each in a frame (hca/core/wire/wire.h). A step is the
-// next action of a queue pair, which may have to wait for a process's memory
+// message between nodes is sent in parts, each in a frame (hca/core/wire/engine_frame.h). A step is
+// the next action of a queue pair, which may have to wait for a process's memory
 // (hca/core/model/transfer.h). A round begins each time that a requester sends again what was not
 // answered.
 #pragma once
@@ -25,8 +25,8 @@
 #include "hca/core/model/transfer.h"
 #include "hca/core/wire/counted_bytes.h"
 #include "hca/core/wire/doorbells.h"
-#include "hca/core/wire/layout.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
+#include "hca/core/wire/shared_layout.h"
 #include "hca/core/wire/table.h"
 
 namespace scela::hca {

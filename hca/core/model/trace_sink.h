@@ -4,7 +4,7 @@
 #pragma once
 
 #include "hca/core/model/engine.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

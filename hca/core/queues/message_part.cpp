@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 
 namespace scela::hca {
 namespace {

@@ -1,6 +1,6 @@
 // Moves bytes between the engine and the memory of processes. If the kernel allows it, the engine
 // accesses a process's memory itself ("at once"). Otherwise it gives the process orders, to copy
-// bytes for the engine (hca/core/wire/layout.h).
+// bytes for the engine (hca/core/wire/shared_layout.h).
 //
 // All parts that read or write a process's memory do it here. A transfer by orders takes time. It
 // belongs to the present step, the action of a queue pair that is being executed (TransferSteps).

@@ -5,11 +5,11 @@
 //
 // A doorbell is a bit in memory that both map: the program sets the bit of a queue that has a new
 // request. `Page` is ProcessPage, `Engine` is EnginePage, and `Ring` is RequestRing or
-// CompletionRing (layout.h).
+// CompletionRing (shared_layout.h).
 //
 // Each function says which side calls it. The engine calls its functions from its one thread. A
 // program's threads may call theirs concurrently, except post_silently(): a ring has one poster at
-// a time. They are templates over the structures of layout.h, so that
+// a time. They are templates over the structures of shared_layout.h, so that
 // tests/unit/hca/core/interleavings_test.cpp can run the same steps in every order.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

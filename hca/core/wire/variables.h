@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "common/core/result.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca {
 

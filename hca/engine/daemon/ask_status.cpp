@@ -13,8 +13,8 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
-#include "hca/core/wire/messages.h"
-#include "hca/engine/daemon/connection.h"
+#include "hca/core/wire/engine_messages.h"
+#include "hca/engine/daemon/client_connection.h"
 #include "hca/engine/daemon/running_engines.h"
 #include "hca/engine/daemon/runtime_dir.h"
 

@@ -5,8 +5,8 @@
 
 #include "common/crypto/hmac.h"
 #include "common/os/process/process_tree.h"
-#include "hca/engine/daemon/server.h"
-#include "hca/engine/io/report.h"
+#include "hca/engine/daemon/engine_server.h"
+#include "hca/engine/io/stderr_report.h"
 
 namespace scela::hca {
 

@@ -11,8 +11,8 @@
 #include "common/os/affinity.h"
 #include "common/os/clock.h"
 #include "hca/core/wire/doorbells.h"
-#include "hca/engine/daemon/server.h"
-#include "hca/engine/io/report.h"
+#include "hca/engine/daemon/engine_server.h"
+#include "hca/engine/io/stderr_report.h"
 
 namespace scela::hca {
 

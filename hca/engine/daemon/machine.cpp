@@ -6,7 +6,7 @@
 #include "common/os/affinity.h"
 #include "common/os/clock.h"
 #include "common/os/futex.h"
-#include "hca/engine/memory/guarded_copy.h"
+#include "hca/engine/memory/sigbus_copy.h"
 #include "hca/engine/net/fabric.h"
 
 namespace scela::hca {

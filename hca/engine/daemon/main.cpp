@@ -19,13 +19,13 @@
 #include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "hca/core/model/strictness.h"
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 #include "hca/core/wire/variables.h"
 #include "hca/engine/daemon/ask_status.h"
+#include "hca/engine/daemon/engine_server.h"
 #include "hca/engine/daemon/options.h"
 #include "hca/engine/daemon/runtime_dir.h"
-#include "hca/engine/daemon/server.h"
-#include "hca/engine/io/report.h"
+#include "hca/engine/io/stderr_report.h"
 #include "hca/engine/net/fabric.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "common/core/text.h"
-#include "hca/engine/daemon/status.h"
+#include "hca/engine/daemon/engine_status.h"
 
 namespace scela::hca {
 

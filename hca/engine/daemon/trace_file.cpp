@@ -9,7 +9,7 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
-#include "hca/engine/daemon/status.h"
+#include "hca/engine/daemon/engine_status.h"
 
 namespace scela::hca {
 

@@ -1,7 +1,7 @@
 // Gives orders to a process if the kernel does not let the engine access its memory. An order is a
 // request that the process copies bytes for the engine, through an area that both map
-// (hca/core/wire/layout.h). Machine has one Bounce for each such process, and calls it on the
-// engine's thread.
+// (hca/core/wire/shared_layout.h). Machine has one Bounce for each such process, and calls it on
+// the engine's thread.
 //
 // The process may write anything to the area. So the values that matter are kept here, and each
 // state is read once.

@@ -1,5 +1,5 @@
 // Limits the lines about one cause to one each second, and counts those that it leaves out. The
-// line goes to the standard error (report.h). Only the engine's thread uses it.
+// line goes to the standard error (stderr_report.h). Only the engine's thread uses it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "common/core/text.h"
 #include "hca/core/model/engine.h"
-#include "hca/engine/io/report.h"
+#include "hca/engine/io/stderr_report.h"
 
 namespace scela::hca {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "hca/engine/memory/guarded_copy.h"
+#include "hca/engine/memory/sigbus_copy.h"
 
 namespace scela::hca {
 

@@ -4,7 +4,7 @@
 // has one; only the engine's thread uses it.
 //
 // The engine takes a file that is sealed against shrinking and has all its pages. So no page is
-// missing, unless the process takes pages away again or one fails (guarded_copy.h). An address
+// missing, unless the process takes pages away again or one fails (sigbus_copy.h). An address
 // names a byte of a pool. It lies above all addresses of programs (kPools), is never used for
 // another pool, and has no meaning for another process.
 #pragma once

@@ -11,7 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 
 namespace scela::hca {
 

@@ -27,7 +27,7 @@
 #include "common/core/result.h"
 #include "common/crypto/engine_keys.h"
 #include "common/crypto/hmac.h"
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 #include "hca/engine/net/endpoint.h"
 
 namespace scela::hca {

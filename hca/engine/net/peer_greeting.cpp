@@ -5,7 +5,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 
 namespace scela::hca {
 

@@ -2,8 +2,8 @@
 // (peer_greeting.h), and cuts them into frames. Fabric uses it, in the engine's one thread.
 //
 // It never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader
-// (hca/core/wire/wire.h) and a payload. A connection begins with a greeting, in which both ends
-// prove that they know its key; after that it is established.
+// (hca/core/wire/engine_frame.h) and a payload. A connection begins with a greeting, in which both
+// ends prove that they know its key; after that it is established.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "common/core/result.h"
 #include "common/crypto/tls_session.h"
 #include "common/os/fd.h"
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 #include "hca/engine/net/endpoint.h"
 #include "hca/engine/net/peer_greeting.h"
 

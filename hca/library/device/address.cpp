@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 #include "hca/library/objects/context.h"
 #include "hca/library/objects/domains.h"
 #include "hca/library/verbs/guarded.h"

@@ -1,6 +1,6 @@
 // The connection of an open device to its engine: questions, and the memory that both share. A
-// question is an Ask (hca/core/wire/messages.h). The memory consists of chunks, and a region names
-// a range of one. Each open device (hca/library/objects/context.h) has one link.
+// question is an Ask (hca/core/wire/engine_messages.h). The memory consists of chunks, and a region
+// names a range of one. Each open device (hca/library/objects/context.h) has one link.
 //
 // Any thread may ask; the link sends one question at a time and blocks until its answer comes. A
 // link that has broken stays broken: every further question fails with EIO.
@@ -15,7 +15,7 @@
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
 #include "hca/core/wire/doorbells.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
 #include "hca/library/link/helper.h"
 #include "hca/library/link/service.h"
 

@@ -17,7 +17,7 @@
 #include <unordered_map>
 
 #include "common/os/fd.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca::library {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
 
 namespace scela::hca::library {
 

@@ -1,6 +1,6 @@
 // Copies bytes of this process for an engine that the kernel does not let access its memory. The
-// engine asks for that by orders (hca/core/wire/layout.h), and the bytes go through an area that
-// both map. One thread executes the orders one after the other. EngineLink has one Service.
+// engine asks for that by orders (hca/core/wire/shared_layout.h), and the bytes go through an area
+// that both map. One thread executes the orders one after the other. EngineLink has one Service.
 //
 // The kernel copies between the program's memory and the area's file. So an order with an address
 // that is not mapped is refused, and raises no signal.
@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "common/os/fd.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca::library {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 #include "hca/library/link/engine_link.h"
 #include "hca/library/verbs/verbs.h"
 
@@ -17,8 +17,8 @@ struct Qp;
 // A completion queue. `lock` protects the members that a poll changes.
 struct Cq : ibv_cq_ex {
   std::mutex lock;
-  // The ring that the engine writes (hca/core/wire/layout.h). These are its head, its place, its
-  // entries, and the number of entries minus 1. The place is how the engine names it.
+  // The ring that the engine writes (hca/core/wire/shared_layout.h). These are its head, its place,
+  // its entries, and the number of entries minus 1. The place is how the engine names it.
   CompletionRing* ring = nullptr;
   Region region;
   const std::byte* entries = nullptr;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "common/os/fd.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 #include "hca/library/verbs/verbs.h"
 
 namespace scela::hca::library {

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "hca/core/wire/doorbells.h"
-#include "hca/core/wire/layout.h"
+#include "hca/core/wire/shared_layout.h"
 #include "hca/library/link/engine_link.h"
 
 namespace scela::hca::library {
@@ -17,9 +17,9 @@ namespace scela::hca::library {
 // slot, the entry of the ring that holds them.
 struct RequestQueue {
   std::mutex mutex;
-  // The ring that the engine reads (hca/core/wire/layout.h). These are its head, its place, its
-  // slots, the number of slots minus 1, and the bytes from slot to slot. `ring` is null if there is
-  // no queue: the type of the queue pair has none, or it was made with no slots.
+  // The ring that the engine reads (hca/core/wire/shared_layout.h). These are its head, its place,
+  // its slots, the number of slots minus 1, and the bytes from slot to slot. `ring` is null if
+  // there is no queue: the type of the queue pair has none, or it was made with no slots.
   RequestRing* ring = nullptr;
   Region region;
   std::byte* entries = nullptr;

@@ -1,6 +1,6 @@
 // Maps ranks to nodes: makes a RankMap from nodes with slots and the rank counts of the programs.
-// launcher/plan/plan.cpp uses it; launcher/plan/job_hosts.h and launcher/core/report/report.h use
-// its types.
+// launcher/plan/plan.cpp uses it; launcher/plan/job_hosts.h and launcher/core/report/job_report.h
+// use its types.
 //
 // np is the number of ranks of a program (-n), ppn its number of ranks per node (--ppn). A slot is
 // room for one rank. A segment is a program with its ranks.

@@ -2,7 +2,7 @@
 
 #include "common/core/text.h"
 #include "launcher/core/options/option_table.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 namespace {

@@ -1,5 +1,5 @@
 // Formats the final report of a program that ran once on each host. It counts the hosts that ended
-// in each way and names each host once. report.cpp uses it.
+// in each way and names each host once. job_report.cpp uses it.
 //
 //   scela-run:   node[11-12] unreachable (connect): Connection refused
 //   scela-run: ok 37 (node[001-006,008]) · exit 1: 1 (node007) · unreachable 2 (node[11-12])
@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 

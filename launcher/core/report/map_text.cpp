@@ -1,11 +1,11 @@
-// Formats the plan of a job as text, for --show-map and --dry-run (declared in report.h).
+// Formats the plan of a job as text, for --show-map and --dry-run (declared in job_report.h).
 #include <algorithm>
 #include <map>
 
 #include "common/core/counted.h"
 #include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 

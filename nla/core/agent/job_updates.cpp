@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "nla/core/wire/pieces.h"
+#include "nla/core/wire/message_pieces.h"
 
 namespace scela::nla {
 

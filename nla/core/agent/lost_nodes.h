@@ -7,7 +7,7 @@
 
 #include "nla/core/job/job_end.h"
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

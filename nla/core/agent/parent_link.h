@@ -12,7 +12,7 @@
 #include "nla/core/job/node_processes.h"
 #include "nla/core/kvs/rank_services.h"
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

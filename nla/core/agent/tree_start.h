@@ -9,7 +9,7 @@
 #include "nla/core/io/streams.h"
 #include "nla/core/job/job_end.h"
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 #include "nla/core/wire/topologies.h"
 
 namespace scela::nla {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

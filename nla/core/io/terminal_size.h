@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

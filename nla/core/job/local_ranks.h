@@ -8,7 +8,7 @@
 #include "nla/core/job/node_processes.h"
 #include "nla/core/job/rank_failures.h"
 #include "nla/core/kvs/rank_services.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 #include "nla/core/tree/verdicts.h"
 
 namespace scela::nla {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "nla/core/io/streams.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 #include "nla/core/tree/verdicts.h"
 
 namespace scela::nla {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "nla/core/tree/context.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/tree/core_context.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 
@@ -25,8 +25,8 @@ class Attributes {
   explicit Attributes(Context& context) : context_(context) {}
 
   // Carry out a request of a rank of this node (ask::PutNode, ask::GetNode of
-  // nla/core/wire/request.h). An action::Reply with `id` answers it at once. A get that waits is
-  // answered when a rank puts the pair. A put is refused if the node's pairs would take too many
+  // nla/core/wire/request_names.h). An action::Reply with `id` answers it at once. A get that waits
+  // is answered when a rank puts the pair. A put is refused if the node's pairs would take too many
   // bytes.
   void ask(Rank rank, RequestId id, const ask::PutNode& put);
   void ask(Rank rank, RequestId id, const ask::GetNode& wanted);

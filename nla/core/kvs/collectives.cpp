@@ -8,8 +8,8 @@
 #include "nla/core/kvs/bulletin.h"
 #include "nla/core/kvs/records.h"
 #include "nla/core/wire/collective_kinds.h"
+#include "nla/core/wire/message_pieces.h"
 #include "nla/core/wire/packing.h"
-#include "nla/core/wire/pieces.h"
 
 namespace scela::nla {
 

@@ -38,8 +38,8 @@
 
 #include "cache/policy.h"
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/tree/core_context.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

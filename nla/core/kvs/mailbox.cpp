@@ -6,7 +6,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "nla/core/kvs/budget.h"
-#include "nla/core/wire/pieces.h"
+#include "nla/core/wire/message_pieces.h"
 
 namespace scela::nla {
 

@@ -24,7 +24,7 @@
 #include "nla/core/kvs/names.h"
 #include "nla/core/kvs/spawns.h"
 #include "nla/core/tree/children.h"
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

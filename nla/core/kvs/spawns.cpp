@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "common/core/text.h"
-#include "nla/core/wire/pieces.h"
+#include "nla/core/wire/message_pieces.h"
 
 namespace scela::nla {
 

@@ -8,11 +8,12 @@
 //                nobody NODE              no engine runs on that node
 //
 // A question goes to the agent of that node as a message with a service tag
-// (nla/core/wire/request.h). Its sender and receiver are ranks of the two nodes, and the answer
-// comes back in the same way. No node keeps anything, and an engine is told only what it has asked.
-// The key is good only for connections from the node that asks (common/crypto/engine_keys.h). The
-// agents between the two see it too; each of them is above one of the two and has that node's key
-// anyway. If a message is lost, the engine asks again for as long as programs send something there.
+// (nla/core/wire/request_names.h). Its sender and receiver are ranks of the two nodes, and the
+// answer comes back in the same way. No node keeps anything, and an engine is told only what it has
+// asked. The key is good only for connections from the node that asks
+// (common/crypto/engine_keys.h). The agents between the two see it too; each of them is above one
+// of the two and has that node's key anyway. If a message is lost, the engine asks again for as
+// long as programs send something there.
 //
 // Pure: this part has no descriptor and no process. The shell feeds both sides
 // (nla/ranks/engine_helper.h), and one thread at a time calls it.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/core/bytes.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

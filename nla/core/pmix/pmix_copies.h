@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "nla/core/wire/job.h"
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace scela::nla {
 

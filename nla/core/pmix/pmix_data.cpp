@@ -5,7 +5,7 @@
 
 #include "common/core/bytes.h"
 #include "nla/core/kvs/mailbox.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

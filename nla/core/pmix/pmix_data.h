@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "nla/core/wire/job.h"
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace scela::nla {
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "nla/core/wire/request.h"
-#include "pmix/core/messages.h"
+#include "nla/core/wire/request_names.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace scela::nla {
 

@@ -1,5 +1,5 @@
 // Carries out the questions of a node's PMIx server (scela-pmix) by requests to the agent, and
-// answers them: a state machine between pmix/core/messages.h and
+// answers them: a state machine between pmix/core/pmix_messages.h and
 // common/core/requests/rank_request.h. The shell uses it.
 //
 // It has a part for each kind of request: pmix_worlds.h, pmix_fences.h, pmix_names.h; pmix_data.h
@@ -28,8 +28,8 @@
 #include "nla/core/pmix/pmix_worlds.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/wire/job.h"
-#include "nla/core/wire/request.h"
-#include "pmix/core/messages.h"
+#include "nla/core/wire/request_names.h"
+#include "pmix/core/pmix_messages.h"
 
 namespace scela::nla {
 

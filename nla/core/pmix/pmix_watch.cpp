@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/core/bytes.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

@@ -3,10 +3,11 @@
 // has an agent, the process of the job there, and a PMIx server beside it.
 //
 // Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
-// that have a rank left, by a message to one rank of each (kServiceTags, nla/core/wire/request.h).
-// It is answered when each agent has answered or was lost; the server limits how long it waits. If
-// an agent is lost with a question or an answer in flight, the question is asked again. Events and
-// signals go in the same way to the nodes that they concern, and are never sent again.
+// that have a rank left, by a message to one rank of each (kServiceTags,
+// nla/core/wire/request_names.h). It is answered when each agent has answered or was lost; the
+// server limits how long it waits. If an agent is lost with a question or an answer in flight, the
+// question is asked again. Events and signals go in the same way to the nodes that they concern,
+// and are never sent again.
 //
 // Pure, like PmixService (pmix_service.h), which owns this part; one thread at a time calls it.
 #pragma once
@@ -20,7 +21,7 @@
 #include <vector>
 
 #include "nla/core/wire/job.h"
-#include "pmix/core/messages.h"
+#include "pmix/core/pmix_messages.h"
 #include "pmix/core/process.h"
 
 namespace scela::nla {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "nla/core/tree/context.h"
+#include "nla/core/tree/core_context.h"
 
 namespace scela::nla {
 

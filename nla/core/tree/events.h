@@ -21,7 +21,7 @@
 #include "nla/core/wire/job.h"
 #include "nla/core/wire/messages.h"
 #include "nla/core/wire/outcome.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 
@@ -70,7 +70,7 @@ struct Begin {
   // The time in milliseconds from the first signal to SIGKILL, if ranks are to end. It counts until
   // the job's own is known.
   std::uint32_t grace_ms = 0;
-  // For the shells of all agents (nla/io/settings.h).
+  // For the shells of all agents (nla/io/shell_settings.h).
   std::string settings;
   // The core ignores it.
   std::uint64_t clock_ns = 0;

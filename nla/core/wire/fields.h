@@ -28,10 +28,10 @@
 #include "common/core/chunk.h"
 #include "common/core/kary_tree.h"
 #include "common/core/log.h"
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 #include "nla/core/wire/messages.h"
 #include "nla/core/wire/outcome.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

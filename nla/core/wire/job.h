@@ -16,8 +16,8 @@
 #include "common/core/placement/placement.h"
 #include "common/core/placement/rank_map.h"
 #include "common/core/result.h"
-#include "common/core/terminal.h"
-#include "nla/core/wire/request.h"
+#include "common/core/terminal_modes.h"
+#include "nla/core/wire/request_names.h"
 
 namespace scela::nla {
 

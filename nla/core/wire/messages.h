@@ -35,9 +35,9 @@
 #include "common/core/log.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
-#include "common/core/terminal.h"
+#include "common/core/terminal_modes.h"
 #include "nla/core/wire/outcome.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 #include "nla/core/wire/topologies.h"
 
 namespace scela::nla {
@@ -104,7 +104,7 @@ struct Start {
   std::uint64_t clock_ns = 0;
   // Milliseconds from SIGTERM to SIGKILL, if the link ends before the job is known.
   std::uint32_t grace_ms = 0;
-  // For the shell, lines of key=value (nla/io/settings.h). The core does not read it.
+  // For the shell, lines of key=value (nla/io/shell_settings.h). The core does not read it.
   std::string settings;
   // The node of the sender; UINT32_MAX: scela-run itself.
   std::uint32_t parent = UINT32_MAX;

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/executors/placement.h"
+#include "collectives/executors/thread_placement.h"
 #include "common/core/text.h"
-#include "common/os/topology.h"
-#include "tests/contract/executors/job.h"
+#include "common/os/machine_topology.h"
+#include "tests/contract/executors/executor_job.h"
 #include "tests/support/collective_case.h"
 
 namespace scela::collectives::test::contract_test {

@@ -11,7 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/process/process_tree.h"
-#include "nla/io/settings.h"
+#include "nla/io/shell_settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
 

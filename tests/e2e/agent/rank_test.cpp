@@ -9,7 +9,7 @@
 #include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/record/record.h"
-#include "nla/io/settings.h"
+#include "nla/io/shell_settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
 #include "tests/unit/common/os/child_run.h"

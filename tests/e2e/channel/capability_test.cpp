@@ -9,7 +9,7 @@
 
 #include "comm-channel/verbs/factory.h"
 #include "common/os/fd.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
 #include "tests/e2e/hca/verbs_program.h"
 
 namespace capability_test {

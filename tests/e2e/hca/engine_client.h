@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/os/sealed_memory.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
 
 namespace scela::test {
 

@@ -13,8 +13,8 @@
 #include <set>
 
 #include "common/core/text.h"
-#include "hca/core/wire/address.h"
 #include "hca/core/wire/joining.h"
+#include "hca/core/wire/port_address.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 #include "tests/support/output_of.h"

@@ -14,7 +14,7 @@
 
 #include "common/core/text.h"
 #include "hca/core/model/host.h"
-#include "hca/engine/daemon/connection.h"
+#include "hca/engine/daemon/client_connection.h"
 #include "hca/engine/memory/pools.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"

@@ -13,7 +13,7 @@
 #include <new>
 
 #include "common/os/sealed_memory.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
 #include "tests/e2e/hca/verbs_program.h"
 
 namespace refusals_test {

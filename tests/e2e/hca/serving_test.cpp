@@ -11,7 +11,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "hca/engine/daemon/connection.h"
+#include "hca/engine/daemon/client_connection.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 

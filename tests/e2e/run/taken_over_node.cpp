@@ -22,7 +22,7 @@
 #include "nla/core/tree/remote_shell.h"
 #include "nla/core/wire/link_frames.h"
 #include "nla/core/wire/messages.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // From a seed to a schedule. The same seed and limits give the same schedule, on every machine.
 #pragma once
 
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

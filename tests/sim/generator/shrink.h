@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

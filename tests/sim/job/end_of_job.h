@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/sim/run.h"
+#include "tests/sim/sim_job_run.h"
 
 namespace scela::sim {
 

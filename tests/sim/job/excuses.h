@@ -9,8 +9,8 @@
 
 #include "tests/sim/job/end_of_job.h"
 #include "tests/sim/job/job_model.h"
-#include "tests/sim/node/nodes.h"
-#include "tests/sim/rank/processes.h"
+#include "tests/sim/node/sim_nodes.h"
+#include "tests/sim/rank/sim_processes.h"
 #include "tests/sim/reference.h"
 
 namespace scela::sim {

@@ -2,7 +2,7 @@
 // One thread uses this part.
 #pragma once
 
-#include "tests/sim/job/verdicts.h"
+#include "tests/sim/job/sim_verdicts.h"
 #include "tests/sim/node/timers.h"
 
 namespace scela::sim {

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "tests/sim/job/launcher.h"
-#include "tests/sim/rank/programs.h"
-#include "tests/sim/rank/terminal.h"
+#include "tests/sim/rank/sim_programs.h"
+#include "tests/sim/rank/sim_terminal.h"
 
 namespace scela::sim {
 

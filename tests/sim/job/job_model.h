@@ -5,7 +5,7 @@
 #include <set>
 
 #include "nla/core/wire/job.h"
-#include "tests/sim/run.h"
+#include "tests/sim/sim_job_run.h"
 
 namespace scela::sim {
 

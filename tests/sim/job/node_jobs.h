@@ -3,9 +3,9 @@
 #pragma once
 
 #include "tests/sim/job/excuses.h"
-#include "tests/sim/node/nodes.h"
 #include "tests/sim/node/per_node.h"
-#include "tests/sim/rank/processes.h"
+#include "tests/sim/node/sim_nodes.h"
+#include "tests/sim/rank/sim_processes.h"
 
 namespace scela::sim {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tests/sim/job/excuses.h"
-#include "tests/sim/rank/programs.h"
+#include "tests/sim/rank/sim_programs.h"
 
 namespace scela::sim {
 

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "tests/sim/node/nodes.h"
+#include "tests/sim/node/sim_nodes.h"
 
 namespace scela::sim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/sim/node/per_node.h"
-#include "tests/sim/run.h"
+#include "tests/sim/sim_job_run.h"
 
 namespace scela::sim {
 

@@ -8,7 +8,7 @@
 #include "tests/sim/node/agents.h"
 #include "tests/sim/node/leftovers.h"
 #include "tests/sim/rank/output.h"
-#include "tests/sim/rank/processes.h"
+#include "tests/sim/rank/sim_processes.h"
 
 namespace scela::sim {
 

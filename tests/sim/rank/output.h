@@ -10,7 +10,7 @@
 #include "tests/sim/job/end_of_job.h"
 #include "tests/sim/node/agents.h"
 #include "tests/sim/node/leftovers.h"
-#include "tests/sim/rank/processes.h"
+#include "tests/sim/rank/sim_processes.h"
 
 namespace scela::sim {
 

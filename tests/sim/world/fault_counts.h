@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

@@ -1,4 +1,4 @@
-#include "tests/sim/world/network.h"
+#include "tests/sim/world/sim_network.h"
 
 #include <catch2/catch.hpp>
 

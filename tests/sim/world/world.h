@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "tests/sim/node/agents.h"
-#include "tests/sim/run.h"
-#include "tests/sim/schedule.h"
+#include "tests/sim/sim_job_run.h"
+#include "tests/sim/sim_schedule.h"
 
 namespace scela::sim {
 

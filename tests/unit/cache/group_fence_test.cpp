@@ -10,7 +10,7 @@
 #include "cache/store.h"
 #include "common/core/random.h"
 #include "common/core/text.h"
-#include "tests/unit/cache/tree.h"
+#include "tests/unit/cache/cache_tree.h"
 
 namespace group_fence_test {
 

@@ -1,6 +1,6 @@
 // Tests the promises of every policy on trees of many shapes: the same answers as one table, and
 // the counts of Table 3.1 (thesis chapter 3), derived in docs/design/caches.md.
-#include "tests/unit/cache/tree.h"
+#include "tests/unit/cache/cache_tree.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/verbs/semantics/device.h"
-#include "tests/verbs/semantics/handles.h"
+#include "tests/verbs/semantics/semantics_device.h"
+#include "tests/verbs/semantics/semantics_handles.h"
 
 namespace semantics {
 

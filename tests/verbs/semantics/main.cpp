@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/verbs/semantics/device.h"
 #include "tests/verbs/semantics/judge.h"
+#include "tests/verbs/semantics/semantics_device.h"
 
 namespace semantics {
 namespace {

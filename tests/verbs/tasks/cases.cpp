@@ -1,5 +1,5 @@
 // verbs-tasks: do tasks keep the promises of scela/verbs_ext.h, on a device or on a thread?
-#include "tests/verbs/tasks/world.h"
+#include "tests/verbs/tasks/tasks_world.h"
 
 namespace semantics {
 

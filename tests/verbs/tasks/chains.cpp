@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/verbs/tasks/world.h"
+#include "tests/verbs/tasks/tasks_world.h"
 
 namespace semantics {
 namespace {

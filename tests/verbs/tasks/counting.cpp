@@ -1,5 +1,5 @@
 // Judges how completions are counted: from a base, which the last of several waits moves on.
-#include "tests/verbs/tasks/world.h"
+#include "tests/verbs/tasks/tasks_world.h"
 
 namespace semantics {
 namespace {

@@ -2,7 +2,7 @@
 // destroyed.
 #include <cerrno>
 
-#include "tests/verbs/tasks/world.h"
+#include "tests/verbs/tasks/tasks_world.h"
 
 namespace semantics {
 namespace {

@@ -2,7 +2,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tests/verbs/tasks/world.h"
+#include "tests/verbs/tasks/tasks_world.h"
 
 namespace semantics {
 namespace {

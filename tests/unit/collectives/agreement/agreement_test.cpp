@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "collectives/agreement/agreement.h"
-#include "collectives/agreement/frame.h"
+#include "collectives/agreement/agreement_frame.h"
 #include "common/core/random.h"
 #include "common/core/text.h"
 

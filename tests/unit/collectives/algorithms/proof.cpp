@@ -7,7 +7,7 @@
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/core/analysis/checker.h"
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 
 namespace scela::collectives {
 

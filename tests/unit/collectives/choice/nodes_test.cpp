@@ -9,7 +9,7 @@
 
 #include "collectives/choice/choice.h"
 #include "collectives/core/analysis/loggp.h"
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "common/core/text.h"
 
 namespace nodes_test {

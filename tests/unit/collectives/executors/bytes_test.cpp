@@ -5,7 +5,7 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/stages.h"
-#include "tests/unit/collectives/executors/ranks.h"
+#include "tests/unit/collectives/executors/executor_ranks.h"
 
 namespace scela::collectives::test::bytes_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/executors/run_set.h"
-#include "tests/unit/collectives/executors/ranks.h"
+#include "tests/unit/collectives/executors/executor_ranks.h"
 
 namespace scela::collectives::test::failure_test {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "common/core/text.h"
 #include "common/os/fd.h"
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 
 namespace scela::channel::counters_file_test {
 namespace {

@@ -13,7 +13,7 @@
 #include "comm-channel/api/opening.h"
 #include "comm-channel/messenger/messenger.h"
 #include "tests/unit/comm-channel/recording_network.h"
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace scela::channel::test::ends_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace scela::channel::test::guarded_copy_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 
 namespace scela::channel::test::stream_test {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "comm-channel/api/opening.h"
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace scela::channel::test::threads_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "common/core/random.h"
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 
 namespace scela::channel::test::messenger_test {
 namespace {

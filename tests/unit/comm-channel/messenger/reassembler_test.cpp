@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 #include "tests/unit/comm-channel/recording_network.h"
 
 namespace scela::channel::test::reassembler_test {

@@ -7,7 +7,7 @@
 
 #include "comm-channel/shm/factory.h"
 #include "common/os/futex.h"
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace scela::channel::shm::test::kill_test {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "comm-channel/shm/factory.h"
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace scela::channel::shm::test::node_test {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/comm-channel/shm/ranks.h"
+#include "tests/unit/comm-channel/shm/shm_ranks.h"
 
 namespace memory_watch_test {
 

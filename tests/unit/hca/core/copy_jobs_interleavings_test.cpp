@@ -17,7 +17,7 @@ using scela::test::Futexes;
 using scela::test::Interleavings;
 using scela::test::Turn;
 
-// These types are like those of hca/core/wire/layout.h, but consist of explored values.
+// These types are like those of hca/core/wire/shared_layout.h, but consist of explored values.
 struct Part {
   Explored<CopyJobState> state;
   struct {

@@ -27,7 +27,7 @@ using scela::test::step;
 using scela::test::Turn;
 using scela::test::wait_until;
 
-// These types are like those of hca/core/wire/layout.h, but consist of explored values.
+// These types are like those of hca/core/wire/shared_layout.h, but consist of explored values.
 struct Page {
   Explored<std::uint64_t> summary;
   std::array<Explored<std::uint64_t>, 2> words;

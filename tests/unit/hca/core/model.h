@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "hca/core/wire/layout.h"
-#include "hca/core/wire/messages.h"
+#include "hca/core/wire/engine_messages.h"
+#include "hca/core/wire/shared_layout.h"
 
 namespace scela::hca::test::model {
 

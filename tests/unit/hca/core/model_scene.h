@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/core/random.h"
-#include "tests/unit/hca/core/fabric.h"
+#include "tests/unit/hca/core/fabric_model.h"
 #include "tests/unit/hca/core/model.h"
 
 namespace scela::hca::test::model {

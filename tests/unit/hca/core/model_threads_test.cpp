@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "tests/unit/hca/core/fabric.h"
+#include "tests/unit/hca/core/fabric_model.h"
 
 namespace scela::hca::test::model_threads_test {
 namespace {

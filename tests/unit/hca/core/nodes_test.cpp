@@ -1,7 +1,7 @@
 // Tests messages between nodes: the same verbs, with frames that are late, stopped or wrong.
 #include <catch2/catch.hpp>
 
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 #include "tests/unit/hca/core/nodes.h"
 
 namespace scela::hca::test::nodes_test {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "tests/unit/hca/core/fabric.h"
+#include "tests/unit/hca/core/fabric_model.h"
 
 namespace scela::hca::test::self_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "tests/unit/hca/progress/loopback.h"
+#include "tests/unit/hca/progress/progress_loopback.h"
 
 namespace scela::hca::progress::device_tasks_test {
 namespace {

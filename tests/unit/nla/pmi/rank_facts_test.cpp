@@ -7,7 +7,7 @@
 #include <string>
 
 #include "pmi/protocol/pmi1/pmi1.h"
-#include "pmi/protocol/pmi2/pmi2.h"
+#include "pmi/protocol/pmi2/pmi2_session.h"
 
 namespace rank_facts_test {
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "collectives/core/analysis/checker.h"
-#include "collectives/core/layout.h"
+#include "collectives/core/block_layout.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace alltoall_test {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm-channel/core/connect/connection.h"
+#include "comm-channel/core/connect/connection_machine.h"
 
 namespace scela::channel::connect::test {
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <variant>
 
-#include "comm-channel/core/connect/connection.h"
+#include "comm-channel/core/connect/connection_machine.h"
 
 namespace connect_parts_test {
 

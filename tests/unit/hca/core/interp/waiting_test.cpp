@@ -2,7 +2,7 @@
 // engine keeps only a limited number of bytes.
 #include <catch2/catch.hpp>
 
-#include "hca/core/wire/wire.h"
+#include "hca/core/wire/engine_frame.h"
 #include "tests/unit/hca/core/nodes.h"
 
 namespace scela::hca::test::waiting_test {

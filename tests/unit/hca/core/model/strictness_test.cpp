@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "tests/unit/hca/core/fabric.h"
+#include "tests/unit/hca/core/fabric_model.h"
 
 namespace scela::hca::test::strictness_test {
 

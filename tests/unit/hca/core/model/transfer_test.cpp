@@ -1,7 +1,7 @@
 // Tests memory that is not reached at once: which requests wait for it, and for how long.
 #include <catch2/catch.hpp>
 
-#include "tests/unit/hca/core/fabric.h"
+#include "tests/unit/hca/core/fabric_model.h"
 
 namespace scela::hca::test::transfer_test {
 namespace {

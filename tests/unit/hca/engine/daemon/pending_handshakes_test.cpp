@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "common/os/syscall.h"
-#include "hca/engine/daemon/server.h"
+#include "hca/engine/daemon/engine_server.h"
 
 namespace pending_handshakes_test {
 

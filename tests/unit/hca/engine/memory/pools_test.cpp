@@ -14,7 +14,7 @@
 #include <string>
 
 #include "hca/engine/daemon/machine.h"
-#include "hca/engine/memory/guarded_copy.h"
+#include "hca/engine/memory/sigbus_copy.h"
 
 namespace pools_test {
 

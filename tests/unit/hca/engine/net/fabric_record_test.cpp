@@ -7,7 +7,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "hca/core/wire/address.h"
+#include "hca/core/wire/port_address.h"
 #include "hca/engine/net/peer_link.h"
 
 namespace fabric_record_test {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "launcher/core/options/option_table.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace manual_test {
 

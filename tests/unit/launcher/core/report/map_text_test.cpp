@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace map_text_test {
 

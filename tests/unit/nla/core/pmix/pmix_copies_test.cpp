@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/core/bytes.h"
-#include "nla/core/wire/request.h"
+#include "nla/core/wire/request_names.h"
 #include "tests/support/tree_harness.h"
 
 namespace pmix_copies_test {
