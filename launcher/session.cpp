@@ -79,7 +79,7 @@ class Session {
   void on(const action::ShowLog& log);
   void on(const action::TracePiece& piece) {
     trace_.add(piece.node, piece.bytes.view());
-    accounts_.add(piece.node, plan_.job.map.ranks_of(piece.node), piece.bytes.view());
+    counters_.add(piece.node, plan_.job.map.ranks_of(piece.node), piece.bytes.view());
   }
   template <class Other>
   void on(const Other&) {}
@@ -107,7 +107,7 @@ class Session {
   HostAccess access_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
-  RankAccounts accounts_;
+  RankCounters counters_;
   StderrWriter& person_;
   Log log_;
   Phases phases_;
@@ -531,9 +531,9 @@ SessionResult Session::finish() {
   result.outcome = std::move(outcome_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());
   if (options_.stats == StatsFormat::text)
-    result.statistics = stats_text(phases_, numbers, stats_, accounts_);
+    result.statistics = stats_text(phases_, numbers, stats_, counters_);
   if (options_.stats == StatsFormat::json)
-    result.statistics = stats_json(phases_, numbers, stats_, accounts_);
+    result.statistics = stats_json(phases_, numbers, stats_, counters_);
   if (options_.trace) {
     trace_.add_launcher(phases_);
     if (auto written = trace_.write(); !written && !result.outcome.error) {

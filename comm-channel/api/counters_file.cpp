@@ -103,7 +103,7 @@ std::string counters_text(const Counters& counters, std::span<const PeerCounters
 }
 
 void write_counters(const Counters& counters, std::span<const PeerCounters> peers) {
-  const char* const path = std::getenv("SCELA_ACCOUNTS");
+  const char* const path = std::getenv("SCELA_COUNTERS");
   if (path == nullptr || *path != '/') return;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const Fd file(::open(path, kFlags | O_NOCTTY, 0600));

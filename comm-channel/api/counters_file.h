@@ -1,5 +1,5 @@
 // Reports what a process has used to the launcher that started it. `scela-run --stats` names a file
-// in SCELA_ACCOUNTS, and the channel appends one line to that file when it closes.
+// in SCELA_COUNTERS, and the channel appends one line to that file when it closes.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace scela::channel {
 // takes.
 std::string counters_text(const Counters& counters, std::span<const PeerCounters> peers);
 
-// Appends the line, or does nothing if SCELA_ACCOUNTS names no absolute path. A write that fails is
+// Appends the line, or does nothing if SCELA_COUNTERS names no absolute path. A write that fails is
 // not reported here: the launcher says how many ranks have reported.
 void write_counters(const Counters& counters, std::span<const PeerCounters> peers);
 

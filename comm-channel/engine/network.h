@@ -134,7 +134,7 @@ class NetworkDevice {
   // Returns whether processors do the adapter's work, besides those of ranks that wait for it.
   virtual bool is_software() const = 0;
   // Adds the figures of this network to the counters. describe() returns text for people.
-  virtual void account(Counters& counters) const = 0;
+  virtual void add_counters(Counters& counters) const = 0;
   virtual std::string describe() const = 0;
 
  protected:

@@ -422,7 +422,7 @@ void Offloader::ended(int rank) {
   carry_out(actions);
 }
 
-void Offloader::account(Counters& counters) const {
+void Offloader::add_counters(Counters& counters) const {
   counters.offload_queue_pairs = link_.queue_pairs();
   counters.max_offload_queue_pairs = max_queue_pairs_;
   counters.offloaded = messages_;

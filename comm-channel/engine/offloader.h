@@ -91,7 +91,7 @@ class Offloader final : private OffloadLink::User {
   void ended(int rank);
   // Called before this process ends, so that other ranks do not wait for it.
   void leave();
-  void account(Counters& counters) const;
+  void add_counters(Counters& counters) const;
 
  private:
   using LaneId = OffloadLink::LaneId;

@@ -25,7 +25,7 @@ void Peers::record_end(int rank, std::string why) {
   ended_.push_back(rank);
 }
 
-void Peers::account(Counters& counters) const {
+void Peers::add_counters(Counters& counters) const {
   for (const Peer& one : peers_) {
     counters.messages_sent += one.counters.messages_sent;
     counters.messages_received += one.counters.messages_received;

@@ -50,7 +50,7 @@ class Peers {
   void count_received(int rank, std::uint64_t bytes);
   const PeerCounters& counters(int rank) const { return at(rank).counters; }
   // Adds the messages of all ranks to the counters.
-  void account(Counters& counters) const;
+  void add_counters(Counters& counters) const;
 
  private:
   struct Peer {

@@ -27,13 +27,13 @@ void Transports::close() {
   node_.reset();
 }
 
-void Transports::account(Counters& counters) const {
+void Transports::add_counters(Counters& counters) const {
   if (node_) {
     counters.shared_bytes = node_->shared_bytes();
     counters.sleeps = node_->sleeping().sleeps();
     counters.sleeps_woken = node_->sleeping().sleeps_woken();
   }
-  if (network_) network_->account(counters);
+  if (network_) network_->add_counters(counters);
 }
 
 }  // namespace scela::channel

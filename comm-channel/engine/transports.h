@@ -39,7 +39,7 @@ class Transports {
   void close();
   bool is_closed() const { return is_closed_; }
   // Adds what both have used to the counters.
-  void account(Counters& counters) const;
+  void add_counters(Counters& counters) const;
 
  private:
   Peers& peers_;

@@ -214,11 +214,11 @@ std::size_t Messenger::close() {
 
 Counters Messenger::counters() const {
   Counters counters;
-  peers_.account(counters);
+  peers_.add_counters(counters);
   counters.unexpected = matcher_.counts().unexpected;
   counters.max_unexpected = matcher_.counts().max_unexpected;
-  transports_.account(counters);
-  offload_.account(counters);
+  transports_.add_counters(counters);
+  offload_.add_counters(counters);
   return counters;
 }
 

@@ -82,8 +82,8 @@ class OffloadPath {
   }
   // Destroys all channels: from now on there are none.
   void close() { offloader_.reset(); }
-  void account(Counters& counters) const {
-    if (offloader_) offloader_->account(counters);
+  void add_counters(Counters& counters) const {
+    if (offloader_) offloader_->add_counters(counters);
   }
 
  private:

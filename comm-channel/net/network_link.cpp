@@ -119,10 +119,10 @@ std::string NetworkLink::describe() const {
   return text;
 }
 
-void NetworkLink::account(Counters& counters) const {
+void NetworkLink::add_counters(Counters& counters) const {
   counters.registered_bytes =
       requests_.registered() + receives_.registered() + device_.registrations().counts().bytes;
-  ports_.account(counters);
+  ports_.add_counters(counters);
   counters.receive_buffers = receives_.count();
   counters.rnr_events = rnr_events_;
   counters.credit_waits = flow_.waits();

@@ -96,7 +96,7 @@ class NetworkLink final : public Network {
   Timeout until_timer() const override { return sleep_.until_timer(); }
   bool works() const override { return device_.works(); }
   bool is_software() const override { return verbs::needs_job(device_.symbols()); }
-  void account(Counters& counters) const override;
+  void add_counters(Counters& counters) const override;
   std::string describe() const override;
 
  private:

@@ -96,7 +96,7 @@ class PortSet {
     max_queue_pairs_ = std::max(max_queue_pairs_, pairs);
   }
   // Adds the figures of all ports.
-  void account(Counters& counters) const {
+  void add_counters(Counters& counters) const {
     for (const auto& port : ports_) {
       const connect::Counts counts = port->counts();
       counters.send_queue_pairs += counts.links;

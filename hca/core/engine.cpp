@@ -178,8 +178,8 @@ bool Engine::has_died() const {
   return state_->has_died();
 }
 
-Accounts Engine::accounts() const {
-  return state_->accounts();
+NodeCounters Engine::counters() const {
+  return state_->counters();
 }
 
 void Engine::watch(TraceSink* trace_sink) {

@@ -49,7 +49,7 @@ class Engine::State {
   // Returns true if an injected fault has ended the engine (Faults::dies_after).
   bool has_died() const { return faults_.has_died(); }
   // Counts all objects, and returns the figures of all processes.
-  Accounts accounts() const { return accounts_of(objects_); }
+  NodeCounters counters() const { return counters_of(objects_); }
   // Sets the observer of the engine's work; null removes it.
   void watch(TraceSink* sink) { trace_.watch(sink); }
   // Executes or keeps a frame of another node's engine. Returns false if it is no valid frame.

@@ -1,5 +1,5 @@
 // Assembles the reports that agents send at the end of a job, in pieces of any length, into whole
-// lines per node. RankAccounts and TraceFile use it, in the session's one thread.
+// lines per node. RankCounters and TraceFile use it, in the session's one thread.
 //
 // A line longer than kMaxLine bytes is dropped. Agents write no such line, and a compromised node
 // must not fill the launcher's memory with one.

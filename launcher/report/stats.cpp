@@ -49,7 +49,7 @@ JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned) {
 }
 
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
-                       const RankAccounts& accounts) {
+                       const RankCounters& counters) {
   std::string out =
       cat("scela-run: ", counted(job.ranks, "rank"), " on ", counted(job.nodes, "node"),
           ", degree ", job.degree, ", depth ", job.depth, "\n");
@@ -67,11 +67,11 @@ std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::S
   if (stats.root_cache_bytes > 0) {
     out += cat("scela-run:   scela-run's own cache ", stats.root_cache_bytes, " bytes\n");
   }
-  return out + accounts.text(job.ranks);
+  return out + counters.text(job.ranks);
 }
 
 std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
-                       const RankAccounts& accounts) {
+                       const RankCounters& counters) {
   nlohmann::ordered_json out;
   out["nodes"] = job.nodes;
   out["ranks"] = job.ranks;
@@ -87,7 +87,7 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
   out["max_resident_bytes"] = stats.max_resident_bytes;
   out["max_cache_bytes"] = stats.cache_bytes;
   out["root_cache_bytes"] = stats.root_cache_bytes;
-  out["accounts"] = nlohmann::ordered_json::parse(accounts.json());
+  out["counters"] = nlohmann::ordered_json::parse(counters.json());
   return out.dump() + "\n";
 }
 

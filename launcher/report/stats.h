@@ -10,7 +10,7 @@
 
 #include "common/core/result.h"
 #include "launcher/plan/plan.h"
-#include "launcher/report/rank_accounts.h"
+#include "launcher/report/rank_counters.h"
 #include "launcher/report/report_lines.h"
 #include "nla/core/wire/messages.h"
 
@@ -43,10 +43,10 @@ JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 // Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
 // counters of the ranks, as lines for a terminal. `stats` has the numbers that the agents reported.
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
-                       const RankAccounts& accounts);
+                       const RankCounters& counters);
 // Returns the same numbers as one JSON object on one line.
 std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
-                       const RankAccounts& accounts);
+                       const RankCounters& counters);
 
 // Collects the JSON lines that agents send about their spans (named periods of time) and writes
 // them as one Chrome trace: an array of events for a trace viewer. Each node is one process of the

@@ -80,7 +80,7 @@ void NodeRanks::report(const RankSet& ranks, const Binding::Places& places) {
 void NodeRanks::make_ranks(const RankSet& first) {
   const std::string problem = directory_.make();
   NodeFacts facts = node_facts();
-  facts.accounts = context_.settings.measure && problem.empty();
+  facts.counters = context_.settings.measure && problem.empty();
   std::function<void(std::uint64_t)> used;
   if (cache::evicts(context_.job->cache_policy, context_.job->cache_limit))
     used = [this](std::uint64_t hash) { pair_used(hash); };

@@ -318,7 +318,7 @@ void Shell::State::carry_out(action::Finishing&) {
     context.tracer.add_lines(report, root ? 0 : context.node_index + 1,
                              root ? "scela-run" : context.node, own);
   }
-  if (measure && !directory.path().empty()) add_accounts(report, directory.path(), own);
+  if (measure && !directory.path().empty()) add_counters(report, directory.path(), own);
   if (!report.empty()) {
     const std::vector<Chunk> pieces = report.take();
     for (const Chunk& piece : pieces)

@@ -34,11 +34,11 @@ std::string beginning_of(const std::string& path) {
 
 }  // namespace
 
-std::string accounts_file(std::string_view directory, Rank rank) {
-  return cat(directory, "/scela-accounts.", rank);
+std::string counters_file(std::string_view directory, Rank rank) {
+  return cat(directory, "/scela-counters.", rank);
 }
 
-std::string account_line(std::string_view line, Rank rank) {
+std::string counters_line(std::string_view line, Rank rank) {
   const std::size_t space = line.find(' ');
   if (space == 0 || space == std::string_view::npos) return {};
   const std::string_view name = line.substr(0, space), values = line.substr(space + 1);
@@ -46,16 +46,16 @@ std::string account_line(std::string_view line, Rank rank) {
   const auto printed = [](char c) { return static_cast<unsigned char>(c) >= 0x20; };
   if (!std::ranges::all_of(name, plain) || !std::ranges::all_of(values, printed)) return {};
   if (!values.starts_with('{') || !values.ends_with('}')) return {};
-  return cat(R"({"account":")", name, R"(","rank":)", rank, R"(,"values":)", values, "}\n");
+  return cat(R"({"counters":")", name, R"(","rank":)", rank, R"(,"values":)", values, "}\n");
 }
 
-void add_accounts(Pieces& report, std::string_view directory, const RankSet& ranks) {
+void add_counters(Pieces& report, std::string_view directory, const RankSet& ranks) {
   ranks.for_each([&](Rank rank) {
-    const std::string text = beginning_of(accounts_file(directory, rank));
+    const std::string text = beginning_of(counters_file(directory, rank));
     std::string_view left = text;
     for (std::size_t end; (end = left.find('\n')) != std::string_view::npos;
          left.remove_prefix(end + 1))
-      report.add(account_line(left.substr(0, end), rank));
+      report.add(counters_line(left.substr(0, end), rank));
   });
 }
 

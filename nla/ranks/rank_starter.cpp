@@ -28,7 +28,7 @@ constexpr std::string_view kOwnVariables[] = {
     "SCELA_RANK",      "SCELA_SIZE",      "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
     "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MPIRUN_HOST",      "MPIRUN_PORT",
-    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kAccountsVariable};
+    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kCountersVariable};
 constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
@@ -240,8 +240,8 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
       cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
       cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
       cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
-  if (node_.accounts)
-    out.push_back(cat(kAccountsVariable, "=", accounts_file(node_.directory, number)));
+  if (node_.counters)
+    out.push_back(cat(kCountersVariable, "=", counters_file(node_.directory, number)));
   const bool speaks_pmi = node_.pmi != PmiKind::pmix || node_.pmi_guessed;
   if (world > 0 && speaks_pmi) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };

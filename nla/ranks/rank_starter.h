@@ -8,7 +8,7 @@
 //
 // The environment is Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
-//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), SCELA_ACCOUNTS
+//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), SCELA_COUNTERS
 //   (rank_counter_files.h; where they are asked for), PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID
 //   MPI_LOCALNRANKS
 // (the last two as Hydra sets them). Spawned ranks have the numbers and sizes of their own world,
@@ -65,7 +65,7 @@ struct NodeFacts {
   // The path of the socket of the node's adapter engine; may be empty.
   std::string engine_socket = {};
   // Ranks write usage counters (rank_counter_files.h).
-  bool accounts = false;
+  bool counters = false;
   // Returns more variables of a rank, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };

@@ -1,5 +1,5 @@
 # What the channel has used, as ranks and scela-run tell it; and what cannot be.
-foreach(program channel_accounts channel_misuse channel_lives channel_reopened)
+foreach(program channel_counters channel_misuse channel_lives channel_reopened)
   add_executable(${program} programs/channel/${program}.cpp)
   target_link_libraries(${program} PRIVATE scela_comm_channel)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -9,25 +9,25 @@ endforeach()
 set(of_all "\"messages_sent\":96,\"messages_received\":96,\"bytes_sent\":3208000,\"bytes_received\":3208000,")
 set(of_one "\"messages_sent\":24,\"messages_received\":24,\"bytes_sent\":802000,\"bytes_received\":802000,")
 set(of_peer "\\{\"messages_sent\":6,\"messages_received\":6,\"bytes_sent\":200500,\"bytes_received\":200500\\}")
-channel_test("accounts, and scela-run --stats shows them" CHECK --out "counters of 4 ranks on 1 nodes"
-    --err ".*\"accounts\":\\{\"channel\":\\{\"all\":\\{\"send_queue_pairs\":0,.*${of_all}.*\"rnr_events\":0,.*\"ranks\":\\{\"0\":\\{.*"
+channel_test("counters, and scela-run --stats shows them" CHECK --out "counters of 4 ranks on 1 nodes"
+    --err ".*\"counters\":\\{\"channel\":\\{\"all\":\\{\"send_queue_pairs\":0,.*${of_all}.*\"rnr_events\":0,.*\"ranks\":\\{\"0\":\\{.*"
     --err ".*\"3\":\\{\"send_queue_pairs\":0,.*${of_one}.*\"peers\":\\{.*\"2\":${of_peer}.*"
-  RUN ${run} --pmi fd --stats=json -n 4 ${bin}/channel_accounts)
-channel_test("accounts as a table" CHECK --out "counters of 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd --stats=json -n 4 ${bin}/channel_counters)
+channel_test("counters as a table" CHECK --out "counters of 4 ranks on 1 nodes"
     --err "scela-run:   channel, as 4 of 4 ranks told" --err "scela-run:  +all +0 +1 +2 +3"
     --err "scela-run:     bytes_sent +3208000 +802000 +802000 +802000 +802000"
-  RUN ${run} --pmi fd --stats -n 4 ${bin}/channel_accounts)
-channel_test("accounts are told to nobody who does not ask" CHECK --quiet --out "counters of 2 ranks on 1 nodes"
-  RUN ${run} --pmi fd -n 2 ${bin}/channel_accounts)
+  RUN ${run} --pmi fd --stats -n 4 ${bin}/channel_counters)
+channel_test("counters are told to nobody who does not ask" CHECK --quiet --out "counters of 2 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 2 ${bin}/channel_counters)
 if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
-  channel_test("accounts, by PMIx" CHECK --out "counters of 4 ranks on 1 nodes" --err ".*${of_all}.*"
-    RUN ${run} --pmi pmix --stats=json -n 4 ${bin}/channel_accounts)
+  channel_test("counters, by PMIx" CHECK --out "counters of 4 ranks on 1 nodes" --err ".*${of_all}.*"
+    RUN ${run} --pmi pmix --stats=json -n 4 ${bin}/channel_counters)
 endif()
 if(TARGET scela-ibverbs AND TARGET scela-hca)
-  channel_test("accounts, between nodes" CHECK --out "counters of 4 ranks on 2 nodes"
+  channel_test("counters, between nodes" CHECK --out "counters of 4 ranks on 2 nodes"
       --err ".*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_all}.*"
       --err ".*\"3\":\\{\"send_queue_pairs\":.*\"max_queue_pairs\":[2-9],\"max_connections\":1,\"receive_buffers\":[1-9].*${of_one}.*"
-    RUN ${run} --pmi fd --stats=json ${between} ${bin}/channel_accounts)
+    RUN ${run} --pmi fd --stats=json ${between} ${bin}/channel_counters)
 endif()
 
 # Bad input, on a node, where its memory is not read, where its ranks speak by the adapter, and between nodes.

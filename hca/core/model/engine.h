@@ -89,7 +89,7 @@ class Engine {
   bool has_died() const;
 
   // Returns the figures of all processes. It counts all objects at each call.
-  Accounts accounts() const;
+  NodeCounters counters() const;
   // Sets the observer of the engine's work; null removes it. The observer must live as long as the
   // engine, or until another replaces it.
   void watch(TraceSink* trace_sink);

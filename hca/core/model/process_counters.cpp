@@ -89,22 +89,22 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   return *this;
 }
 
-Accounts accounts_of(const ObjectTables& objects) {
-  Accounts result;
+NodeCounters counters_of(const ObjectTables& objects) {
+  NodeCounters result;
   result.traffic = objects.departed();
   for (const auto& [id, process] : objects.processes()) {
-    Account& account = result.processes.emplace_back();
-    account.process = id;
-    account.traffic = process.traffic;
-    Holdings& has = account.holdings;
+    ProcessCounters& entry = result.processes.emplace_back();
+    entry.process = id;
+    entry.traffic = process.traffic;
+    Holdings& has = entry.holdings;
     std::set<std::uint32_t> nodes;
     for (const std::uint32_t number : process.qps) {
       const Qp* qp = objects.find<Qp>(number);
       if (!qp) continue;
       add(*qp, has, nodes);
       if (!qp->send.head) continue;
-      account.traffic += qp->traffic;
-      account.traffic.posted += qp->send.end() - qp->send.next;  // not taken yet
+      entry.traffic += qp->traffic;
+      entry.traffic.posted += qp->send.end() - qp->send.next;  // not taken yet
     }
     for (const std::uint32_t number : process.srqs)
       if (const Srq* srq = objects.find<Srq>(number)) add(*srq, has);
@@ -116,7 +116,7 @@ Accounts accounts_of(const ObjectTables& objects) {
     const Keeping& kept = *process.keeping;
     has.kept_bytes = kept.requests + kept.answers + kept.moves;
     result.holdings.kept_bytes += has.kept_bytes;
-    result.traffic += account.traffic;
+    result.traffic += entry.traffic;
   }
   std::set<std::uint32_t> nodes;
   objects.each<Qp>([&](const Qp& qp) { add(qp, result.holdings, nodes); });

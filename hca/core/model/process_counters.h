@@ -61,15 +61,15 @@ struct Holdings {
 };
 
 // The figures of one process.
-struct Account {
+struct ProcessCounters {
   ProcessId process = 0;
   Holdings holdings;
   Traffic traffic;
 };
 
 // The figures of all processes and of the node. `processes` is in the order of their ids.
-struct Accounts {
-  std::vector<Account> processes;
+struct NodeCounters {
+  std::vector<ProcessCounters> processes;
   // The totals of the node. Its traffic includes that of processes that have gone, and each queue
   // pair counts once.
   Holdings holdings;
@@ -79,6 +79,6 @@ struct Accounts {
 class ObjectTables;  // object_tables.h
 
 // Counts the holdings of all objects now, and adds up the traffic. Holdings::shared_bytes stays 0.
-Accounts accounts_of(const ObjectTables& objects);
+NodeCounters counters_of(const ObjectTables& objects);
 
 }  // namespace scela::hca

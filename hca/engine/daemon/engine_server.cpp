@@ -319,12 +319,12 @@ EngineStatus Server::status() const {
   status.alone = patience_.is_alone();
   status.transfers = machine_.counts().transfers;
   status.transferred_bytes = machine_.counts().bytes;
-  status.accounts = engine_.accounts();
-  for (Account& account : status.accounts.processes) {
-    const Process* const process = machine_.find(account.process);
+  status.counters = engine_.counters();
+  for (ProcessCounters& entry : status.counters.processes) {
+    const Process* const process = machine_.find(entry.process);
     status.who.push_back({process->memory.pid(), program_of(process->memory.pid())});
-    account.holdings.shared_bytes = process->chunks.bytes() + process->pools.bytes();
-    status.accounts.holdings.shared_bytes += account.holdings.shared_bytes;
+    entry.holdings.shared_bytes = process->chunks.bytes() + process->pools.bytes();
+    status.counters.holdings.shared_bytes += entry.holdings.shared_bytes;
   }
   status.lid = rules_.settings.first_lid;
   if (fabric_) status.fabric = fabric_->status();

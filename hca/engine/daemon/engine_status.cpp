@@ -129,7 +129,7 @@ std::string program_of(pid_t pid) {
 }
 
 std::string status_text(const EngineStatus& status) {
-  const Accounts& all = status.accounts;
+  const NodeCounters& all = status.counters;
   std::vector<Row> has{{"pid", "program", "RC", "UC", "UD", "XRC>", ">XRC", "connected", "sending",
                         "nodes", "CQs", "SRQs", "buffers", "MRs", "registered", "shared"}};
   std::vector<Row> did{{"pid", "program", "posted", "executed", "failed", "bytes", "received",
@@ -155,7 +155,7 @@ std::string status_text(const EngineStatus& status) {
 }
 
 std::string status_json(const EngineStatus& status) {
-  const Accounts& all = status.accounts;
+  const NodeCounters& all = status.counters;
   nlohmann::ordered_json json;
   json["version"] = status.version;
   json["pid"] = status.pid;

@@ -31,13 +31,13 @@ struct EngineStatus {
   // Facts about other nodes, by name. Empty if there are no other nodes: the LID was then drawn at
   // random.
   std::vector<std::pair<std::string, std::string>> fabric;
-  Accounts accounts;
+  NodeCounters counters;
   // The number and the name of a process.
   struct Who {
     pid_t pid = 0;
     std::string program;
   };
-  // One entry for each process, in the order of `accounts.processes`.
+  // One entry for each process, in the order of `counters.processes`.
   std::vector<Who> who;
 };
 

@@ -426,7 +426,7 @@ constexpr std::string_view kVariablePrefix = "SCELA_";
 constexpr std::string_view kRankVariables[] = {
     "SCELA_RANK",    "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",    "SCELA_NODE_INDEX", "SCELA_JOB_ID",     "SCELA_NODE_DIR",
-    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET", "SCELA_ACCOUNTS"};
+    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET", "SCELA_COUNTERS"};
 // The variables of ranks that a user may set for them, to 0 or 1.
 constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 

@@ -67,7 +67,7 @@ struct Rank final : NetworkUser {
 
   Counters counters() const {
     Counters now;
-    link->account(now);
+    link->add_counters(now);
     return now;
   }
 

@@ -57,9 +57,9 @@ class Node {
                                                    {"mismatches", &Node::mismatches},
                                                    {"log", &Node::log},
                                                    {"log-flood", &Node::log_flood},
-                                                   {"nested-account", &Node::nested_account},
+                                                   {"nested-counters", &Node::nested_counters},
                                                    {"long-line", &Node::long_line},
-                                                   {"many-accounts", &Node::many_accounts},
+                                                   {"many-counters", &Node::many_counters},
                                                    {"failures", &Node::failures},
                                                    {"spawn", &Node::spawn},
                                                    {"names", &Node::names},
@@ -119,21 +119,21 @@ class Node {
     for (int i = 0; i < 500; ++i)
       send(msg::Log{{LogLevel::error, Subsystem::tree, "good", text}, 1});
   }
-  void nested_account() {
-    std::string line = R"({"account":"channel","rank":1,"values":)";
+  void nested_counters() {
+    std::string line = R"({"counters":"channel","rank":1,"values":)";
     constexpr std::size_t kDepth = 1'000'000;
     for (std::size_t i = 0; i < kDepth; ++i)
       line += R"({"a":)";
     report(line + "1" + std::string(kDepth, '}') + "}\n");
   }
   void long_line() {
-    report(R"({"account":"channel","rank":1,"values":{"a)" + std::string(60u << 20, 'a') +
+    report(R"({"counters":"channel","rank":1,"values":{"a)" + std::string(60u << 20, 'a') +
            "\":1}}\n");
   }
-  void many_accounts() {
+  void many_counters() {
     std::string text;
     for (std::uint32_t i = 0; text.size() < (60u << 20); ++i)
-      text += cat(R"({"account":"channel)", i, R"(","rank":)", i, R"(,"values":{"a\u001b[31m)", i,
+      text += cat(R"({"counters":"channel)", i, R"(","rank":)", i, R"(,"values":{"a\u001b[31m)", i,
                   "\":1}}\n");
     report(text);
   }

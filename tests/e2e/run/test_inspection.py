@@ -40,22 +40,22 @@ class InspectionTest(JobTest):
         self.assertEqual(self.run_job("--stats=json", "echo", "x").out, b"x\n")
 
     def test_stats_show_what_ranks_tell_of_themselves(self):
-        told = "echo \"own {\\\"made\\\":$((SCELA_RANK + 1)),\\\"max_held\\\":$SCELA_RANK}\" >> \"$SCELA_ACCOUNTS\""
+        told = "echo \"own {\\\"made\\\":$((SCELA_RANK + 1)),\\\"max_held\\\":$SCELA_RANK}\" >> \"$SCELA_COUNTERS\""
         options = ("--sim-nodes", 3, "--degree", 2, "--ppn", 2)
-        found = json.loads(self.run_job("--stats=json", *options, "sh", "-c", told).err)["accounts"]
+        found = json.loads(self.run_job("--stats=json", *options, "sh", "-c", told).err)["counters"]
         self.assertEqual(found["own"]["all"], {"made": 21, "max_held": 5})
         self.assertEqual(found["own"]["ranks"], {str(i): {"made": i + 1, "max_held": i} for i in range(6)})
         ended = self.run_job("--stats", *options, "sh", "-c", f"[ $SCELA_RANK = 4 ] || {told}")
         self.assertIn("scela-run:   own, as 5 of 6 ranks told\n", ended.err)
         self.assertRegex(ended.err, r"(?m)^scela-run: +made +16 +1 +2 +3 +4 +6$")
 
-    def test_ranks_are_asked_for_accounts_with_stats_only(self):
-        os.environ["SCELA_ACCOUNTS"] = "/of/another/launcher"
+    def test_ranks_are_asked_for_counters_with_stats_only(self):
+        os.environ["SCELA_COUNTERS"] = "/of/another/launcher"
         try:
-            self.assertEqual(self.run_job("sh", "-c", "echo $SCELA_ACCOUNTS").out, b"\n")
+            self.assertEqual(self.run_job("sh", "-c", "echo $SCELA_COUNTERS").out, b"\n")
         finally:
-            del os.environ["SCELA_ACCOUNTS"]
-        self.assertEqual(json.loads(self.run_job("--stats=json", "true").err)["accounts"], {})
+            del os.environ["SCELA_COUNTERS"]
+        self.assertEqual(json.loads(self.run_job("--stats=json", "true").err)["counters"], {})
 
     def test_stats_of_a_failed_job_stand_before_the_cause(self):
         ended = self.run_job("--stats", "-n", 2, "sh", "-c", "exit 3")

@@ -87,15 +87,15 @@ class TakenOverTest(JobTest):
         self.assertRegex(ended.err, "evil: it has said too much")
         self.assertLess(len(ended.err), 128 * 1024)
 
-    def test_an_account_of_a_million_levels(self):
-        ended = self.attack("nested-account", "--stats", stay=False)
+    def test_counters_of_a_million_levels(self):
+        ended = self.attack("nested-counters", "--stats", stay=False)
         self.assertRegex(ended.err, "messages")
 
-    def test_an_account_of_one_long_line(self):
+    def test_counters_of_one_long_line(self):
         self.attack("long-line", "--stats", stay=False)
 
-    def test_accounts_without_end(self):
-        self.attack("many-accounts", "--stats", stay=False)
+    def test_counters_without_end(self):
+        self.attack("many-counters", "--stats", stay=False)
 
     def test_failures_without_end(self):
         self.attack("failures", "--on-failure", "wait")

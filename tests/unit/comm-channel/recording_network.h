@@ -58,7 +58,7 @@ class RecordingNetwork final : public Network {
   bool is_connected(int rank) const override { return has_connection(rank); }
   bool works() const override { return has_device; }
   bool is_software() const override { return true; }
-  void account(Counters&) const override {}
+  void add_counters(Counters&) const override {}
   std::string describe() const override { return {}; }
 
   bool has_room = true;            // for messages

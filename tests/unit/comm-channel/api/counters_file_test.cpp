@@ -36,7 +36,7 @@ void exchange(test::Ranks& ranks, int from, int to, std::size_t size) {
   ranks[from].release(send);
 }
 
-TEST_CASE("channel: what goes between two is in both their accounts, and in their own of all") {
+TEST_CASE("channel: what goes between two is in both their counters, and in their own of all") {
   test::Ranks ranks(3);
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{100'000}})
     exchange(ranks, 0, 1, size);
@@ -60,7 +60,7 @@ TEST_CASE("channel: what goes between two is in both their accounts, and in thei
   CHECK(all.shared_bytes > 0);
 }
 
-TEST_CASE("channel: accounts are left in a file, and in nothing else that has its name") {
+TEST_CASE("channel: counters are left in a file, and in nothing else that has its name") {
   char folder[] = "/tmp/scela-counters-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const std::filesystem::path file = std::filesystem::path(folder) / "file";
@@ -69,10 +69,10 @@ TEST_CASE("channel: accounts are left in a file, and in nothing else that has it
   const Fd reader(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   REQUIRE(reader);
   for (const auto& path : {file, fifo}) {
-    ::setenv("SCELA_ACCOUNTS", path.c_str(), 1);
+    ::setenv("SCELA_COUNTERS", path.c_str(), 1);
     write_counters(Counters(), {});
   }
-  ::unsetenv("SCELA_ACCOUNTS");
+  ::unsetenv("SCELA_COUNTERS");
   char byte = 0;
   CHECK(::read(reader.get(), &byte, 1) == 0);
   CHECK(std::filesystem::file_size(file) == counters_text(Counters(), {}).size());
@@ -80,7 +80,7 @@ TEST_CASE("channel: accounts are left in a file, and in nothing else that has it
 }
 
 TEST_CASE(
-    "channel: accounts are told with every figure, and the peers that most went to or came from") {
+    "channel: counters are told with every figure, and the peers that most went to or came from") {
   Counters counters;
   counters.connections = 3;
   counters.max_unexpected = 7;
@@ -99,7 +99,7 @@ TEST_CASE(
       "\n"));
 }
 
-TEST_CASE("channel: accounts of very many peers stay within what a launcher takes of a rank") {
+TEST_CASE("channel: counters of very many peers stay within what a launcher takes of a rank") {
   std::vector<PeerCounters> peers(100'000);
   for (std::size_t i = 0; i < peers.size(); ++i)
     peers[i] = {1'000'000, 1'000'000, 1'000'000'000 + i, 1'000'000'000};

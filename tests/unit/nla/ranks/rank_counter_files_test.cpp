@@ -1,4 +1,4 @@
-// Tests that the accounts which ranks leave in files become lines of their agent's report.
+// Tests that the counters which ranks leave in files become lines of their agent's report.
 #include "nla/ranks/rank_counter_files.h"
 
 #include <sys/stat.h>
@@ -26,11 +26,11 @@ class Folder {
   ~Folder() { static_cast<void>(remove_tree(path_)); }
   const std::string& path() const { return path_; }
   void write(Rank rank, const std::string& text) const {
-    std::ofstream(accounts_file(path_, rank)) << text;
+    std::ofstream(counters_file(path_, rank)) << text;
   }
   std::string report(Rank first, Rank count) const {
     Pieces pieces;
-    add_accounts(pieces, path_, RankSet::run(first, count));
+    add_counters(pieces, path_, RankSet::run(first, count));
     std::string all;
     for (const Chunk& piece : pieces.take())
       all += piece.view();
@@ -38,31 +38,31 @@ class Folder {
   }
 
  private:
-  std::string path_ = cat(temporary_base(), "/scela-accounts-XXXXXX");
+  std::string path_ = cat(temporary_base(), "/scela-counters-XXXXXX");
 };
 
 }  // namespace
 
-TEST_CASE("a rank's account goes to the root with its number, and a rank may leave several") {
+TEST_CASE("a rank's counters goes to the root with its number, and a rank may leave several") {
   const Folder node;
   node.write(3, "channel {\"sent\":1}\nchannel {\"sent\":2}\n");
   node.write(5, "my-own {}\n");
   node.write(9, "channel {\"sent\":9}\n");  // a rank that the report does not cover
   CHECK(node.report(3, 6) ==
-        "{\"account\":\"channel\",\"rank\":3,\"values\":{\"sent\":1}}\n"
-        "{\"account\":\"channel\",\"rank\":3,\"values\":{\"sent\":2}}\n"
-        "{\"account\":\"my-own\",\"rank\":5,\"values\":{}}\n");
+        "{\"counters\":\"channel\",\"rank\":3,\"values\":{\"sent\":1}}\n"
+        "{\"counters\":\"channel\",\"rank\":3,\"values\":{\"sent\":2}}\n"
+        "{\"counters\":\"my-own\",\"rank\":5,\"values\":{}}\n");
 }
 
-TEST_CASE("what is no account is left out, and so is what is too much or no file") {
+TEST_CASE("what is no counters is left out, and so is what is too much or no file") {
   for (const char* line : {"", "channel", "channel ", " {}", "Channel {}", "a\"b {}", "channel 5",
                            "channel {", "channel {\t}", "channel {}\r"})
-    CHECK(account_line(line, 1).empty());
+    CHECK(counters_line(line, 1).empty());
   const Folder node;
   node.write(0, "channel {}");  // cut off while it was written
   node.write(1, cat("channel {", std::string(kMaxOfRank, ' '), "}\n"));
-  REQUIRE(::mkfifo(accounts_file(node.path(), 2).c_str(), 0600) == 0);
-  REQUIRE(::symlink("/etc/passwd", accounts_file(node.path(), 3).c_str()) == 0);
+  REQUIRE(::mkfifo(counters_file(node.path(), 2).c_str(), 0600) == 0);
+  REQUIRE(::symlink("/etc/passwd", counters_file(node.path(), 3).c_str()) == 0);
   CHECK(node.report(0, 4).empty());
 }
 

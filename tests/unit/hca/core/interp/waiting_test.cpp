@@ -17,8 +17,8 @@ constexpr std::uint64_t kMaxRequests = 64 * kMiB, kMaxAnswers = 64 * kMiB,
 constexpr std::uint64_t kOfOne = 6 * kMiB;
 
 std::uint64_t kept(Fabric& fabric, ProcessId process) {
-  for (const Account& account : fabric.engine.accounts().processes)
-    if (account.process == process) return account.holdings.kept_bytes;
+  for (const ProcessCounters& entry : fabric.engine.counters().processes)
+    if (entry.process == process) return entry.holdings.kept_bytes;
   return 0;
 }
 

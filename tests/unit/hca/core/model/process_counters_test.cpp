@@ -65,10 +65,10 @@ class Listener final : public TraceSink {
 
 }  // namespace
 
-TEST_CASE("hca accounts: what processes have is counted for each and for the node") {
+TEST_CASE("hca counters: what processes have is counted for each and for the node") {
   Two two;
   const Buffer buffer = two.a.buffer(1000);
-  CHECK(two.fabric.engine.accounts().holdings.connections == 0);
+  CHECK(two.fabric.engine.counters().holdings.connections == 0);
   two.connect_both();
   static_cast<void>(two.b.make_qp(QpType::ud));
   static_cast<void>(two.b.make_qp(QpType::xrc_send));
@@ -81,7 +81,7 @@ TEST_CASE("hca accounts: what processes have is counted for each and for the nod
   const Answer srq = two.a.make_srq(4000);
   for (std::uint32_t i = 0; i < 3000; ++i)
     two.a.post_srq(srq, i, {buffer.sge(0, 60), buffer.sge(60, 40)});
-  const Accounts all = two.fabric.engine.accounts();
+  const NodeCounters all = two.fabric.engine.counters();
   REQUIRE(all.processes.size() == 2);
   const Holdings& a = all.processes[0].holdings;
   const Holdings& b = all.processes[1].holdings;
@@ -108,13 +108,13 @@ TEST_CASE("hca accounts: what processes have is counted for each and for the nod
   CHECK(all.holdings.queue_pair_bytes == a.queue_pair_bytes + b.queue_pair_bytes);
   CHECK(all.holdings.cq_bytes == a.cq_bytes + b.cq_bytes);
   two.b.leave();
-  const Accounts left = two.fabric.engine.accounts();
+  const NodeCounters left = two.fabric.engine.counters();
   CHECK(left.processes.size() == 1);
   CHECK(left.holdings.rc == 1);
   CHECK(left.holdings.cqs == 1);
 }
 
-TEST_CASE("hca accounts: a target queue pair of several holders counts once for the node") {
+TEST_CASE("hca counters: a target queue pair of several holders counts once for the node") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);
   Ask ask;
@@ -134,13 +134,13 @@ TEST_CASE("hca accounts: a target queue pair of several holders counts once for 
   open.number = target.handle;
   open.xrcd = domain;
   REQUIRE(b.request(open).error == 0);
-  const Accounts all = fabric.engine.accounts();
+  const NodeCounters all = fabric.engine.counters();
   CHECK(all.processes[0].holdings.xrc_recv == 1);
   CHECK(all.processes[1].holdings.xrc_recv == 1);
   CHECK(all.holdings.xrc_recv == 1);
 }
 
-TEST_CASE("hca accounts: requests are posted, executed or failed, and counted when all are gone") {
+TEST_CASE("hca counters: requests are posted, executed or failed, and counted when all are gone") {
   Two two;
   two.connect_both();
   const Buffer there = two.b.buffer(100);
@@ -149,10 +149,10 @@ TEST_CASE("hca accounts: requests are posted, executed or failed, and counted wh
   two.b.post_recv(two.to, 2, {there.sge(0, 30)});
   two.a.post_send(two.from, send_of(1), {here.sge(0, 10)});
   two.a.post_send(two.from, send_of(2, 0), {here.sge(0, 20)});
-  CHECK(two.fabric.engine.accounts().processes[0].traffic.posted == 2);
-  CHECK(two.fabric.engine.accounts().processes[0].traffic.executed == 0);
+  CHECK(two.fabric.engine.counters().processes[0].traffic.posted == 2);
+  CHECK(two.fabric.engine.counters().processes[0].traffic.executed == 0);
   two.fabric.run();
-  Accounts all = two.fabric.engine.accounts();
+  NodeCounters all = two.fabric.engine.counters();
   const Traffic a = all.processes[0].traffic, b = all.processes[1].traffic;
   CHECK(a.posted == 2);
   CHECK(a.executed == 2);
@@ -169,14 +169,14 @@ TEST_CASE("hca accounts: requests are posted, executed or failed, and counted wh
   for (std::uint64_t id : {3U, 4U, 5U})
     two.a.post_send(two.from, send_of(id), {here.sge(0, 10)});
   two.fabric.run();
-  all = two.fabric.engine.accounts();
+  all = two.fabric.engine.counters();
   CHECK(all.processes[0].traffic.posted == 5);
   CHECK(all.processes[0].traffic.executed == 2);
   CHECK(all.processes[0].traffic.failed == 3);
   CHECK(all.traffic.failed == 3);
   two.a.leave();
   two.b.leave();
-  all = two.fabric.engine.accounts();
+  all = two.fabric.engine.counters();
   CHECK(all.processes.empty());
   CHECK(all.traffic.posted == 5);
   CHECK(all.traffic.executed == 2);
@@ -185,7 +185,7 @@ TEST_CASE("hca accounts: requests are posted, executed or failed, and counted wh
   CHECK(all.traffic.received == 2);
 }
 
-TEST_CASE("hca accounts: retries are counted by their cause, and who is woken") {
+TEST_CASE("hca counters: retries are counted by their cause, and who is woken") {
   Two two;
   Way way;
   way.rnr_retries = 3;
@@ -198,7 +198,7 @@ TEST_CASE("hca accounts: retries are counted by their cause, and who is woken") 
   while (two.fabric.advance()) {
   }
   REQUIRE(two.a.poll()[0].status == Status::rnr_retry_exceeded);
-  Traffic traffic = two.fabric.engine.accounts().processes[0].traffic;
+  Traffic traffic = two.fabric.engine.counters().processes[0].traffic;
   CHECK(traffic.rnr_retries == 3);
   CHECK(traffic.retries == 0);
   CHECK(traffic.failed == 1);
@@ -211,12 +211,12 @@ TEST_CASE("hca accounts: retries are counted by their cause, and who is woken") 
   while (two.fabric.advance()) {
   }
   REQUIRE(two.a.poll()[0].status == Status::retry_exceeded);
-  traffic = two.fabric.engine.accounts().processes[0].traffic;
+  traffic = two.fabric.engine.counters().processes[0].traffic;
   CHECK(traffic.retries == 2);
   CHECK(traffic.rnr_retries == 3);
 }
 
-TEST_CASE("hca accounts: counters that a process has spoilt are counted as far as they can be") {
+TEST_CASE("hca counters: counters that a process has spoilt are counted as far as they can be") {
   Two two;
   two.connect_both();
   const Answer srq = two.a.make_srq(16);
@@ -224,7 +224,7 @@ TEST_CASE("hca accounts: counters that a process has spoilt are counted as far a
   head->posted.store(~0ULL);
   auto* entry = reinterpret_cast<RecvRequest*>(srq.recv.offset + kEntriesOffset);
   entry->sge_count = ~0U;
-  const Accounts all = two.fabric.engine.accounts();
+  const NodeCounters all = two.fabric.engine.counters();
   CHECK(all.holdings.srq_requests <= srq.recv_slots);
 }
 

@@ -18,16 +18,16 @@ EngineStatus of_two() {
   status.pid = 77;
   status.version = "1.2.3";
   status.sleeps = 9;
-  status.accounts.processes.resize(2);
+  status.counters.processes.resize(2);
   status.who = {{101, "first"}, {102, "second"}};
-  Account& first = status.accounts.processes[0];
+  ProcessCounters& first = status.counters.processes[0];
   first.holdings.rc = 3;
   first.holdings.srq_buffer_bytes = 5ULL << 20;
   first.traffic.posted = 123'456;
   first.traffic.rnr_retries = 4;
   status.fabric = {{"node", "3 of 8"}, {"nodes connected", "2"}};
-  status.accounts.holdings.rc = 3;
-  status.accounts.traffic.posted = 123'456;
+  status.counters.holdings.rc = 3;
+  status.counters.traffic.posted = 123'456;
   return status;
 }
 

@@ -1,4 +1,4 @@
-#include "launcher/report/rank_accounts.h"
+#include "launcher/report/rank_counters.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -142,12 +142,12 @@ std::string table(const Kept& kept) {
 
 }  // namespace
 
-void RankAccounts::add(std::uint32_t node, const RankSet& ranks, std::string_view piece) {
+void RankCounters::add(std::uint32_t node, const RankSet& ranks, std::string_view piece) {
   lines_.add(node, piece, [&](std::string_view line) { take(ranks, line); });
 }
 
-void RankAccounts::take(const RankSet& ranks, std::string_view line) {
-  if (!line.starts_with(R"({"account":)")) return;
+void RankCounters::take(const RankSet& ranks, std::string_view line) {
+  if (!line.starts_with(R"({"counters":)")) return;
   // A deeper object is no counter, and code that walks it would need as much stack.
   const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
     const bool begins =
@@ -156,7 +156,8 @@ void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   };
   const Json found = Json::parse(line, shallow, false);
   if (!found.is_object()) return;
-  const auto name = found.find("account"), rank = found.find("rank"), values = found.find("values");
+  const auto name = found.find("counters"), rank = found.find("rank"),
+             values = found.find("values");
   if (name == found.end() || rank == found.end() || values == found.end()) return;
   if (!name->is_string() || !rank->is_number_unsigned() || !values->is_object()) return;
   if (rank->get<std::uint64_t>() > UINT32_MAX || !ranks.contains(rank->get<Rank>())) return;
@@ -168,7 +169,7 @@ void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   objects_[kind][rank->get<Rank>()].push_back(values->dump());
 }
 
-std::string RankAccounts::text(std::uint32_t ranks) const {
+std::string RankCounters::text(std::uint32_t ranks) const {
   std::string out;
   for (const auto& [name, objects] : objects_) {
     out += cat("scela-run:   ", printable(name, kMaxName), ", as ", objects.size(), " of ",
@@ -177,7 +178,7 @@ std::string RankAccounts::text(std::uint32_t ranks) const {
   return out;
 }
 
-std::string RankAccounts::json() const {
+std::string RankCounters::json() const {
   Json out = Json::object();
   for (const auto& [name, objects] : objects_) {
     Kept kept = kept_of(objects);

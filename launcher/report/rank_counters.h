@@ -18,7 +18,7 @@
 namespace scela {
 
 // The counters of all ranks of a job.
-class RankAccounts {
+class RankCounters {
  public:
   // Adds the next piece of the report of node number `node`. `ranks` has the ranks of this node. It
   // takes lines with counters of these ranks only, and limits the bytes of each rank.
