@@ -23,7 +23,7 @@
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton_call.h"
 #include "launcher/core/report/job_report.h"
-#include "launcher/hosts/host_access.h"
+#include "launcher/hosts/host_contacts.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
@@ -252,7 +252,7 @@ std::string choices_text(const Options& options, const Plan& plan) {
 
 std::string plan_text(const Options& options, const Plan& plan, const std::string& bindings = {}) {
   std::string guess;
-  if (plan.counts_room && plan.machines.empty())
+  if (plan.slots_from_processors && plan.machines.empty())
     guess = "slots: as many as the hosts have room for; the map below is a guess\n";
   return cat(guess, map_text(plan), choices_text(options, plan), bindings);
 }
@@ -262,7 +262,8 @@ std::string plan_text(const Options& options, const Plan& plan, const std::strin
 Result<void> use_own_topology(const Options& options, Plan& plan) {
   use_topologies(
       plan, {{read_topology().bytes(), RankSet::run(0, static_cast<Rank>(plan.hosts.size()))}});
-  return plan.counts_room ? map_again(plan, options, unneeded(plan, {})) : Result<void>();
+  return plan.slots_from_processors ? remap_ranks(plan, options, unused_spares(plan, {}))
+                                    : Result<void>();
 }
 
 // Starts no process and asks no other machine, so the bindings are known for this machine only. If
@@ -290,7 +291,7 @@ int run_dry(const Options& options, const LaunchContext& context, Plan plan) {
 
 struct Prepared {
   Plan plan;
-  HostAccess reach;
+  HostContacts reach;
 };
 
 // Returns the program name of the process that called for a launcher, for error messages.
@@ -307,7 +308,7 @@ std::string name_of_caller(const SingletonCall& call) {
 // them, the plan is made again without them. The new plan may bring in other hosts.
 Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan) {
   for (;;) {
-    auto reach = find_reach(options, plan);
+    auto reach = find_contacts(options, plan);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
     context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());
@@ -331,7 +332,7 @@ int run_command(int argc, char** argv) {
   const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() == 2 && words[0] == kStandFor) return nla::stand_for_singleton(words[1]);
+  if (words.size() == 2 && words[0] == kSingletonRank) return nla::stand_for_singleton(words[1]);
   const auto call = singleton_call(words);
   if (!call) return complain(call.error());
   if (*call) words = singleton_words(**call, own_executable());
@@ -360,7 +361,7 @@ int run_command(int argc, char** argv) {
   if (options->dry_run) return run_dry(*options, *context, std::move(*plan));
   if (options->show_map) {
     // Without this, the first map would be a guess, although this machine's processors are known.
-    if (plan->counts_room && !plan->remote) {
+    if (plan->slots_from_processors && !plan->remote) {
       if (auto mapped = use_own_topology(*options, *plan); !mapped) return complain(mapped.error());
     }
     print(2, plan_text(*options, *plan));

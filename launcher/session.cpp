@@ -35,7 +35,7 @@ namespace asio = boost::asio;
 namespace action = nla::action;
 namespace event = nla::event;
 
-// The interval at which partial lines (prompts) are checked; see Presentation::moment_passed().
+// The interval at which partial lines (prompts) are checked; see Presentation::tick().
 constexpr std::chrono::milliseconds kMoment{25};
 // The interval at which the session checks that the stop signal was sent to the ranks, and the
 // maximum number of checks. After them scela-run stops itself.
@@ -49,14 +49,14 @@ std::int64_t phase_moment() {
 
 class Session {
  public:
-  Session(const Options& options, Plan plan, HostAccess reach, StderrWriter& log,
+  Session(const Options& options, Plan plan, HostContacts reach, StderrWriter& log,
           std::int64_t began_ns)
       : options_(options),
         plan_(std::move(plan)),
         access_(std::move(reach)),
-        person_(log),
+        stderr_(log),
         log_(options_, log),
-        spawning_(plan_, failed_, options_, person_, log_, spawning_sides()) {
+        spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()) {
     phases_.begin = began_ns;
   }
 
@@ -96,7 +96,7 @@ class Session {
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
-  Spawning::Sides spawning_sides();
+  Spawning::Hooks spawning_sides();
   void wait_writable(int fd);
   void arm_partial_lines();
   void output_failed(const Error& error);
@@ -104,11 +104,11 @@ class Session {
 
   const Options& options_;
   Plan plan_;
-  HostAccess access_;
+  HostContacts access_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
   RankCounters counters_;
-  StderrWriter& person_;
+  StderrWriter& stderr_;
   Log log_;
   Phases phases_;
   JobOutcome outcome_;
@@ -139,7 +139,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   if (plan_.once_per_host) {
     outcome_.once_per_host = true;
     outcome_.hosts = plan_.hosts;
-    outcome_.tell_all = options_.verbose;
+    outcome_.report_all = options_.verbose;
   }
   if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
   if (options_.trace) {
@@ -272,19 +272,19 @@ void Session::on(const action::AllReady& ready) {
   const bool guessed = plan_.machines.empty();
   const std::string shown = options_.show_map ? map_text(plan_) : "";
   use_topologies(plan_, ready.topologies);
-  if (plan_.counts_room || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
+  if (plan_.slots_from_processors || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
     RankSet without = failed_;
-    without.add(unneeded(plan_, failed_));
-    if (auto mapped = map_again(plan_, options_, without); !mapped) {
+    without.add(unused_spares(plan_, failed_));
+    if (auto mapped = remap_ranks(plan_, options_, without); !mapped) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
     if (options_.show_map) {
       const std::string now = map_text(plan_);
-      if (guessed || now != shown) person_.write(now);  // the earlier map is outdated
+      if (guessed || now != shown) stderr_.write(now);  // the earlier map is outdated
     }
   }
-  if (options_.show_map) person_.write(bindings_text(bindings_of(plan_, failed_)));
+  if (options_.show_map) stderr_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});
@@ -314,7 +314,7 @@ void Session::on(const action::ShowLog& log) {
     if (!alike || options_.verbose) log_.show(record);
     return;
   }
-  person_.write(cat(kProgramName, printable(record.node), ": ", printable(record.text), "\n"));
+  stderr_.write(cat(kProgramName, printable(record.node), ": ", printable(record.text), "\n"));
 }
 
 void Session::on(const action::AllLaunched& launched) {
@@ -332,8 +332,8 @@ void Session::on(const action::ShowOutput& output) {
   if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
 }
 
-Spawning::Sides Session::spawning_sides() {
-  Spawning::Sides sides;
+Spawning::Hooks Session::spawning_sides() {
+  Spawning::Hooks sides;
   sides.post = [this](nla::Event event) { shell_->post(std::move(event)); };
   sides.more_ranks = [this] { writer_->more_ranks(); };
   return sides;
@@ -427,13 +427,13 @@ void Session::enter_terminal(bool again) {
     terminal_.enter();
   }
   writer_->set_raw(terminal_.entered());
-  person_.set_raw(terminal_.entered());
+  stderr_.set_raw(terminal_.entered());
 }
 
 void Session::leave_terminal() {
   terminal_.leave();
   writer_->set_raw(false);
-  person_.set_raw(false);
+  stderr_.set_raw(false);
 }
 
 // Other ranks may run on, so keys are for scela-run again.
@@ -481,7 +481,7 @@ void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds gr
 }
 
 void Session::input_read(Chunk bytes, bool end) {
-  if (end) writer_->input_over();
+  if (end) writer_->set_no_input();
   shell_->post(event::StdinRead{std::move(bytes), end});
 }
 
@@ -492,13 +492,13 @@ void Session::wait_writable(int fd) {
 }
 
 void Session::arm_partial_lines() {
-  if (partial_armed_ || !writer_->awaits_moments()) return;
+  if (partial_armed_ || !writer_->needs_ticks()) return;
   partial_armed_ = true;
   partial_->expires_after(kMoment);
   partial_->async_wait([this](const boost::system::error_code& error) {
     partial_armed_ = false;
     if (error || over_) return;
-    writer_->moment_passed();
+    writer_->tick();
     arm_partial_lines();
   });
 }
@@ -525,7 +525,7 @@ SessionResult Session::finish() {
   if (record_error_ && !outcome_.error && !outcome_.first) {
     outcome_.error = record_error_;
   } else if (record_error_) {
-    person_.write(cat(kProgramName, printable(record_error_->text()), "\n"));
+    stderr_.write(cat(kProgramName, printable(record_error_->text()), "\n"));
   }
   SessionResult result;
   result.outcome = std::move(outcome_);
@@ -545,7 +545,7 @@ SessionResult Session::finish() {
 
 }  // namespace
 
-Result<SessionResult> run_session(const Options& options, Plan plan, HostAccess reach,
+Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
                                   const std::string& agent, StderrWriter& log,
                                   std::int64_t began_ns) {
   try {

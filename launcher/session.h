@@ -13,7 +13,7 @@
 #include "common/core/result.h"
 #include "launcher/core/options/options.h"
 #include "launcher/core/report/job_report.h"
-#include "launcher/hosts/host_access.h"
+#include "launcher/hosts/host_contacts.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/plan.h"
 
@@ -34,7 +34,7 @@ struct SessionResult {
 // is the path of scela-nla on this machine. `log` takes the output of -v and other lines for the
 // user. `began_ns` is the monotonic clock in nanoseconds at the start of scela-run. Returns an
 // error if the job cannot begin (no agent executable, no descriptors, an unwritable file).
-Result<SessionResult> run_session(const Options& options, Plan plan, HostAccess reach,
+Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
                                   const std::string& agent, StderrWriter& log,
                                   std::int64_t began_ns);
 

@@ -32,7 +32,7 @@ int ChannelPeer::local_rank() const {
   return before;
 }
 
-Collective ChannelPeer::call_of(const Asked& asked) const {
+Collective ChannelPeer::call_of(const CollectiveCall& asked) const {
   const bool numbers = asked.bytes % sizeof(double) == 0;
   const std::size_t each = numbers ? sizeof(double) : 1;
   const ElementType type = numbers ? ElementType::float64 : ElementType::uint8;
@@ -76,7 +76,7 @@ Collective ChannelPeer::call_of(const Asked& asked) const {
   return said.algorithm(plan_.algorithm);
 }
 
-Means ChannelPeer::means(const Asked& asked) {
+ExecutorAndAlgorithm ChannelPeer::means(const CollectiveCall& asked) {
   const std::string text = world_.prepare(call_of(asked)).describe();
   const std::size_t by = text.find(" by ");
   return {plan_.executor, by == std::string::npos ? "" : text.substr(by + 4)};

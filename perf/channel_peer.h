@@ -57,11 +57,13 @@ class ChannelPeer {
     requests_.clear();
   }
   // Carries out a collective operation and blocks.
-  void collective(const Asked& asked) { check(world_.run(call_of(asked))); }
+  void collective(const CollectiveCall& asked) { check(world_.run(call_of(asked))); }
   // Begins a collective operation and returns at once; finish_collectives() ends it.
-  void begin_collective(const Asked& asked) { operations_.push_back(world_.start(call_of(asked))); }
+  void begin_collective(const CollectiveCall& asked) {
+    operations_.push_back(world_.start(call_of(asked)));
+  }
   // Advances all operations that were begun, without blocking.
-  void help_collectives() {
+  void progress_collectives() {
     for (Request& operation : operations_)
       operation.test();
   }
@@ -72,7 +74,7 @@ class ChannelPeer {
     operations_.clear();
   }
   // Returns the executor and algorithm of such a call. All ranks must call it.
-  Means means(const Asked& asked);
+  ExecutorAndAlgorithm means(const CollectiveCall& asked);
   // Fills in the connections and queue pairs of this process.
   void tell(Cost& cost) const;
 
@@ -91,7 +93,7 @@ class ChannelPeer {
   // Prints the error and ends the process with status 1.
   [[noreturn]] void fail(const std::string& why) const;
   // Returns the call, by the plan's algorithm if it names one.
-  Collective call_of(const Asked& asked) const;
+  Collective call_of(const CollectiveCall& asked) const;
 
   Channel& channel_;
   const Plan& plan_;

@@ -19,20 +19,21 @@ std::string algorithm_of(const Row& row) {
   return to_text(bare).substr(name_of(row.operation).size() + 1);
 }
 
-std::string line_of(Operation operation, const std::string& bytes, const Explained& explained,
+std::string line_of(Operation operation, const std::string& bytes, const Explained& choices_text,
                     const Question& question) {
-  std::string algorithm = algorithm_of(explained.row);
-  if (const std::uint32_t segments = choice_of(explained.row, question).segments; segments > 1)
+  std::string algorithm = algorithm_of(choices_text.row);
+  if (const std::uint32_t segments = choice_of(choices_text.row, question).segments; segments > 1)
     algorithm += cat(", ", segments, " segments");
-  return cat(column(std::string(name_of(operation)), 16), column(bytes, 18),
-             column(std::move(algorithm), 34), column(explained.source->name, 20),
-             explained.source->name == variable_of(operation) ? "the call" : variable_of(operation),
-             "\n");
+  return cat(
+      column(std::string(name_of(operation)), 16), column(bytes, 18),
+      column(std::move(algorithm), 34), column(choices_text.source->name, 20),
+      choices_text.source->name == variable_of(operation) ? "the call" : variable_of(operation),
+      "\n");
 }
 
 }  // namespace
 
-Result<std::string> explained(const Options& options) {
+Result<std::string> choices_text(const Options& options) {
   const auto sources = sources_of("", environment_of_process());
   if (!sources) return fail(sources.error());
   std::string text =

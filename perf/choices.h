@@ -20,6 +20,6 @@ inline std::string column(std::string text, std::size_t width) {
 // (or each of options.sizes). A line has the algorithm, the source of that choice, and the setting
 // that would override it. The choice is the one that a communicator of this process would make for
 // options.ranks on options.nodes. Returns an error if a setting of this process is malformed.
-Result<std::string> explained(const Options& options);
+Result<std::string> choices_text(const Options& options);
 
 }  // namespace scela::perf

@@ -6,7 +6,7 @@
 //   void collective(const Asked&);        blocking
 //   void begin_collective(const Asked&);
 //   void finish_collectives();            ends all that were begun
-//   void help_collectives();              advances those without blocking
+//   void progress_collectives();              advances those without blocking
 //   Means means(const Asked&);            executor and algorithm used
 //
 // The root of rooted operations rotates, so that no rank can run ahead of the others. The memory
@@ -29,10 +29,10 @@ namespace scela::perf {
 
 // True for a contestant that has collective operations.
 template <class Peer>
-concept HasCollectives = requires(Peer& peer, const Asked& asked) {
+concept HasCollectives = requires(Peer& peer, const CollectiveCall& asked) {
   peer.collective(asked);
   peer.begin_collective(asked);
-  peer.help_collectives();
+  peer.progress_collectives();
   peer.finish_collectives();
   peer.means(asked);
 };
@@ -88,7 +88,7 @@ class CollectiveLoops {
         loops_->peer_.begin_collective(loops_->asked(i));
       ++loops_->turn_;
     }
-    void help() { loops_->peer_.help_collectives(); }
+    void help() { loops_->peer_.progress_collectives(); }
     void end() { loops_->peer_.finish_collectives(); }
 
    private:
@@ -107,7 +107,7 @@ class CollectiveLoops {
   }
   // Returns the arguments of operation number `instance` of those under way at once. The root
   // depends on turn_.
-  Asked asked(std::size_t instance) {
+  CollectiveCall asked(std::size_t instance) {
     const int root = has_root(op_) ? static_cast<int>(turn_ % peer_.size()) : 0;
     return {op_, bytes_, root, in_[instance].data(), out_[instance].data()};
   }
@@ -116,11 +116,11 @@ class CollectiveLoops {
   // call it.
   double timed(long times) {
     All act(*this);
-    meet(peer_);
+    barrier(peer_);
     const double begin = now();
     for (long i = 0; i < times; ++i)
       act.blocking();
-    const std::vector<double> all = gathered(peer_, now() - begin);
+    const std::vector<double> all = gather_at_0(peer_, now() - begin);
     return *std::max_element(all.begin(), all.end());
   }
   // Returns how many operations fit in a round (Plan::round_seconds), which is the same on every
@@ -136,7 +136,7 @@ class CollectiveLoops {
       if (seconds < plan_.round_seconds / 2)
         next = static_cast<long>(static_cast<double>(times) *
                                  std::min(8.0, plan_.round_seconds / std::max(seconds, 1e-7)));
-      agree(peer_, next);
+      broadcast_from_0(peer_, next);
       if (next <= times) return times;
       times = next;
     }
@@ -153,7 +153,7 @@ class CollectiveLoops {
     const long few = beside.calibrate();
     for (int round = 0; round < plan_.rounds; ++round) {
       const OverlapRound own = beside.round(few);
-      const std::vector<OverlapRound> rounds = gathered(peer_, own);
+      const std::vector<OverlapRound> rounds = gather_at_0(peer_, own);
       OverlapRound slowest = *std::max_element(
           rounds.begin(), rounds.end(), [](const OverlapRound& left, const OverlapRound& right) {
             return left.overlapped.all < right.overlapped.all;
@@ -173,7 +173,7 @@ class CollectiveLoops {
   // the slowest rank.
   double helped(Overlapping<Peer, All>& beside, long times, double us, std::size_t calls) {
     const double own = beside.several(times, Between::parts, us, calls).all;
-    const std::vector<double> all = gathered(peer_, own);
+    const std::vector<double> all = gather_at_0(peer_, own);
     return *std::max_element(all.begin(), all.end());
   }
   // Counts the costs while all ranks still live.
@@ -181,9 +181,9 @@ class CollectiveLoops {
     Cost cost;
     peer_.tell(cost);
     cost.process = static_cast<double>(::getpid());
-    const std::vector<Cost> all = gathered(peer_, cost);
+    const std::vector<Cost> all = gather_at_0(peer_, cost);
     if (peer_.rank() == 0) count_costs(all, plan_.driver, line);
-    meet(peer_);
+    barrier(peer_);
   }
 
   Peer& peer_;

@@ -84,7 +84,7 @@ class Computing {
     const long times = beside.calibrate();
     std::array<Line, 2> lines;
     for (int i = 0; i < plan_.rounds; ++i) {
-      const std::vector<OverlapRound> rounds = gathered(peer_, beside.round(times));
+      const std::vector<OverlapRound> rounds = gather_at_0(peer_, beside.round(times));
       if (!act.sends()) continue;
       take(rounds.front(), lines[0]);
       OverlapRound receiver = rounds[static_cast<std::size_t>(act.partner())];
@@ -119,7 +119,7 @@ class Computing {
         struct Pair {
           double plain, delayed;
         };
-        const std::vector<Pair> all = gathered(peer_, Pair{plain, delayed});
+        const std::vector<Pair> all = gather_at_0(peer_, Pair{plain, delayed});
         if (!act.sends()) continue;
         const Pair& felt = all[late == 0 ? 0 : static_cast<std::size_t>(act.partner())];
         lines[late].us.push_back(felt.delayed);

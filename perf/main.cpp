@@ -22,7 +22,7 @@ namespace scela::perf {
 
 namespace {
 
-int be_rank(const Plan& plan, Where where) {
+int be_rank(const Plan& plan, RankBinding where) {
   ChannelOptions wanted;
   if (plan.bench == "coll" && plan.executor == "thread") wanted.threads = Threads::multiple;
   const Channel::Opened opened = Channel::open(wanted);
@@ -31,7 +31,7 @@ int be_rank(const Plan& plan, Where where) {
     return 1;
   }
   ChannelPeer peer(*opened.channel, plan);
-  if (!take_places(peer, plan, where)) {
+  if (!bind_threads(peer, plan, where)) {
     std::fprintf(stderr, "scela-perf: --apart needs two processors\n");
     return 3;
   }
@@ -39,9 +39,9 @@ int be_rank(const Plan& plan, Where where) {
   return Loops<ChannelPeer>(peer, plan).run(by_adapter ? "verbs" : "shm") ? 0 : 2;
 }
 
-int be_copy(const Plan& plan, Where where) {
+int be_copy(const Plan& plan, RankBinding where) {
   CopyPeer peer(plan.window);
-  take_places(peer, plan, where);
+  bind_threads(peer, plan, where);
   return Loops<CopyPeer>(peer, plan).run("process_vm_readv") ? 0 : 2;
 }
 
@@ -49,7 +49,7 @@ int be_copy(const Plan& plan, Where where) {
 int measure(const Options& options, const std::string& self) {
   pass_signals_on();
   const auto report = run_contest(options, self);
-  if (const int signal = signal_that_came()) {
+  if (const int signal = received_signal()) {
     std::signal(signal, SIG_DFL);
     sigset_t one;
     ::sigemptyset(&one);
@@ -82,7 +82,7 @@ int tell(const Result<std::string>& text) {
 
 int run(int argc, char** argv) {
   Plan plan;
-  Where where = Where::free;
+  RankBinding where = RankBinding::free;
   if (read_words(argc, argv, plan, where)) return be_rank(plan, where);
   if (read_words(argc, argv, plan, where, "--copy")) return be_copy(plan, where);
   const std::vector<std::string_view> words(argv + 1, argv + argc);
@@ -99,7 +99,7 @@ int run(int argc, char** argv) {
       std::puts("scela-perf " SCELA_VERSION);
       return 0;
     case Options::Action::explain:
-      return tell(explained(*options));
+      return tell(choices_text(*options));
     case Options::Action::census:
       return tell(counted(*options));
     case Options::Action::measure:

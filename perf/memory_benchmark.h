@@ -87,21 +87,21 @@ class Census {
     Line line;
     line.op = plan_.pattern;
     line.bytes = plan_.sizes.front();
-    meet(peer_);
+    barrier(peer_);
     const double begin = now();
     exchange(with, line.bytes);
-    meet(peer_);
+    barrier(peer_);
     line.us.push_back(std::max((now() - begin) * 1e6, 1e-3));
     Cost cost;
     peer_.tell(cost);
     cost.process = static_cast<double>(::getpid());
     cost.partners = static_cast<double>(with.size());
-    const std::vector<Cost> all = gathered(peer_, cost);
+    const std::vector<Cost> all = gather_at_0(peer_, cost);
     if (peer_.rank() == 0) {
       count_costs(all, plan_.driver, line);
       print(peer_, plan_, provider, line);
     }
-    meet(peer_);  // all ranks live while they are counted
+    barrier(peer_);  // all ranks live while they are counted
     return true;
   }
 

@@ -51,7 +51,7 @@ class Mpi {
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
     requests_.clear();
   }
-  void collective(const scela::perf::Asked& asked) {
+  void collective(const scela::perf::CollectiveCall& asked) {
     using Op = scela::perf::CollectiveOp;
     const Elements e = elements(asked);
     const MPI_Comm all = MPI_COMM_WORLD;
@@ -91,7 +91,7 @@ class Mpi {
         break;
     }
   }
-  void begin_collective(const scela::perf::Asked& asked) {
+  void begin_collective(const scela::perf::CollectiveCall& asked) {
     using Op = scela::perf::CollectiveOp;
     const Elements e = elements(asked);
     const MPI_Comm all = MPI_COMM_WORLD;
@@ -135,12 +135,12 @@ class Mpi {
         break;
     }
   }
-  void help_collectives() {
+  void progress_collectives() {
     int over = 0;
     MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &over, MPI_STATUSES_IGNORE);
   }
   void finish_collectives() { finish(); }
-  static scela::perf::Means means(const scela::perf::Asked&) {
+  static scela::perf::ExecutorAndAlgorithm means(const scela::perf::CollectiveCall&) {
     return {};
   }                                       // MPI does not report it
   void tell(scela::perf::Cost&) const {}  // MPI does not report it
@@ -150,7 +150,7 @@ class Mpi {
     int count;
     MPI_Datatype type;
   };
-  static Elements elements(const scela::perf::Asked& asked) {
+  static Elements elements(const scela::perf::CollectiveCall& asked) {
     if (asked.bytes % sizeof(double) == 0)
       return {static_cast<int>(asked.bytes / sizeof(double)), MPI_DOUBLE};
     return {static_cast<int>(asked.bytes), MPI_UNSIGNED_CHAR};
@@ -164,13 +164,13 @@ class Mpi {
 
 int main(int argc, char** argv) {
   scela::perf::Plan plan;
-  scela::perf::Where where = scela::perf::Where::free;
+  scela::perf::RankBinding where = scela::perf::RankBinding::free;
   if (!scela::perf::read_words(argc, argv, plan, where)) return 2;
   MPI_Init(&argc, &argv);
   int status = 3;
   {
     Mpi mpi;
-    if (scela::perf::take_places(mpi, plan, where))
+    if (scela::perf::bind_threads(mpi, plan, where))
       status = scela::perf::Loops<Mpi>(mpi, plan).run(SCELA_PERF_PROVIDER) ? 0 : 2;
   }
   MPI_Finalize();

@@ -77,7 +77,7 @@ enum class Between { nothing, amount, parts, time };
 // The times of a rank's part, in microseconds. `all` is the time of all of it. `begun` is that of
 // the call that begins, `between` that of the work, and `ended` that of the call that ends.
 // `processor` is the processor time of this process.
-struct Took {
+struct Times {
   double all = 0, between = 0, begun = 0, ended = 0, processor = 0;
 };
 
@@ -87,7 +87,7 @@ struct Took {
 // is without work, `overlapped` with the amount, and `timed` with work for a fixed time.
 struct OverlapRound {
   double blocking = 0, amount = 0, work = 0, work_processor = 0, others = 0;
-  Took pure, overlapped, timed;
+  Times pure, overlapped, timed;
 };
 
 // Measures one operation on one rank. All ranks make the same calls.
@@ -105,7 +105,7 @@ class Overlapping {
   long calibrate() {
     blocking();
     double us = std::max(several(4, Between::nothing, 0).all, 0.1);
-    agree(peer_, us);
+    broadcast_from_0(peer_, us);
     return std::clamp(static_cast<long>(plan_.round_seconds * 1e6 / us / 5), 1L, 1000L);
   }
 
@@ -117,12 +117,12 @@ class Overlapping {
     round.pure = several(times, Between::nothing, 0);
     // All ranks compute for as long as the slowest rank's part takes.
     double us = round.pure.all;
-    const std::vector<double> all = gathered(peer_, us);
+    const std::vector<double> all = gather_at_0(peer_, us);
     us = *std::max_element(all.begin(), all.end());
-    agree(peer_, us);
+    broadcast_from_0(peer_, us);
     round.amount = us;
     for (long i = 0; i < times; ++i) {
-      meet(peer_);
+      barrier(peer_);
       const double begin = now(), cpu = own_processor_time();
       if (act_.takes_part()) work_.amount(us / sharers());
       const double end = now();
@@ -134,7 +134,7 @@ class Overlapping {
     // operation finds cold caches.
     once(Between::amount, us);
     round.overlapped = several(times, Between::amount, us);
-    meet(peer_);
+    barrier(peer_);
     round.others = (others_time() - others) / static_cast<double>(times + 1);
     once(Between::time, us);
     round.timed = several(times, Between::time, us);
@@ -142,11 +142,11 @@ class Overlapping {
   }
 
   // Returns the mean of `times` runs of once().
-  Took several(long times, Between between, double us, std::size_t helps = 0) {
-    Took sum;
+  Times several(long times, Between between, double us, std::size_t helps = 0) {
+    Times sum;
     for (long i = 0; i < times; ++i) {
-      const Took took = once(between, us, helps);
-      for (double Took::*const member : kMembers)
+      const Times took = once(between, us, helps);
+      for (double Times::*const member : kMembers)
         sum.*member += took.*member / static_cast<double>(times);
     }
     return sum;
@@ -154,9 +154,9 @@ class Overlapping {
 
   // Runs the operation once, with work of `us` microseconds in between. `helps` is the number of
   // calls of help(), for Between::parts only. Ranks that take no part only wait.
-  Took once(Between between, double us, std::size_t helps = 0) {
-    Took took;
-    meet(peer_);
+  Times once(Between between, double us, std::size_t helps = 0) {
+    Times took;
+    barrier(peer_);
     if (!act_.takes_part()) {
       const double nothing = now();
       taken(nothing, nothing);
@@ -199,18 +199,18 @@ class Overlapping {
     struct Part {
       double begin, end;
     };
-    const std::vector<Part> all = gathered(peer_, Part{begin, end});
+    const std::vector<Part> all = gather_at_0(peer_, Part{begin, end});
     Part whole = all.front();
     for (const Part& part : all) {
       whole.begin = std::min(whole.begin, part.begin);
       whole.end = std::max(whole.end, part.end);
     }
-    agree(peer_, whole);
+    broadcast_from_0(peer_, whole);
     return (whole.end - whole.begin) * 1e6;
   }
   // Returns the microseconds of the blocking call.
   double blocking() {
-    meet(peer_);
+    barrier(peer_);
     const double begin = now();
     if (act_.takes_part()) act_.blocking();
     const double end = now();
@@ -219,7 +219,7 @@ class Overlapping {
   // Returns on rank 0 the microseconds of processor time of the helpers of the ranks: engines and
   // agents. Returns 0 on other ranks.
   double others_time() {
-    const std::vector<long> ranks = gathered(peer_, static_cast<long>(::getpid()));
+    const std::vector<long> ranks = gather_at_0(peer_, static_cast<long>(::getpid()));
     double us = 0;
     if (peer_.rank() != 0) return us;
     for (const long process : descendants(plan_.driver))
@@ -228,8 +228,8 @@ class Overlapping {
     return us;
   }
 
-  static constexpr std::array<double Took::*, 5> kMembers{&Took::all, &Took::between, &Took::begun,
-                                                          &Took::ended, &Took::processor};
+  static constexpr std::array<double Times::*, 5> kMembers{
+      &Times::all, &Times::between, &Times::begun, &Times::ended, &Times::processor};
 
   Peer& peer_;
   const Plan& plan_;

@@ -85,7 +85,7 @@ void pass_signals_on() {
   std::thread(wait_for_signals).detach();
 }
 
-int signal_that_came() {
+int received_signal() {
   const std::lock_guard lock(running().mutex);
   return running().signal;
 }

@@ -15,7 +15,7 @@ namespace scela::perf {
 void pass_signals_on();
 
 // Returns the last signal that has arrived since pass_signals_on(), or 0 if none has.
-int signal_that_came();
+int received_signal();
 
 // Returns the words joined by blanks, for example "mpirun -n 2 ./p".
 std::string text_of(const std::vector<std::string>& words);

@@ -23,7 +23,7 @@ namespace scela::perf {
 // The placement of ranks: anywhere ("free"); each on a processor of its own ("pin"); or all of them
 // on the first processor ("apart"). With "apart" the threads, engines and agents that move their
 // messages are on the second.
-enum class Where { free, own, apart };
+enum class RankBinding { free, own, apart };
 
 // Reads numbers separated by commas, and appends them; "-" is an empty list. Returns false if the
 // text is something else.
@@ -42,7 +42,7 @@ inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
 // OP,OP... ALGORITHM EXECUTOR CONCURRENT BYTES,BYTES..." into `plan` and `where`. `how` is the
 // first word; "-" is an empty value. Returns false if the words have another form, or if a number
 // is not allowed.
-inline bool read_words(int count, char** words, Plan& plan, Where& where,
+inline bool read_words(int count, char** words, Plan& plan, RankBinding& where,
                        const char* how = "--rank") {
   if (count != 16 || std::string(words[1]) != how) return false;
   plan.bench = words[2];
@@ -52,7 +52,9 @@ inline bool read_words(int count, char** words, Plan& plan, Where& where,
   plan.window = std::atoi(words[6]);
   const std::string place = words[7];
   plan.apart = place == "apart";
-  where = place == "pin" ? Where::own : place == "apart" ? Where::apart : Where::free;
+  where = place == "pin"     ? RankBinding::own
+          : place == "apart" ? RankBinding::apart
+                             : RankBinding::free;
   plan.pattern = words[8];
   plan.delay_seconds = std::atof(words[9]);
   plan.driver = std::atol(words[10]);
@@ -80,7 +82,7 @@ inline std::vector<int> allowed_processors() {
 
 // Binds a thread to processor `cpu`; `thread` is its id, and 0 is the caller. If the thread has
 // ended, the call has no effect.
-inline void put_on(int cpu, long thread) {
+inline void bind_to(int cpu, long thread) {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
@@ -91,26 +93,26 @@ inline void put_on(int cpu, long thread) {
 // too. All ranks call it once their threads and their helpers have started. Returns false if there
 // are not enough processors.
 template <class Peer>
-bool take_places(Peer& peer, const Plan& plan, Where where) {
-  if (where == Where::free) return true;
+bool bind_threads(Peer& peer, const Plan& plan, RankBinding where) {
+  if (where == RankBinding::free) return true;
   const std::vector<int> allowed = allowed_processors();
-  if (where == Where::own) {
+  if (where == RankBinding::own) {
     // The ranks of a node take the processors in turn.
     if (!allowed.empty())
-      put_on(allowed[static_cast<std::size_t>(peer.local_rank()) % allowed.size()], 0);
+      bind_to(allowed[static_cast<std::size_t>(peer.local_rank()) % allowed.size()], 0);
     return true;
   }
   if (allowed.size() < 2) return false;
   const long self = static_cast<long>(::getpid());
   for (const long thread : threads_of(self))
-    put_on(allowed[thread == self ? 0 : 1], thread);
-  const std::vector<long> ranks = gathered(peer, self);
+    bind_to(allowed[thread == self ? 0 : 1], thread);
+  const std::vector<long> ranks = gather_at_0(peer, self);
   if (peer.rank() == 0)
     for (const long process : descendants(plan.driver))
       if (std::find(ranks.begin(), ranks.end(), process) == ranks.end())
         for (const long thread : threads_of(process))
-          put_on(allowed[1], thread);
-  meet(peer);
+          bind_to(allowed[1], thread);
+  barrier(peer);
   return true;
 }
 

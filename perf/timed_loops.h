@@ -118,12 +118,12 @@ class Loops {
   // Returns the seconds that this rank needs. For the benchmark pairs, rank 0 gets the slowest
   // rank's seconds.
   double timed(Once once, std::size_t bytes, long times) {
-    meet(peer_);
+    barrier(peer_);
     const double begin = now();
     if (!idle()) (this->*once)(bytes, times);
     double seconds = now() - begin;
     if (plan_.bench == "pairs") {  // of the slowest pair
-      const std::vector<double> all = gathered(peer_, seconds);
+      const std::vector<double> all = gather_at_0(peer_, seconds);
       seconds = *std::max_element(all.begin(), all.end());
     }
     return seconds;
@@ -148,7 +148,7 @@ class Loops {
         next = static_cast<long>(static_cast<double>(times) *
                                  std::min(8.0, plan_.round_seconds / std::max(seconds, 1e-7)));
       next += next % 2;
-      agree(peer_, next);
+      broadcast_from_0(peer_, next);
       if (next <= times) return times;
       times = next;
     }

@@ -48,7 +48,7 @@ inline double now() {
 // edges (perf/core/patterns.h). So no rank needs other partners for it. All ranks must call it; it
 // blocks. The result of other ranks has no meaning. Values are copied as bytes.
 template <class Peer, class Value>
-std::vector<Value> gathered(Peer& peer, const Value& own) {
+std::vector<Value> gather_at_0(Peer& peer, const Value& own) {
   std::vector<Value> all{own};
   const int rank = peer.rank(), size = peer.size();
   for (int bit = 1; bit < size; bit *= 2) {
@@ -66,7 +66,7 @@ std::vector<Value> gathered(Peer& peer, const Value& own) {
 
 // Replaces `value` on all ranks by rank 0's, by the same tree. All ranks must call it; it blocks.
 template <class Peer, class Value>
-void agree(Peer& peer, Value& value) {
+void broadcast_from_0(Peer& peer, Value& value) {
   const int rank = peer.rank(), size = peer.size();
   int bit = 1;
   while (bit < size && (rank & bit) == 0)
@@ -78,10 +78,10 @@ void agree(Peer& peer, Value& value) {
 
 // Blocks until all ranks have called it: a barrier.
 template <class Peer>
-void meet(Peer& peer) {
+void barrier(Peer& peer) {
   char byte = 0;
-  gathered(peer, byte);
-  agree(peer, byte);
+  gather_at_0(peer, byte);
+  broadcast_from_0(peer, byte);
 }
 
 // The results of one size, which rank 0 prints as a line (perf/core/report.h reads it).
@@ -93,7 +93,7 @@ struct Line {
   std::vector<double> us;
   // Other figures by name. A name that ends in _us is microseconds.
   std::vector<std::pair<std::string, std::vector<double>>> values;
-  Means means;  // coll: the executor and the algorithm
+  ExecutorAndAlgorithm means;  // coll: the executor and the algorithm
 };
 
 // Returns the numbers as an array of JSON, with six significant digits.

@@ -16,7 +16,7 @@ namespace scela {
 
 // Returns the time of the monotonic clock that is `ms` milliseconds (at least 0) from now, for
 // futex_wait().
-inline timespec moment_in_ms(int ms) {
+inline timespec deadline_in_ms(int ms) {
   timespec until{};
   ::clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += ms / 1000;

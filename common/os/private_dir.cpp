@@ -116,13 +116,13 @@ Result<void> make_private_directory(const std::string& path) {
                                         : "name a directory that can be written in TMPDIR"));
 }
 
-Fd hold_directory(const std::string& path) {
+Fd lock_directory(const std::string& path) {
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory && ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) directory.reset();
   return directory;
 }
 
-bool directory_held(const std::string& path) {
+bool is_directory_locked(const std::string& path) {
   const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   return directory && ::flock(directory.get(), LOCK_SH | LOCK_NB) != 0;
 }

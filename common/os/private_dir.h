@@ -25,13 +25,13 @@ std::string private_directory_path(std::string_view base, std::string_view name)
 Result<void> make_private_directory(const std::string& path);
 
 // Takes a lock on the directory and returns its descriptor. While that is open and the process
-// lives, directory_held() is true for other processes. So a process that finds the directory can
-// tell whether its owner lives. The result is invalid if the directory is locked already, or if the
-// file system has no locks.
-Fd hold_directory(const std::string& path);
-// Returns true if a process holds the directory by hold_directory(), or if that cannot be found
+// lives, is_directory_locked() is true for other processes. So a process that finds the directory
+// can tell whether its owner lives. The result is invalid if the directory is locked already, or if
+// the file system has no locks.
+Fd lock_directory(const std::string& path);
+// Returns true if a process holds the directory by lock_directory(), or if that cannot be found
 // out. Returns false if there is no such directory.
-bool directory_held(const std::string& path);
+bool is_directory_locked(const std::string& path);
 
 // Removes files and directories of this user in `base` with this prefix and suffix in their names.
 // They must not have changed for `age`, and no process may hold them. Such files are left if all

@@ -15,7 +15,7 @@ namespace scela {
 
 struct HostFinder::Answers {
   std::mutex mutex;
-  std::vector<FoundHost> found;
+  std::vector<HostLookup> found;
   Fd doorbell{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
@@ -25,7 +25,7 @@ HostFinder::~HostFinder() = default;
 
 void HostFinder::find(const std::vector<std::string>& hosts) {
   const auto refused = [&](const std::string& why) {
-    std::vector<FoundHost> none;
+    std::vector<HostLookup> none;
     for (const std::string& host : hosts)
       none.push_back({host, {}, cat(host, ": look it up: ", why)});
     found_(none);
@@ -41,10 +41,10 @@ void HostFinder::find(const std::vector<std::string>& hosts) {
   }
   try {
     std::thread([hosts, find = find_, answers = answers_] {
-      std::vector<FoundHost> found = find(hosts);
+      std::vector<HostLookup> found = find(hosts);
       {
         const std::lock_guard lock(answers->mutex);
-        for (FoundHost& host : found)
+        for (HostLookup& host : found)
           answers->found.push_back(std::move(host));
       }
       const std::uint64_t one = 1;
@@ -59,7 +59,7 @@ void HostFinder::listen() {
   doorbell_->wait_readable([this] {
     std::uint64_t rung = 0;
     static_cast<void>(::read(answers_->doorbell.get(), &rung, sizeof rung));
-    std::vector<FoundHost> found;
+    std::vector<HostLookup> found;
     {
       const std::lock_guard lock(answers_->mutex);
       found.swap(answers_->found);

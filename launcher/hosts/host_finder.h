@@ -22,10 +22,10 @@ namespace scela {
 class HostFinder {
  public:
   // Blocks, and returns for each of the hosts how it is reached, or why it cannot be
-  // (HostAccess::find_later).
-  using Find = std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)>;
+  // (HostContacts::find_later).
+  using Find = std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)>;
   // Gets the results of one or several calls of find().
-  using Found = std::function<void(const std::vector<FoundHost>& hosts)>;
+  using Found = std::function<void(const std::vector<HostLookup>& hosts)>;
 
   // `io` is the event loop and must outlive this object. `find` runs in other threads, so it must
   // not use data of the session.

@@ -1,5 +1,5 @@
 // The two hash functions that host keys need. They use OpenSSL, so that launcher/core has no
-// cryptography. ssh_hosts.cpp and launcher/hosts/host_access.cpp use them.
+// cryptography. ssh_hosts.cpp and launcher/hosts/host_contacts.cpp use them.
 //
 // They are safe to call from several threads and never return an error. Without SHA-1 or SHA-256
 // the program cannot do ssh at all, and it aborts.

@@ -1,5 +1,5 @@
 // Reads an ssh user's configuration and known_hosts files, and appends to known_hosts.
-// ssh_hosts.cpp and launcher/hosts/host_access.cpp use it.
+// ssh_hosts.cpp and launcher/hosts/host_contacts.cpp use it.
 //
 // Files are read whole, up to kLargestSshFile bytes. The functions block on the file system and
 // share no state between calls.

@@ -1,6 +1,6 @@
 // Finds out how each host of the job is reached over ssh, once, in scela-run. It reads the user's
-// ssh configuration and known_hosts and asks the name service. launcher/hosts/host_access.cpp uses
-// it. The result has a contact for each host: name, address, port, user and accepted host keys
+// ssh configuration and known_hosts and asks the name service. launcher/hosts/host_contacts.cpp
+// uses it. The result has a contact for each host: name, address, port, user and accepted host keys
 // (nla/core/wire/contact.h). The contacts travel with the host list. Paths of keys and commands are
 // for scela-run only and stay with it.
 //

@@ -1,6 +1,6 @@
 // Describes the user of the job and this machine, as far as ssh needs it. The values are parameters
 // everywhere else, so that tests can have a user and a machine of their own. ssh_hosts.cpp and
-// launcher/hosts/host_access.cpp use it.
+// launcher/hosts/host_contacts.cpp use it.
 //
 // this_ssh_user() blocks only as long as the lookup of the user takes (getpwuid_r).
 #pragma once

@@ -86,8 +86,8 @@ void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes
   take(presentation_.accept(rank, stream, bytes, end));
 }
 
-void OutputWriter::input_over() {
-  presentation_.input_over();
+void OutputWriter::set_no_input() {
+  presentation_.set_no_input();
 }
 
 void OutputWriter::set_raw(bool on) {
@@ -95,8 +95,8 @@ void OutputWriter::set_raw(bool on) {
     raw_[which] = on && ::isatty(which + 1) == 1;
 }
 
-void OutputWriter::moment_passed() {
-  take(presentation_.moment_passed(!idle()));
+void OutputWriter::tick() {
+  take(presentation_.tick(!idle()));
 }
 
 void OutputWriter::take(std::vector<PresentedWrite> writes) {

@@ -53,14 +53,14 @@ class OutputWriter {
   // Lines of all other ranks then end with a carriage return too.
   void set_raw(bool on);
   // Shows partial lines that have waited long enough (prompts). The caller must call it at regular
-  // moments while awaits_moments() is true.
-  void moment_passed();
+  // moments while needs_ticks() is true.
+  void tick();
   // Says that the job got more ranks than it had at the start.
   void more_ranks() { presentation_.more_ranks(); }
   // Says that no rank gets more input. A partial line is then no prompt any more.
-  void input_over();
-  // Returns true if a partial line is held that moment_passed() may show.
-  bool awaits_moments() const { return presentation_.awaits_moments(); }
+  void set_no_input();
+  // Returns true if a partial line is held that tick() may show.
+  bool needs_ticks() const { return presentation_.needs_ticks(); }
   // Writes as much as the standard streams take without blocking. The owner calls it if a
   // descriptor of wait_writable is writable.
   void resume();

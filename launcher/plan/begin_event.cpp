@@ -38,7 +38,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
                                    std::int64_t now_ns) {
   nla::Settings settings;
   settings.record = options.record.value_or("");
-  settings.shares = plan.node_shares;
+  settings.shares = plan.nodes_on_this_machine;
   settings.measure = options.stats != StatsFormat::none;
   settings.trace = options.trace.has_value();
   settings.topology = needs_topologies(plan, options);

@@ -178,13 +178,13 @@ bool for_each_library(const std::string& program, std::string_view directories,
   return true;
 }
 
-bool stays_as_it_is(const std::string& program, std::string_view directories) {
+bool cannot_start_programs(const std::string& program, std::string_view directories) {
   auto linkage = linkage_of_file(program);
   if (!linkage || linkage->libraries.empty()) return false;
   return walk(
       program, std::move(*linkage), directories, [](const std::string&) { return true; },
       [](const std::string& name, const Linkage& one) {
-        return !one.can_become_more || is_of_libc(name);
+        return !one.may_load_or_start || is_of_libc(name);
       });
 }
 

@@ -21,6 +21,6 @@ bool for_each_library(const std::string& program, std::string_view directories,
 // libc can load libraries or start programs. Such a program (hostname) cannot become one that uses
 // MPI; a shell or Python can. The arguments are those of for_each_library(). Returns false if the
 // program cannot be read.
-bool stays_as_it_is(const std::string& program, std::string_view directories);
+bool cannot_start_programs(const std::string& program, std::string_view directories);
 
 }  // namespace scela

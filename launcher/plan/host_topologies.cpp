@@ -33,10 +33,10 @@ class NodeTopologies {
   // Returns nullptr if the node has not reported. The pointer is valid until the next call.
   const Topology* of(std::uint32_t node) {
     const MachineKind* machine = machine_of_[node];
-    if (machine == nullptr || plan_.node_shares <= 1) {
+    if (machine == nullptr || plan_.nodes_on_this_machine <= 1) {
       return machine == nullptr ? nullptr : &machine->topology;
     }
-    share_ = machine->topology.share(node, plan_.node_shares);
+    share_ = machine->topology.share(node, plan_.nodes_on_this_machine);
     return &share_;
   }
 
@@ -49,14 +49,14 @@ class NodeTopologies {
 }  // namespace
 
 bool needs_topologies(const Plan& plan, const Options& options) {
-  return plan.counts_room || ((options.show_map || options.dry_run) && binds(plan.job));
+  return plan.slots_from_processors || ((options.show_map || options.dry_run) && binds(plan.job));
 }
 
 // A few bytes may claim very many processors. Smaller machines therefore come first, so that a
 // machine with a huge claim takes no room from others.
 void use_topologies(Plan& plan, const nla::TopologyList& told) {
   plan.machines.clear();
-  if (!plan.counts_room && !binds(plan.job)) return;
+  if (!plan.slots_from_processors && !binds(plan.job)) return;
   std::vector<std::pair<std::uint64_t, std::size_t>> by_size;
   for (std::size_t i = 0; i < told.size(); ++i)
     by_size.emplace_back(Topology::claimed(told[i].first), i);
@@ -72,14 +72,15 @@ void use_topologies(Plan& plan, const nla::TopologyList& told) {
     known.add(nodes);
     plan.machines.push_back({std::move(*topology), nodes});
   }
-  if (!plan.counts_room) return;
+  if (!plan.slots_from_processors) return;
   NodeTopologies topologies(plan);
   for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
     if (plan.slots[node]) continue;
     // A node that lacks what is asked for gets room for one rank. It can then report the reason
     // when it is asked to start this rank.
     const Topology* topology = topologies.of(node);
-    plan.slots[node] = topology == nullptr ? 1 : room_of(*topology, plan.job.placement).value_or(1);
+    plan.slots[node] =
+        topology == nullptr ? 1 : ranks_that_fit(*topology, plan.job.placement).value_or(1);
   }
 }
 
@@ -89,9 +90,9 @@ std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std:
   for (const std::uint32_t node : nodes) {
     const Topology* topology = topologies.of(node);
     if (topology == nullptr) continue;
-    const std::uint32_t units = max_for_a_rank(*topology, plan.job.placement).value_or(0);
+    const std::uint32_t units = largest_object_units(*topology, plan.job.placement).value_or(0);
     if (!largest || units > largest->units) {
-      largest = {plan.hosts[node], units, plan.node_shares > 1};
+      largest = {plan.hosts[node], units, plan.nodes_on_this_machine > 1};
     }
   }
   return largest;

@@ -21,9 +21,9 @@ namespace scela {
 bool needs_topologies(const Plan& plan, const Options& options);
 
 // Stores the topologies that the hosts reported in Plan::machines, in place of earlier ones. `told`
-// pairs the bytes of a topology with the nodes that reported it. If Plan::counts_room is set, it
-// also sets the slots of each host that has no stated slots. A malformed report counts as no
-// report; such a host gets one slot.
+// pairs the bytes of a topology with the nodes that reported it. If Plan::slots_from_processors is
+// set, it also sets the slots of each host that has no stated slots. A malformed report counts as
+// no report; such a host gets one slot.
 void use_topologies(Plan& plan, const nla::TopologyList& told);
 
 // Returns the host that has the most units for one rank, among the nodes with these numbers. A unit

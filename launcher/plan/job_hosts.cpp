@@ -115,12 +115,12 @@ bool is_remote(const Options& options, const Plan& plan, const LaunchContext& co
   const auto here = [&](const std::string& name) { return is_here(name, context); };
   return !std::ranges::all_of(plan.hosts, here) ||
          !std::ranges::all_of(plan.later, here,
-                              [](const LaterHost& host) { return host.node.name; });
+                              [](const AgentlessHost& host) { return host.node.name; });
 }
 
 bool has_ranks_here_only(const Plan& plan, const LaunchContext& context) {
   if (!plan.remote) return true;
-  if (plan.counts_room) return false;  // any of its hosts may get ranks
+  if (plan.slots_from_processors) return false;  // any of its hosts may get ranks
   for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
     if (!is_here(plan.hosts[node], context) && !plan.job.map.ranks_of(node).empty()) return false;
   }
@@ -140,7 +140,8 @@ bool runs_once_per_host(const Options& options, const LaunchContext& context) {
   return hosts && is_once_per_host(options, *hosts);
 }
 
-Result<std::vector<std::uint32_t>> own_nodes(const App& app, const std::vector<MapNode>& hosts) {
+Result<std::vector<std::uint32_t>> nodes_of_program(const App& app,
+                                                    const std::vector<MapNode>& hosts) {
   std::vector<std::uint32_t> out;
   if (!app.hosts) return out;
   auto parsed = parse_hosts(*app.hosts);
@@ -191,12 +192,12 @@ RankMap renumbered(const RankMap& map, const std::vector<std::uint32_t>& numbers
   return out;
 }
 
-std::vector<LaterHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
+std::vector<AgentlessHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
   std::vector<bool> used(hosts.size(), false);
   for (const RankMap::Block& block : map.blocks()) {
     std::fill_n(used.begin() + block.first_node, block.nodes, true);
   }
-  std::vector<LaterHost> later;
+  std::vector<AgentlessHost> later;
   if (std::find(used.begin(), used.end(), false) == used.end()) return later;
   std::vector<std::uint32_t> moved(hosts.size(), 0);
   std::vector<HostEntry> kept;
@@ -273,7 +274,7 @@ Slice add_later(Plan& plan, const std::vector<std::size_t>& positions) {
   return added;
 }
 
-RankSet unneeded(const Plan& plan, const RankSet& failed) {
+RankSet unused_spares(const Plan& plan, const RankSet& failed) {
   RankSet out;
   std::size_t needed = plan.hosts.size() - plan.spares;
   for (std::uint32_t i = 0; plan.spares > 0 && i < plan.hosts.size(); ++i) {

@@ -55,15 +55,15 @@ struct LaunchContext {
 
 // A host of the list that has no rank and no agent. Its agent is started when ranks are spawned
 // there.
-struct LaterHost {
+struct AgentlessHost {
   MapNode node;
   // The reason why the last attempt to start its agent failed, or empty. After a failure, only a
   // spawn that names this host makes another attempt.
   std::string why;
 };
 
-// Says how a LaterHost is reached, or why it can never be reached.
-struct FoundHost {
+// Says how a AgentlessHost is reached, or why it can never be reached.
+struct HostLookup {
   std::string name;
   std::string contact;  // how its agent is started; a line
   std::string why;      // empty: it may be reached
@@ -98,7 +98,8 @@ std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts);
 // Returns the positions in `hosts` of the hosts that one program names for itself (App::hosts), in
 // the order in which it names them. Returns an empty list if it names none: all hosts then apply.
 // Returns an error if such a host is not in `hosts`.
-Result<std::vector<std::uint32_t>> own_nodes(const App& app, const std::vector<MapNode>& hosts);
+Result<std::vector<std::uint32_t>> nodes_of_program(const App& app,
+                                                    const std::vector<MapNode>& hosts);
 // Returns the options, without the hosts that single programs name and that are not in `left`.
 // Returns an error (kind unreachable) if a program that names hosts has none left.
 Result<Options> without_missing_hosts(const Options& options, const std::vector<MapNode>& left);
@@ -115,14 +116,14 @@ Result<void> choose_min_nodes(Plan& plan, const Options& options);
 // Returns the numbers of nodes that have an agent and are not needed: spares that replace no failed
 // node. `failed` has the numbers of the nodes without an agent. Returns an empty set without
 // spares.
-RankSet unneeded(const Plan& plan, const RankSet& failed);
+RankSet unused_spares(const Plan& plan, const RankSet& failed);
 
 // Returns a map with the same ranks in the same order; node `i` of `map` becomes node `numbers[i]`.
 // `numbers` has an entry for each node of the map.
 RankMap renumbered(const RankMap& map, const std::vector<std::uint32_t>& numbers);
 // Removes the hosts without a rank from `hosts` and returns them, as they need no agent yet. The
 // other hosts get the numbers 0, 1, ... in the same order, and `map` is changed to these numbers.
-std::vector<LaterHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map);
+std::vector<AgentlessHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map);
 // Moves hosts from Plan::later to the end of Plan::hosts. `positions` are indices into Plan::later,
 // ascending. Returns the node numbers that the hosts get, in the order of `positions`.
 Slice add_later(Plan& plan, const std::vector<std::size_t>& positions);

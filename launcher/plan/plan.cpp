@@ -54,7 +54,7 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
                            : MapRequest::Numbered::node_after_node;
   }
   for (const App& app : options.apps) {
-    auto nodes = own_nodes(app, hosts);
+    auto nodes = nodes_of_program(app, hosts);
     if (!nodes) return fail(nodes.error());
     request.segments.push_back({app.np, app.ppn, std::move(*nodes)});
   }
@@ -233,7 +233,7 @@ std::uint32_t max_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
 }
 
 // Returns true if some host must report its processors to get a number of slots.
-bool counts_room(const Options& options, const std::vector<HostEntry>& hosts) {
+bool slots_from_processors(const Options& options, const std::vector<HostEntry>& hosts) {
   return !options.rankfile && placement_of(options.placement, false).counts_objects() &&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
@@ -246,16 +246,16 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   auto spares = take_spares(*hosts, options, context.missing.size());
   if (!spares) return fail(spares.error());
   Plan plan;
-  plan.counts_room = counts_room(options, *hosts);
+  plan.slots_from_processors = slots_from_processors(options, *hosts);
   std::vector<MapNode> all = nodes_of(*hosts);
   const std::uint32_t slots = slots_of(options, all);
-  if (plan.counts_room) {
+  if (plan.slots_from_processors) {
     for (MapNode& node : all)
       node.slots.reset();
   }
   auto mapping = map_programs(options, all);
   if (!mapping) return fail(mapping.error());
-  if (options.usize || plan.counts_room) {
+  if (options.usize || plan.slots_from_processors) {
     plan.idle = RankSet::run(0, static_cast<Rank>(hosts->size()));
   } else {
     plan.later = drop_idle_hosts(*hosts, mapping->map);
@@ -273,7 +273,8 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
     plan.commands.push_back(app.argv);
   plan.remote = is_remote(options, plan, context);
   plan.once_per_host = is_once_per_host(options, *hosts);
-  plan.node_shares = plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
+  plan.nodes_on_this_machine =
+      plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
   plan.pty = options.pty;
   if (options.pty && plan.once_per_host && nodes > 1 && !options.stdin_to) {
     return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
@@ -287,7 +288,7 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
   std::uint32_t most = max_ranks_on_a_node(mapping->map, nodes);
-  if (plan.counts_room) most = std::max(most, kUsualCores);
+  if (plan.slots_from_processors) most = std::max(most, kUsualCores);
   if (options.flat) {
     plan.degree = std::max(nodes, 1u);
   } else if (options.degree) {
@@ -306,12 +307,12 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
       std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); })) {
     plan.job.universe = static_cast<std::int32_t>(context.processors);
   }
-  if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
+  if (auto placed = place(plan, std::move(*mapping), !plan.slots_from_processors); !placed)
     return fail(placed.error());
   return plan;
 }
 
-Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed) {
+Result<void> remap_ranks(Plan& plan, const Options& options, const RankSet& failed) {
   std::vector<MapNode> nodes;
   std::vector<std::uint32_t> numbers;
   for (std::uint32_t i = 0; i < plan.hosts.size(); ++i) {
@@ -321,11 +322,11 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
   }
   auto left = without_missing_hosts(options, nodes);
   if (!left) return fail(left.error());
-  auto mapping = map_programs(*left, nodes, plan.counts_room);
+  auto mapping = map_programs(*left, nodes, plan.slots_from_processors);
   if (!mapping) {
     Error error = mapping.error();
     const auto has_none = [](const MapNode& node) { return node.slots == 0u; };
-    if (plan.counts_room && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
+    if (plan.slots_from_processors && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
       error = no_room_error(plan.job.placement, largest_host(plan, numbers));
     }
     // All hosts together would have held the ranks.

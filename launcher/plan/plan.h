@@ -35,7 +35,7 @@ struct MachineKind {
 struct Plan {
   std::vector<std::string> hosts;                   // names; the index is the node number
   std::vector<std::optional<std::uint32_t>> slots;  // per host: as stated, or as reported
-  std::vector<LaterHost> later;                     // without an agent until ranks spawn there
+  std::vector<AgentlessHost> later;                 // without an agent until ranks spawn there
   bool remote = false;                              // some host, later too, is another machine
   // The program runs once on each host: hosts are named, but no number of ranks or slots. Rank
   // numbers and node numbers are then the same.
@@ -48,12 +48,12 @@ struct Plan {
   // For each program: its ranks, and its argv as the user reads it.
   std::vector<SegmentRanks> segments;
   std::vector<std::vector<std::string>> commands;
-  std::uint32_t degree = 1;       // most children of an agent
-  std::uint32_t node_shares = 1;  // simulated nodes on this machine, or 1
-  StdinTarget stdin_to;           // the ranks that read standard input
+  std::uint32_t degree = 1;                 // most children of an agent
+  std::uint32_t nodes_on_this_machine = 1;  // simulated nodes on this machine, or 1
+  StdinTarget stdin_to;                     // the ranks that read standard input
   // True if the number of ranks on hosts without stated slots follows from the processors that they
   // report. Until they report, the map is a guess, and no host is left out.
-  bool counts_room = false;
+  bool slots_from_processors = false;
   // The topologies that the hosts reported (launcher/plan/host_topologies.h); empty before.
   std::vector<MachineKind> machines;
   bool pty = false;      // the rank that reads stdin has a terminal
@@ -74,7 +74,7 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context);
 // calls it before the ranks start, if agents are missing or the slots became known. Returns an
 // error if these nodes do not hold the ranks, or if all hosts of a program are in `failed`. The
 // kind is then unreachable if any node failed.
-Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed);
+Result<void> remap_ranks(Plan& plan, const Options& options, const RankSet& failed);
 
 // Returns the text of --show-map: the tree with names and ranks, and the programs of the plan.
 std::string map_text(const Plan& plan);

@@ -74,7 +74,7 @@ Finding find_need(const App& app, const LaunchContext& context, bool once_per_ho
     return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
   // If a command runs once on each host, files are often its subject: ls -l /opt/bin/solver.
   if (once_per_host) return {};
-  if (stays_as_it_is(*found, value_of(context, "LD_LIBRARY_PATH", "")))
+  if (cannot_start_programs(*found, value_of(context, "LD_LIBRARY_PATH", "")))
     return {PmiNeed::unknown, "", "", true};
   for (std::size_t i = 1; i < std::min(app.argv.size(), kMaxWords); ++i) {
     const std::string& word = app.argv[i];

@@ -42,13 +42,13 @@ void HostExpansion::ask(const nla::action::Spawn& asked) {
   if (!fresh.empty()) hooks_.find(fresh);
 }
 
-void HostExpansion::found(const std::vector<FoundHost>& hosts) {
+void HostExpansion::found(const std::vector<HostLookup>& hosts) {
   Settled failed;
   std::vector<std::string> contacts;
   std::vector<std::size_t> positions;
   for (std::size_t at = 0; at < plan_.later.size(); ++at) {
-    LaterHost& later = plan_.later[at];
-    const auto host = std::ranges::find(hosts, later.node.name, &FoundHost::name);
+    AgentlessHost& later = plan_.later[at];
+    const auto host = std::ranges::find(hosts, later.node.name, &HostLookup::name);
     if (host == hosts.end()) continue;
     if (host->why.empty()) {
       contacts.push_back(host->contact);

@@ -49,7 +49,7 @@ class HostExpansion {
   // Takes the answers to the hook `find`, for some or all of its hosts. The hosts that can be
   // reached join the plan, and their agents are started. Hosts that cannot be reached fail the
   // spawns that wait for them.
-  void found(const std::vector<FoundHost>& hosts);
+  void found(const std::vector<HostLookup>& hosts);
   // Notes that a node has no agent. Returns true if the node was being started for a spawn. Only
   // the spawns that wait for it fail then, once added() is called. Returns false for any other
   // node.

@@ -94,7 +94,7 @@ class Placement {
       });
       const auto later =
           std::find_if(plan_.later.begin(), plan_.later.end(),
-                       [&](const LaterHost& one) { return one.node.name == host.name; });
+                       [&](const AgentlessHost& one) { return one.node.name == host.name; });
       if (node != nodes_.end()) {
         out.push_back(*node);
       } else if (later != plan_.later.end()) {

@@ -20,10 +20,10 @@ constexpr std::uint32_t kMaxTold = 100;
 namespace event = nla::event;
 
 Spawning::Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
-                   Log& log, Sides sides)
+                   Log& log, Hooks sides)
     : plan_(plan),
       options_(options),
-      person_(person),
+      stderr_(person),
       log_(log),
       sides_(std::move(sides)),
       expansion_(plan, failed, options.max_conn, growth_hooks()) {}
@@ -32,7 +32,7 @@ void Spawning::open(boost::asio::io_context& io, HostFinder::Find find) {
   find_ = find;
   finder_ = std::make_unique<HostFinder>(
       io, std::move(find),
-      [this](const std::vector<FoundHost>& hosts) { expansion_.found(hosts); });
+      [this](const std::vector<HostLookup>& hosts) { expansion_.found(hosts); });
 }
 
 void Spawning::close() {
@@ -76,7 +76,7 @@ void Spawning::planned(const nla::action::Spawn& spawn, Result<nla::World> world
       log_.say(Subsystem::launch, printable(spawn_text(plan_, spawn.rank, planned.world)));
     }
   } else {
-    tell_failed(spawn.rank, planned.why);
+    report_failed(spawn.rank, planned.why);
   }
   sides_.post(std::move(planned));
 }
@@ -85,17 +85,17 @@ void Spawning::on(const nla::action::WorldLaunched& launched) {
   if (launched.why.empty()) return;
   unspawned_.add(launched.ranks);
   const std::size_t world = plan_.job.world_of(launched.ranks.front());
-  tell_failed(plan_.job.worlds[world - 1].parent, launched.why);
+  report_failed(plan_.job.worlds[world - 1].parent, launched.why);
 }
 
 // The rank that asked gets the error too, and may go on. The user is told the reason in any case.
-void Spawning::tell_failed(Rank asker, const std::string& why) {
+void Spawning::report_failed(Rank asker, const std::string& why) {
   if (told_ > kMaxTold) return;
   if (++told_ > kMaxTold) {
-    person_.write(cat(kProgramName, "further failures to spawn are not told\n"));
+    stderr_.write(cat(kProgramName, "further failures to spawn are not told\n"));
     return;
   }
-  person_.write(cat(kProgramName, "rank ", asker, " (", printable(plan_.program_of(asker)),
+  stderr_.write(cat(kProgramName, "rank ", asker, " (", printable(plan_.program_of(asker)),
                     ") could not spawn: ", printable(why), "\n"));
 }
 

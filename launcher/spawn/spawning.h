@@ -25,7 +25,7 @@ namespace scela {
 class Spawning {
  public:
   // The functions that the session provides.
-  struct Sides {
+  struct Hooks {
     std::function<void(nla::Event)> post;  // sends an event to the root agent
     std::function<void()> more_ranks;      // called when the job got more ranks
   };
@@ -34,11 +34,11 @@ class Spawning {
   // of the nodes that no longer have an agent. `person` takes errors for the user, and `log` the
   // lines of -v.
   Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
-           Log& log, Sides sides);
+           Log& log, Hooks sides);
 
   // Must be called once, before any other function. `io` is the event loop and must outlive this
-  // object. `find` blocks and returns how hosts are reached (HostAccess::find_later); it may run in
-  // another thread.
+  // object. `find` blocks and returns how hosts are reached (HostContacts::find_later); it may run
+  // in another thread.
   void open(boost::asio::io_context& io, HostFinder::Find find);
   // Ends the lookup of hosts: no found host is reported any more. Requires open().
   void close();
@@ -64,13 +64,13 @@ class Spawning {
   // Posts the result of a spawn to the root agent. A planned world is added to the job first.
   void planned(const nla::action::Spawn& spawn, Result<nla::World> world);
   // Tells the user that a rank could not spawn, for a bounded number of failures.
-  void tell_failed(Rank asker, const std::string& why);
+  void report_failed(Rank asker, const std::string& why);
 
   Plan& plan_;
   const Options& options_;
-  StderrWriter& person_;
+  StderrWriter& stderr_;
   Log& log_;
-  const Sides sides_;
+  const Hooks sides_;
   RankSet unspawned_;
   std::uint32_t told_ = 0;  // failures already told to the user
   HostExpansion expansion_;

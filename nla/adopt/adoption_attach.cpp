@@ -46,8 +46,8 @@ class Attached {
     const std::uint64_t until = now_ms() + request_.wait_ms;
     if (!learn(until)) return kNobody;
     while (!knock() || !greet()) {
-      if (!there_ || !directory_held(request_.directory) || adopter_gone() || told_to_end != 0 ||
-          now_ms() >= until) {
+      if (!there_ || !is_directory_locked(request_.directory) || adopter_gone() ||
+          told_to_end != 0 || now_ms() >= until) {
         return kNobody;
       }
       beat();

@@ -18,7 +18,7 @@ std::string NodeDirectory::make() {
   Result<void> made = make_private_directory(path);
   if (!made) return made.error().text();
   path_ = std::move(path);
-  hold_ = hold_directory(path_);
+  hold_ = lock_directory(path_);
   return {};
 }
 

@@ -93,7 +93,7 @@ std::string EngineHelper::choose_socket() {
   std::string other = private_directory_path("/tmp", cat(kShippedName, job_.id, "-", place_.index));
   host_.register_cleanup(other);
   if (!make_private_directory(other)) return path;
-  other_hold_ = hold_directory(other);
+  other_hold_ = lock_directory(other);
   other_directory_ = std::move(other);
   return cat(other_directory_, "/", kEngineSocket);
 }
@@ -197,8 +197,8 @@ Result<void> EngineHelper::start() {
 
   std::vector<std::string> words = {kProgram, "--until-idle", "--fabric-fd",
                                     "3",      "--listen-fd",  "4"};
-  const std::vector<char*> argv = pointers_to(words);
-  const std::vector<char*> environment = pointers_to(variables);
+  const std::vector<char*> argv = argv_of(words);
+  const std::vector<char*> environment = argv_of(variables);
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get(),
                              listening_.get()};
   ChildSpec spec;

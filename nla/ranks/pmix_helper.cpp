@@ -125,7 +125,7 @@ void PmixHelper::make_shared_directory(const std::string& node) {
   host_.register_cleanup(path);
   if (!make_private_directory(path)) return;
   shared_ = std::move(path);
-  shared_hold_ = hold_directory(shared_);
+  shared_hold_ = lock_directory(shared_);
 }
 
 Result<std::string> PmixHelper::find(const NodeFacts& node) {
@@ -170,7 +170,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   program_ = *std::move(found);
   directory_ = setup.directory;
   std::vector<std::string> variables = environment_in(directory_);
-  const std::vector<char*> environment = pointers_to(variables);
+  const std::vector<char*> environment = argv_of(variables);
   std::string program = kProgram;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
@@ -344,9 +344,9 @@ void PmixHelper::start_stand_in() {
     if (!null) continue;
     std::vector<std::string> variables = environment_in(directory_);
     std::ranges::copy(service_.environment(rank), std::back_inserter(variables));
-    const std::vector<char*> environment = pointers_to(variables);
+    const std::vector<char*> environment = argv_of(variables);
     std::vector<std::string> words = {kProgram, "--stand-in"};
-    const std::vector<char*> argv = pointers_to(words);
+    const std::vector<char*> argv = argv_of(words);
     const int descriptors[] = {null->get(), null->get(), null->get()};
     ChildSpec spec;
     spec.program = program_.c_str();

@@ -297,11 +297,11 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
     own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
-  std::vector<char*> envp = pointers_to(program.environment);
+  std::vector<char*> envp = argv_of(program.environment);
   envp.pop_back();
-  const std::vector<char*> more = pointers_to(own);
+  const std::vector<char*> more = argv_of(own);
   envp.insert(envp.end(), more.begin(), more.end());
-  std::vector<char*> argv = pointers_to(program.words);
+  std::vector<char*> argv = argv_of(program.words);
 
   ChildSpec spec;
   spec.program = program.path.c_str();

@@ -63,14 +63,14 @@ inline constexpr const char* kHelpedBegins = "overlapped_every_";
 inline constexpr const char* kHelpedEnds = "_us";
 
 // The executor and algorithm that an operation used, if a contestant reports them.
-struct Means {
+struct ExecutorAndAlgorithm {
   std::string executor, algorithm;
 };
 
 // The arguments of one call. `bytes` is the length of the message; for gather, scatter, allgather,
 // alltoall and reduce_scatter it is that of one rank's block. `root` is a rank. `in` and `out` have
 // room for a block of each rank.
-struct Asked {
+struct CollectiveCall {
   CollectiveOp op = CollectiveOp::barrier;
   std::size_t bytes = 0;
   int root = 0;

@@ -72,7 +72,7 @@ bool Ring::ring_doorbell() const {
 bool Ring::wait(std::uint64_t seen, std::uint64_t for_what) {
   bool there = true;
   if (end_.sleeps(seen, for_what)) {
-    const timespec until = moment_in_ms(kLookAfterAgentMs);
+    const timespec until = deadline_in_ms(kLookAfterAgentMs);
     pollfd agent{agent_.get(), POLLIN, 0};
     there =
         futex_wait(futex_, static_cast<std::uint32_t>(seen), &until) || ::poll(&agent, 1, 0) <= 0;

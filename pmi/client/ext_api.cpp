@@ -31,7 +31,7 @@ unsigned SCELA_PMI_Failures(void) {
 int SCELA_PMI_Wait_failure(unsigned seen, int timeout_ms) {
   const auto* const segment = reader();
   if (segment == nullptr) return -1;
-  const timespec until = scela::moment_in_ms(timeout_ms < 0 ? 0 : timeout_ms);
+  const timespec until = scela::deadline_in_ms(timeout_ms < 0 ? 0 : timeout_ms);
   while (SCELA_PMI_Failures() == seen) {
     if (!scela::futex_wait(segment->futex(), seen, timeout_ms < 0 ? nullptr : &until)) {
       return SCELA_PMI_Failures() != seen ? 1 : 0;

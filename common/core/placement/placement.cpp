@@ -226,13 +226,14 @@ Error Placer::error_of(std::uint64_t count) const {
       "let them share with --oversubscribe, start fewer here, or give --bind-to none");
 }
 
-Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement) {
+Result<std::uint32_t> ranks_that_fit(const Topology& topology, const PlacementPolicy& placement) {
   auto placer = Placer::create(topology, placement);
   if (!placer) return fail(placer.error());
   return static_cast<std::uint32_t>(placer->room());
 }
 
-Result<std::uint32_t> max_for_a_rank(const Topology& topology, const PlacementPolicy& placement) {
+Result<std::uint32_t> largest_object_units(const Topology& topology,
+                                           const PlacementPolicy& placement) {
   auto placer = Placer::create(topology, placement);
   if (!placer) return fail(placer.error());
   return static_cast<std::uint32_t>(placer->largest_group());

@@ -73,11 +73,12 @@ Result<CpuSet> cpus_of(const Topology& topology, const CoreChoice& choice);
 
 // Returns how many ranks a node holds if each has cores of its own. Error (launch): the node has no
 // objects of the kinds that the policy names.
-Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
+Result<std::uint32_t> ranks_that_fit(const Topology& topology, const PlacementPolicy& placement);
 
 // Returns how many units the largest object of map_by has. No rank can have more. Error (launch):
 // the node has no objects of the kinds that the policy names.
-Result<std::uint32_t> max_for_a_rank(const Topology& topology, const PlacementPolicy& placement);
+Result<std::uint32_t> largest_object_units(const Topology& topology,
+                                           const PlacementPolicy& placement);
 
 // Assigns processors to the ranks of one node, and remembers which units are taken.
 class Placer {
@@ -127,9 +128,10 @@ class Placer {
   // Returns the kind of a unit: hwthread or core.
   Level unit_level() const;
 
-  friend Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
-  friend Result<std::uint32_t> max_for_a_rank(const Topology& topology,
+  friend Result<std::uint32_t> ranks_that_fit(const Topology& topology,
                                               const PlacementPolicy& placement);
+  friend Result<std::uint32_t> largest_object_units(const Topology& topology,
+                                                    const PlacementPolicy& placement);
 
   Topology topology_;
   PlacementPolicy placement_;

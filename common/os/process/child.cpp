@@ -112,7 +112,7 @@ SCELA_IN_CHILD int child_main(void* argument) {
 
 }  // namespace
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+std::vector<char*> argv_of(std::vector<std::string>& texts) {
   std::vector<char*> out;
   out.reserve(texts.size() + 1);
   for (std::string& text : texts)

@@ -58,7 +58,7 @@ enum class ChildGroup : std::uint8_t {
 
 // Returns argv or envp of a ChildSpec: a pointer to each of `texts`, and a nullptr at the end. The
 // pointers are valid while `texts` is not changed.
-std::vector<char*> pointers_to(std::vector<std::string>& texts);
+std::vector<char*> argv_of(std::vector<std::string>& texts);
 
 // Describes the child. All pointers are borrowed for the duration of start_child().
 struct ChildSpec {

@@ -43,7 +43,7 @@ class Mapper {
     }
     Count total = 0;
     for (std::size_t i = 0; i < lists_.size(); ++i) {
-      const Count room = room_of(i);
+      const Count room = ranks_that_fit(i);
       const Count ranks = segment(i).np ? Count{*segment(i).np} : default_ranks(i, room);
       if (auto refused = refuse(i, ranks, room)) return fail(std::move(*refused));
       total += ranks;
@@ -75,7 +75,7 @@ class Mapper {
   }
 
   // Returns how many ranks of program i fit in total. Without slots and ppn there is no limit.
-  Count room_of(std::size_t i) const {
+  Count ranks_that_fit(std::size_t i) const {
     if (is_spread(i)) return kMaxRanks;
     if (!states_slots_) return nodes_of(i) * *segment(i).ppn;
     Count room = 0;

@@ -448,7 +448,7 @@ std::string_view nearest_variable(std::string_view name) {
   return nearest(name, &OptionRow::variable, kVariablePrefix.size());
 }
 
-bool is_lost_on_ranks(std::string_view name, std::string_view value) {
+bool is_invalid_for_ranks(std::string_view name, std::string_view value) {
   return std::ranges::find(kSwitches, name) != std::end(kSwitches) && !value.empty() &&
          value != "0" && value != "1";
 }

@@ -89,7 +89,7 @@ std::string_view nearest_variable(std::string_view name);
 
 // Returns true if libraries in ranks read this variable (SCELA_RING, SCELA_SEGMENT) but do not
 // understand the value.
-bool is_lost_on_ranks(std::string_view name, std::string_view value);
+bool is_invalid_for_ranks(std::string_view name, std::string_view value);
 
 // Returns the option as --help shows it, such as "-n, --np N", "    --sim-nodes N" or "-v,
 // --verbose[=SUBSYSTEM]".

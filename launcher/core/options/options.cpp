@@ -194,7 +194,7 @@ class Parser {
   }
 
   void warn_of_switch(std::string_view name, std::string_view value) {
-    if (!is_lost_on_ranks(name, value)) return;
+    if (!is_invalid_for_ranks(name, value)) return;
     std::string text =
         cat("the variable ", name, " means nothing to ranks as '", value, "' (0 is no)");
     if (std::ranges::find(options_.warnings, text) != options_.warnings.end()) return;

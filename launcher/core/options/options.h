@@ -1,5 +1,6 @@
 // The options of scela-run as values, and the parser that makes them. The command, the session,
-// launcher/plan/plan.cpp, launcher/plan/job_hosts.cpp and launcher/hosts/host_access.cpp use them.
+// launcher/plan/plan.cpp, launcher/plan/job_hosts.cpp and launcher/hosts/host_contacts.cpp use
+// them.
 //
 // The parser has three sources, each passed in as text: the command line, SCELA_* variables and a
 // configuration file. An earlier source in this order wins over a later one. If no source sets an

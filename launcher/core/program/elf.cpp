@@ -145,7 +145,7 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
     if (!name) return std::nullopt;
     linkage.libraries.push_back(std::move(*name));
   }
-  linkage.can_become_more = names_one_that_becomes_more(strings);
+  linkage.may_load_or_start = names_one_that_becomes_more(strings);
   if (table->run_path) linkage.directories = string_at(strings, *table->run_path).value_or("");
   return linkage;
 }

@@ -26,7 +26,7 @@ struct Linkage {
   std::string directories;
   // True if the string table names a function of libc that loads a library or starts a program
   // (dlopen, execve, posix_spawn, system, ...).
-  bool can_become_more = false;
+  bool may_load_or_start = false;
   friend bool operator==(const Linkage&, const Linkage&) = default;
 };
 

@@ -38,7 +38,7 @@ std::vector<std::string> singleton_words(const SingletonCall& call, const std::s
   std::vector<std::string> words = call.options;
   for (const std::string_view word :
        {std::string_view("-n"), std::string_view("1"), std::string_view("--"),
-        std::string_view(self), kStandFor, std::string_view(call.port)}) {
+        std::string_view(self), kSingletonRank, std::string_view(call.port)}) {
     words.emplace_back(word);
   }
   return words;

@@ -17,7 +17,7 @@ namespace scela {
 
 // The word with which scela-run starts itself as the rank that represents the process; a port
 // follows. It is not an option: it has no meaning in other places.
-inline constexpr std::string_view kStandFor = "-pmi_stand_for";
+inline constexpr std::string_view kSingletonRank = "-pmi_stand_for";
 
 // The arguments of such a call: -pmi_args PORT INTERFACE KEY PID.
 struct SingletonCall {
@@ -34,7 +34,7 @@ struct SingletonCall {
 Result<std::optional<SingletonCall>> singleton_call(const std::vector<std::string>& words);
 
 // Returns the command line (argv[1..]) of the job that serves the call. Its one rank is `self`, the
-// path of scela-run, which represents the process (kStandFor).
+// path of scela-run, which represents the process (kSingletonRank).
 std::vector<std::string> singleton_words(const SingletonCall& call, const std::string& self);
 
 // Resets the options that variables and the configuration set for other jobs: hosts, ranks and

@@ -171,7 +171,7 @@ std::string hosts_verdict_text(const JobOutcome& job) {
   const std::string cause = cause_of_end(job);
   const bool all_well =
       std::ranges::all_of(ways, [](const auto& entry) { return entry.first.order == 0; });
-  if (all_well && cause.empty() && !job.tell_all) return "";
+  if (all_well && cause.empty() && !job.report_all) return "";
   std::string text = missing_text(job.missing) + causes_text(job);
   std::string summary;
   for (const auto& [way, hosts] : ways) {

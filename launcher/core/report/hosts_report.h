@@ -18,7 +18,7 @@ namespace scela {
 int largest_status(const JobOutcome& job);
 // Returns the report, in lines for standard error: the causes that need words, then the summary,
 // and last the reason why the whole job ended, if there is one. Returns an empty string if every
-// host succeeded and JobOutcome::tell_all is not set.
+// host succeeded and JobOutcome::report_all is not set.
 std::string hosts_verdict_text(const JobOutcome& job);
 
 }  // namespace scela

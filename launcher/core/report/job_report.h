@@ -123,7 +123,7 @@ struct JobOutcome {
   // The ranks on hosts that lost their agent, whatever the outcome of the rank is. It is empty
   // unless once_per_host is set.
   RankSet lost;
-  bool tell_all = false;  // report also if every host did well
+  bool report_all = false;  // report also if every host did well
 
   // Adds the outcome of one or several ranks. Each rank is added once.
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }

@@ -91,7 +91,7 @@ std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::strin
   return {std::move(write)};
 }
 
-std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
+std::vector<PresentedWrite> Presentation::tick(bool congested) {
   const bool is_quiet = !congested && accepted_ == accepted_before_;
   accepted_before_ = accepted_;
   quiet_moments_ = is_quiet ? quiet_moments_ + 1 : 0;
@@ -112,7 +112,7 @@ std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
   return writes;
 }
 
-bool Presentation::awaits_moments() const {
+bool Presentation::needs_ticks() const {
   if (!marked()) return held_ > 0;
   const auto& prompts = settings_.prompts.ranges();
   return std::any_of(prompts.begin(), prompts.end(), [&](const RankSet::Range& ranks) {

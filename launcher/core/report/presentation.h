@@ -2,7 +2,7 @@
 // stream. OutputWriter uses it.
 //
 // It takes bytes and returns writes, and it has no descriptor and no clock. The caller does the
-// writes. It also calls moment_passed() at a regular interval, a moment, while awaits_moments() is
+// writes. It also calls tick() at a regular interval, a moment, while needs_ticks() is
 // true, so that prompts are shown.
 //
 // It adds and drops no byte, with one exception. Lines may begin with a mark, a label or a time,
@@ -91,19 +91,19 @@ class Presentation {
   // Counts a moment, and returns the held partial lines that have waited long enough, in rank
   // order. `congested` says that earlier output is not written yet. This may delay a rank in the
   // middle of a line, so such a moment does not count.
-  std::vector<PresentedWrite> moment_passed(bool congested);
+  std::vector<PresentedWrite> tick(bool congested);
   // Returns all held partial lines, in rank order, for the end of the job.
   std::vector<PresentedWrite> flush();
   // Says that the job got more ranks than it had at the start. Labels and file names keep their
   // width.
   void more_ranks() { alone_ = false; }
   // Says that no rank gets more input.
-  void input_over() { settings_.prompts = {}; }
+  void set_no_input() { settings_.prompts = {}; }
 
   // Returns true if any bytes are held.
   bool holds_partial_lines() const { return held_ > 0; }
   // Returns true if some held line will be shown if moments pass and no other event comes.
-  bool awaits_moments() const;
+  bool needs_ticks() const;
   // Returns how many bytes accept() has taken, and how many were returned in writes.
   std::uint64_t bytes_accepted() const { return accepted_; }
   std::uint64_t bytes_written() const { return written_; }

@@ -48,12 +48,12 @@ TEST_CASE("perf: what is measured has a tag of its own, and all of its messages 
 // Notes which operations it is asked for.
 class Collecting : public Noting {
  public:
-  void collective(const Asked& asked) { take(asked, blocking); }
-  void begin_collective(const Asked& asked) {
+  void collective(const CollectiveCall& asked) { take(asked, blocking); }
+  void begin_collective(const CollectiveCall& asked) {
     take(asked, begun);
     buffers.insert(asked.out);
   }
-  void help_collectives() {
+  void progress_collectives() {
     if (finished == begun / together) wrong = true;  // no operation is under way
     ++helped;
     ++since;
@@ -63,7 +63,7 @@ class Collecting : public Noting {
     helps.insert(since);
     since = 0;
   }
-  Means means(const Asked& asked) {
+  ExecutorAndAlgorithm means(const CollectiveCall& asked) {
     last = asked;
     return {"nobody", "by hand"};
   }
@@ -74,10 +74,10 @@ class Collecting : public Noting {
   std::set<int> helps;  // the helps for one operation
   std::set<int> roots;
   std::set<const char*> buffers;
-  Asked last;
+  CollectiveCall last;
 
  private:
-  void take(const Asked& asked, int& count) {
+  void take(const CollectiveCall& asked, int& count) {
     ++count;
     roots.insert(asked.root);
     // Blocks for each rank can be read and written.
@@ -154,7 +154,7 @@ TEST_CASE("perf: work in parts is as much as in one, with a call between each tw
 }
 
 TEST_CASE("perf: words of a rank come back from the driver's, and others are refused") {
-  const auto read = [](std::vector<std::string> words, Plan& plan, Where& where) {
+  const auto read = [](std::vector<std::string> words, Plan& plan, RankBinding& where) {
     std::vector<char*> argv;
     for (std::string& word : words)
       argv.push_back(word.data());
@@ -164,18 +164,18 @@ TEST_CASE("perf: words of a rank come back from the driver's, and others are ref
                                  "64",         "apart",  "all",  "0.1",      "7", "bcast,barrier",
                                  "ring",       "engine", "16",   "1024,2048"};
   Plan plan;
-  Where where = Where::free;
+  RankBinding where = RankBinding::free;
   REQUIRE(read(words, plan, where));
   CHECK(plan.sizes == std::vector<std::size_t>{8, 64});
   CHECK(plan.progress == std::vector<std::size_t>{1024, 2048});
-  CHECK(where == Where::apart);
+  CHECK(where == RankBinding::apart);
   CHECK(plan.ops == std::vector<std::string>{"bcast", "barrier"});
   CHECK(plan.concurrent == 16);
   words[7] = "pin";
   words[15] = "-";
   Plan other;
   REQUIRE(read(words, other, where));
-  CHECK(where == Where::own);
+  CHECK(where == RankBinding::own);
   CHECK(other.progress.empty());
   words[15] = "often";
   Plan wrong;

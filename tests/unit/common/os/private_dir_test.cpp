@@ -51,15 +51,15 @@ TEST_CASE("a directory that somebody made before is refused, a link too") {
 
 TEST_CASE("a directory is held by its owner, for as long as that lives") {
   const std::string path = fresh("held");
-  CHECK_FALSE(directory_held(path));
+  CHECK_FALSE(is_directory_locked(path));
   REQUIRE(make_private_directory(path));
-  CHECK_FALSE(directory_held(path));
-  Fd hold = hold_directory(path);
+  CHECK_FALSE(is_directory_locked(path));
+  Fd hold = lock_directory(path);
   CHECK(hold);
-  CHECK(directory_held(path));
-  CHECK(directory_held(path));  // a look does not take the hold
+  CHECK(is_directory_locked(path));
+  CHECK(is_directory_locked(path));  // a look does not take the hold
   hold.reset();
-  CHECK_FALSE(directory_held(path));
+  CHECK_FALSE(is_directory_locked(path));
   REQUIRE(remove_tree(path));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("what is left for long goes, but not what is held, fresh, or called ot
   for (const char* name : {"job-1-me", "job-2-me", "job-4-you", "job-5-me"})
     fs::last_write_time(cat(base, "/", name),
                         fs::file_time_type::clock::now() - std::chrono::hours(2));
-  Fd held = hold_directory(base + "/job-2-me");
+  Fd held = lock_directory(base + "/job-2-me");
   REQUIRE(held);
   const auto remove = [&] { remove_abandoned(base, "job-", "-me", std::chrono::hours(1)); };
   remove();

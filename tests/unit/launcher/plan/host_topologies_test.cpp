@@ -38,7 +38,7 @@ std::string bound(const Options& asked, const nla::TopologyList& told) {
   REQUIRE(made);
   CHECK(needs_topologies(*made, asked));
   use_topologies(*made, told);
-  if (made->counts_room) REQUIRE(map_again(*made, asked, {}));
+  if (made->slots_from_processors) REQUIRE(remap_ranks(*made, asked, {}));
   return bindings_text(bindings_of(*made));
 }
 
@@ -56,7 +56,7 @@ TEST_CASE(
   const Options asked = options({"-w", "a,b:3,c,d", "--map-by", "core:pe=2", "./p"});
   auto made = make_plan(asked, context());
   REQUIRE(made);
-  CHECK(made->counts_room);
+  CHECK(made->slots_from_processors);
   CHECK_FALSE(made->once_per_host);
   CHECK(made->hosts.size() == 4);
   CHECK(made->degree <= kDefaultMaxConn - 64);
@@ -64,7 +64,7 @@ TEST_CASE(
   use_topologies(*made, {{cores(5), RankSet::single(0)},
                          {cores(16), RankSet::single(1)},
                          {cores(1), RankSet::single(3)}});
-  REQUIRE(map_again(*made, asked, {}));
+  REQUIRE(remap_ranks(*made, asked, {}));
   CHECK(made->job.map.ranks_of(0).text() == "0-1");
   CHECK(made->job.map.ranks_of(1).text() == "2-4");
   CHECK(made->job.map.ranks_of(2).text() == "5");
@@ -74,7 +74,7 @@ TEST_CASE(
   auto full = make_plan(many, context());
   REQUIRE(full);
   use_topologies(*full, {{cores(8), RankSet::run(0, 2)}});
-  const auto refused = map_again(*full, many, {});
+  const auto refused = remap_ranks(*full, many, {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::usage);
   CHECK(refused.error().text() ==
@@ -154,11 +154,11 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
   REQUIRE(made);
   use_topologies(
       *made, {{cores(2), RankSet::parse("0,2").value()}, {machine().bytes(), RankSet::single(1)}});
-  const auto refused = map_again(*made, asked, {});
+  const auto refused = remap_ranks(*made, asked, {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().why.find("the largest host (b) has 8") != std::string::npos);
   // Not one that has no agent.
-  const auto without = map_again(*made, asked, RankSet::single(1));
+  const auto without = remap_ranks(*made, asked, RankSet::single(1));
   REQUIRE_FALSE(without);
   CHECK(without.error().why.find("the largest host (a) has 2") != std::string::npos);
   // Its largest socket, where a rank's cores are to lie in one.
@@ -166,7 +166,7 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
   auto sockets = make_plan(by_socket, context());
   REQUIRE(sockets);
   use_topologies(*sockets, {{machine().bytes(), RankSet::run(0, 3)}});
-  const auto none = map_again(*sockets, by_socket, {});
+  const auto none = remap_ranks(*sockets, by_socket, {});
   REQUIRE_FALSE(none);
   CHECK(none.error().why ==
         "a rank needs 6 cores of the same socket; the largest socket (of a) has 4");

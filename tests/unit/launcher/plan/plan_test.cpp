@@ -46,7 +46,7 @@ TEST_CASE("simulated nodes have padded names and equal shares") {
   CHECK(made.hosts.front() == "sim00");
   CHECK(made.hosts.back() == "sim11");
   CHECK(made.job.map.size() == 24);
-  CHECK(made.node_shares == 12);
+  CHECK(made.nodes_on_this_machine == 12);
 }
 
 TEST_CASE("nodes without a rank get no agent") {
@@ -86,7 +86,7 @@ TEST_CASE("the universe has the slots of all hosts, or what the option says") {
   const Options wanted = options({"-n", "2", "-w", "a:1,b:3,c:5,d:7", "--min-nodes", "1", "./p"});
   Plan made = *make_plan(wanted, context());
   CHECK(made.job.universe == 16);
-  REQUIRE(map_again(made, wanted, RankSet::single(0)));
+  REQUIRE(remap_ranks(made, wanted, RankSet::single(0)));
   CHECK(made.job.universe == 15);
 }
 
@@ -124,11 +124,11 @@ TEST_CASE("programs of an MPMD line get consecutive ranks and their own variable
 TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are simulated") {
   CHECK(plan({"-w", "node[1-3]", "-n", "3", "./p"}).remote);
   CHECK(plan({"-w", "localhost,node1", "-n", "2", "./p"}).remote);
-  CHECK(plan({"-w", "node[1-3]", "-n", "3", "./p"}).node_shares == 1);
+  CHECK(plan({"-w", "node[1-3]", "-n", "3", "./p"}).nodes_on_this_machine == 1);
   const Plan simulated = plan({"-w", "node[1-3]", "--launch", "local", "-n", "3", "./p"});
   CHECK_FALSE(simulated.remote);
   CHECK(simulated.hosts.size() == 3);
-  CHECK(simulated.node_shares == 3);
+  CHECK(simulated.nodes_on_this_machine == 3);
   CHECK_FALSE(plan({"-w", "localhost", "-n", "2", "./p"}).remote);
   CHECK_FALSE(plan({"--sim-nodes", "2", "-n", "2", "./p"}).remote);
 }
@@ -158,14 +158,14 @@ TEST_CASE("spare hosts have no ranks until they replace a dead one") {
   CHECK(made.min_nodes == 3);
   CHECK(made.job.map.size() == 6);
   CHECK(made.job.map.ranks_of(3, 5).empty());
-  CHECK(unneeded(made, {}) == RankSet::run(3, 2));
+  CHECK(unused_spares(made, {}) == RankSet::run(3, 2));
 
   const auto failed = RankSet::single(1);
-  CHECK(unneeded(made, failed) == RankSet::single(4));
+  CHECK(unused_spares(made, failed) == RankSet::single(4));
   RankSet without = failed;
-  without.add(unneeded(made, failed));
+  without.add(unused_spares(made, failed));
   const Options words = options({"-w", "node[1-5]", "--spares", "2", "--ppn", "2", "./p"});
-  REQUIRE(map_again(made, words, without));
+  REQUIRE(remap_ranks(made, words, without));
   CHECK(made.job.map.size() == 6);
   CHECK(made.job.map.ranks_of(1).empty());
   CHECK(made.job.map.ranks_of(3) == RankSet::run(4, 2));
@@ -378,7 +378,7 @@ TEST_CASE("ranks are mapped again onto the nodes that have an agent") {
   auto made = make_plan(wanted, context());
   REQUIRE(made);
   CHECK(made->min_nodes == 2);
-  REQUIRE(map_again(*made, wanted, RankSet::single(1)));
+  REQUIRE(remap_ranks(*made, wanted, RankSet::single(1)));
   CHECK(made->job.map.size() == 6);
   CHECK(made->job.map.ranks_of(0).text() == "0-1");
   CHECK(made->job.map.ranks_of(1).empty());
@@ -391,7 +391,7 @@ TEST_CASE("without a number of ranks there are fewer when nodes are missing") {
   const Options wanted = options({"-w", "a:2,b:2,c:2", "--min-nodes", "1", "--stdin", "all", "p"});
   auto made = make_plan(wanted, context());
   REQUIRE(made);
-  REQUIRE(map_again(*made, wanted, RankSet::run(0, 2)));
+  REQUIRE(remap_ranks(*made, wanted, RankSet::run(0, 2)));
   CHECK(made->job.map.size() == 2);
   CHECK(made->job.stdin_ranks.text() == "0-1");
   CHECK(made->job.map.node_of(0) == 2u);
@@ -401,7 +401,7 @@ TEST_CASE("nodes that are left but do not hold the ranks are an error about the 
   const Options wanted = options({"-w", "a:2,b:2", "-n", "4", "--min-nodes", "1", "p"});
   auto made = make_plan(wanted, context());
   REQUIRE(made);
-  const auto mapped = map_again(*made, wanted, RankSet::single(0));
+  const auto mapped = remap_ranks(*made, wanted, RankSet::single(0));
   REQUIRE_FALSE(mapped);
   CHECK(mapped.error().kind == ErrorKind::unreachable);
   CHECK(mapped.error().why.find("2 slots") != std::string::npos);
@@ -412,8 +412,8 @@ TEST_CASE("a program whose own hosts are all missing cannot be placed") {
       options({"-w", "a,b", "-n", "1", "--min-nodes", "1", "p", ":", "-w", "b", "-n", "1", "q"});
   auto made = make_plan(wanted, context());
   REQUIRE(made);
-  CHECK_FALSE(map_again(*made, wanted, RankSet::single(1)));
-  REQUIRE(map_again(*made, wanted, RankSet::single(0)));
+  CHECK_FALSE(remap_ranks(*made, wanted, RankSet::single(1)));
+  REQUIRE(remap_ranks(*made, wanted, RankSet::single(0)));
   CHECK(made->job.map.node_of(0) == 1u);
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("hosts without an agent take part, and are told of") {
   Plan made = plan({"--launch", "local", "-w", "a:2,b:2,c:2", "-n", "1", "./p"});
   CHECK(made.hosts == std::vector<std::string>{"a"});
   CHECK(made.later.size() == 2);
-  CHECK(made.node_shares == 3);
+  CHECK(made.nodes_on_this_machine == 3);
   CHECK(spawned(made, {{{"q"}, 1, {}}}).map.process_mapping() == "(vector,(0,1,1))");
   CHECK(needed(made, 1) == "b ");
   CHECK(needed(made, 2) == "b ");

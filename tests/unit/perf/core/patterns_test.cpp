@@ -113,7 +113,7 @@ TEST_CASE("perf patterns: what all tell rank 0, and rank 0 all, goes to partners
         try {
           Wired peer{up, rank, ranks, {}, {}};
           if (!done[place]) {
-            const std::vector<int> all = gathered(peer, 100 + rank);
+            const std::vector<int> all = gather_at_0(peer, 100 + rank);
             for (int other = 0; rank == 0 && other < ranks; ++other)
               CHECK(all.at(static_cast<std::size_t>(other)) == 100 + other);
             done[place] = true;

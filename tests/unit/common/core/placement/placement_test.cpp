@@ -66,7 +66,7 @@ TEST_CASE("objects are taken in turn, and within each the first cores that are f
         "0-1 32-33 64-65 96-97 128-129 160-161 192-193 224-225 2-3");
   CHECK(places(large, policy(MapBy::socket, BindTo::core), 3) == "0-1 128-129 2-3");
   CHECK(places(large, policy(MapBy::l3, BindTo::core), 3) == "0-1 16-17 32-33");
-  CHECK(room_of(large, policy(MapBy::numa, BindTo::numa)).value() == 128);
+  CHECK(ranks_that_fit(large, policy(MapBy::numa, BindTo::numa)).value() == 128);
 }
 
 TEST_CASE("a rank is bound to the whole object that its cores lie in") {
@@ -85,8 +85,8 @@ TEST_CASE(
   const Topology large = topology_of(kLarge);
   CHECK(places(large, policy(MapBy::slot, BindTo::core, 3), 2) == "0-5 6-11");
   CHECK(places(large, policy(MapBy::numa, BindTo::core, 12), 3) == "0-23 32-55 64-87");
-  CHECK(room_of(large, policy(MapBy::numa, BindTo::core, 12)).value() == 8);
-  CHECK(room_of(large, policy(MapBy::slot, BindTo::core, 12)).value() == 10);
+  CHECK(ranks_that_fit(large, policy(MapBy::numa, BindTo::core, 12)).value() == 8);
+  CHECK(ranks_that_fit(large, policy(MapBy::slot, BindTo::core, 12)).value() == 10);
   CHECK(places(topology_of(kSmall), policy(MapBy::slot, BindTo::hwthread, 3), 2) == "0-2 3-5");
 }
 
@@ -141,12 +141,12 @@ TEST_CASE("what a node does not have is named") {
       places(small, large, 1) ==
       "bind ranks to 3 cores each: the largest NUMA domain of the node has 2, the node 8 cores (16 "
       "processors) (give less with --cpus-per-rank, or --bind-to none)");
-  CHECK(max_for_a_rank(small, large).value() == 2);
+  CHECK(largest_object_units(small, large).value() == 2);
   CHECK(places(small, policy(MapBy::slot, BindTo::core, 9), 1) ==
         "bind ranks to 9 cores each: the node has 8 cores (16 processors) (give less with "
         "--cpus-per-rank, or --bind-to none)");
-  CHECK(room_of(small, large).value() == 0);
-  CHECK_FALSE(room_of(small, policy(MapBy::l3, BindTo::core)));
+  CHECK(ranks_that_fit(small, large).value() == 0);
+  CHECK_FALSE(ranks_that_fit(small, policy(MapBy::l3, BindTo::core)));
 }
 
 TEST_CASE("ranks that come later take what is left, and then share") {
@@ -180,7 +180,7 @@ TEST_CASE(
                static_cast<std::uint32_t>(1 + random.below(5)));
     placement.order = static_cast<PlaceOrder>(random.below(6));
     auto placer = Placer::create(topology, placement);
-    const auto room = room_of(topology, placement);
+    const auto room = ranks_that_fit(topology, placement);
     REQUIRE(placer.has_value() == room.has_value());
     if (!placer) continue;
     CAPTURE(round, topology.text(), *room);

@@ -134,7 +134,7 @@ TEST_CASE("a program's strings say whether it can load libraries or start progra
       return offset < bytes.size() ? bytes.substr(offset, size) : std::string();
     });
     REQUIRE(linkage);
-    return linkage->can_become_more;
+    return linkage->may_load_or_start;
   };
   CHECK_FALSE(can({"printf", "gethostname", "dlopen_not", "executable"}));
   for (const char* const name : {"dlopen", "execve", "execvp", "posix_spawn", "system", "popen"})

@@ -34,7 +34,7 @@ TEST_CASE("hosts that all do well are a silent success, unless the user wants to
   job.add(RankSet::run(0, 40), of_kind(Kind::exited));
   CHECK(exit_status(job) == 0);
   CHECK(verdict_text(job).empty());
-  job.tell_all = true;
+  job.report_all = true;
   CHECK(verdict_text(job) == "scela-run: ok 40 (node[001-040])\n");
 }
 

@@ -66,10 +66,10 @@ TEST_CASE("a flush shows a prompt, and the rest of its line follows") {
 TEST_CASE("a prompt is shown once nobody has printed for a while") {
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "name? ");
-  CHECK(presentation.moment_passed(false).empty());  // something came within this moment
+  CHECK(presentation.tick(false).empty());  // something came within this moment
   for (std::uint32_t i = 1; i < kQuietMoments; ++i)
-    CHECK(presentation.moment_passed(false).empty());
-  CHECK(joined(presentation.moment_passed(false)) == "name? ");
+    CHECK(presentation.tick(false).empty());
+  CHECK(joined(presentation.tick(false)) == "name? ");
   CHECK_FALSE(presentation.holds_partial_lines());
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a line on its way is not cut while others print") {
   show(presentation, 0, "a line on ");
   for (std::uint32_t i = 1; i < kStaleMoments; ++i) {
     CHECK(show(presentation, 1, "other\n") == "other\n");
-    CHECK(presentation.moment_passed(false).empty());
+    CHECK(presentation.tick(false).empty());
   }
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
 }
@@ -113,7 +113,7 @@ TEST_CASE("a prompt is shown at last though others print, the line that another 
   for (std::uint32_t i = 0; i < kStaleMoments; ++i) {
     CHECK(shown.empty());
     show(presentation, 1, "more ");
-    shown += joined(presentation.moment_passed(false));
+    shown += joined(presentation.tick(false));
   }
   CHECK(shown == "name? ");
   CHECK(presentation.holds_partial_lines());
@@ -124,7 +124,7 @@ TEST_CASE("a line of a rank that takes no input is not cut however long others p
   show(presentation, 0, "a line on ");
   for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i) {
     show(presentation, 1, "more\n");
-    CHECK(presentation.moment_passed(false).empty());
+    CHECK(presentation.tick(false).empty());
   }
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
 }
@@ -132,29 +132,29 @@ TEST_CASE("a line of a rank that takes no input is not cut however long others p
 TEST_CASE("moments are awaited only for a line that they will show") {
   SECTION("without marks every one is") {
     Presentation presentation({.ranks = 4});
-    CHECK_FALSE(presentation.awaits_moments());
+    CHECK_FALSE(presentation.needs_ticks());
     show(presentation, 2, "part ");
-    CHECK(presentation.awaits_moments());
+    CHECK(presentation.needs_ticks());
     show(presentation, 2, "whole\n");
-    CHECK_FALSE(presentation.awaits_moments());
+    CHECK_FALSE(presentation.needs_ticks());
   }
   SECTION("with marks those of ranks that can be answered") {
     Presentation presentation({.ranks = 4, .label = true, .prompts = RankSet::run(1, 2)});
     show(presentation, 0, "part ");
     show(presentation, 3, "part ");
     CHECK(presentation.holds_partial_lines());
-    CHECK_FALSE(presentation.awaits_moments());
+    CHECK_FALSE(presentation.needs_ticks());
     presentation.accept(2, kErr, "name? ", false);
-    CHECK(presentation.awaits_moments());
+    CHECK(presentation.needs_ticks());
     SECTION("until it is shown") {
       std::string shown;
-      while (presentation.awaits_moments())
-        shown += joined(presentation.moment_passed(false));
+      while (presentation.needs_ticks())
+        shown += joined(presentation.tick(false));
       CHECK(shown.find("name? ") != std::string::npos);
     }
     SECTION("until nobody can be") {
-      presentation.input_over();
-      CHECK_FALSE(presentation.awaits_moments());
+      presentation.set_no_input();
+      CHECK_FALSE(presentation.needs_ticks());
     }
     CHECK(presentation.holds_partial_lines());
   }
@@ -164,7 +164,7 @@ TEST_CASE("while the reader is slow no partial line is shown, however long it ta
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "a line on ");
   for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
-    CHECK(presentation.moment_passed(true).empty());
+    CHECK(presentation.tick(true).empty());
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
 }
 
@@ -174,13 +174,13 @@ TEST_CASE("a line with a mark is cut for nobody, unless its rank takes input") {
   show(presentation, 1, "1: name? ");
   std::string shown;
   for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
-    shown += joined(presentation.moment_passed(false));
+    shown += joined(presentation.tick(false));
   CHECK(shown == "1: name? ");
   CHECK(show(presentation, 0, "its way\n") == "\n0: a line on its way\n");
-  presentation.input_over();
+  presentation.set_no_input();
   show(presentation, 1, "ok\n1: one more ");
   for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
-    CHECK(presentation.moment_passed(false).empty());
+    CHECK(presentation.tick(false).empty());
 }
 
 TEST_CASE("what is held has a bound in all, and costs no rank its credit") {

@@ -18,10 +18,10 @@
 namespace scela {
 
 // Says how the hosts of a plan are reached.
-struct HostAccess {
+struct HostContacts {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
   // The hosts that can never be reached, if the plan can do without some hosts. The contacts then
-  // lack these hosts. The caller must make a plan without them and call find_reach() again.
+  // lack these hosts. The caller must make a plan without them and call find_contacts() again.
   std::vector<MissingHost> missing;
   // The hooks by which the root agent gets the ssh keys and proxy of a host, and has new host keys
   // recorded. They are empty if no host is reached by scela-run's own ssh.
@@ -29,13 +29,13 @@ struct HostAccess {
   // Finds out the same for hosts of Plan::later (hosts that join the tree during the job). Returns
   // one answer per name, in the order of `hosts`. It blocks. It may run in a thread of its own, at
   // the same time as the hooks of `spawn`.
-  std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)> find_later;
+  std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)> find_later;
   std::vector<std::string> notes;  // lines to show with --verbose
 };
 
 // Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and
 // for the name service. Returns an error if a host that the plan needs can never be reached. The
 // error says what to do about it and names the other unreachable hosts.
-Result<HostAccess> find_reach(const Options& options, const Plan& plan);
+Result<HostContacts> find_contacts(const Options& options, const Plan& plan);
 
 }  // namespace scela

@@ -1,4 +1,4 @@
-#include "launcher/hosts/host_access.h"
+#include "launcher/hosts/host_contacts.h"
 
 #include <algorithm>
 #include <map>
@@ -85,20 +85,20 @@ std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
 }
 
 // Pairs hosts with contacts that need no lookup.
-std::vector<FoundHost> paired(const std::vector<std::string>& hosts,
-                              const std::vector<std::string>& contacts) {
-  std::vector<FoundHost> out;
+std::vector<HostLookup> paired(const std::vector<std::string>& hosts,
+                               const std::vector<std::string>& contacts) {
+  std::vector<HostLookup> out;
   for (std::size_t i = 0; i < hosts.size(); ++i)
     out.push_back({hosts[i], contacts[i], {}});
   return out;
 }
 
-std::vector<FoundHost> find_by_ssh(const std::vector<std::string>& names,
-                                   const SshHostsOptions& wanted, HostsByName& known) {
+std::vector<HostLookup> find_by_ssh(const std::vector<std::string>& names,
+                                    const SshHostsOptions& wanted, HostsByName& known) {
   Result<SshHosts> found = find_ssh_hosts(names, wanted, this_ssh_user());
-  std::vector<FoundHost> out;
+  std::vector<HostLookup> out;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    FoundHost& one = out.emplace_back();
+    HostLookup& one = out.emplace_back();
     one.name = names[i];
     if (!found) {
       one.why = found.error().text();
@@ -115,8 +115,8 @@ std::vector<FoundHost> find_by_ssh(const std::vector<std::string>& names,
 
 }  // namespace
 
-Result<HostAccess> find_reach(const Options& options, const Plan& plan) {
-  HostAccess out;
+Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
+  HostContacts out;
   if (!plan.remote) {
     out.contacts = plan.hosts;
     out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
