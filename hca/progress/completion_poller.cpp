@@ -34,8 +34,8 @@ void CompletionPoller::handle(TaskCq& cq, const ibv_wc& wc) {
       qp == nullptr || qp->send_cq != &cq ? nullptr : queues_.oldest_in_flight(qp->id);
   if (oldest != nullptr && wc.wr_id == mark_.wr_id(oldest->serial)) {
     if (!oldest->signalled) {
-      --cq.unasked;
-      --qp->unasked;
+      --cq.unsignalled;
+      --qp->unsignalled;
     }
     current_ = &wc;
     queues_.sent(qp->id, static_cast<Status>(wc.status));
@@ -67,7 +67,7 @@ void CompletionPoller::forget(TaskQp& qp) {
     }
     std::erase_if(cq->ready, [&](const ibv_wc& wc) { return wc.qp_num == number; });
   }
-  if (qp.send_cq != nullptr) qp.send_cq->unasked -= std::exchange(qp.unasked, 0);
+  if (qp.send_cq != nullptr) qp.send_cq->unsignalled -= std::exchange(qp.unsignalled, 0);
 }
 
 void CompletionPoller::watch(TaskCq& cq, bool wanted) {

@@ -182,15 +182,15 @@ int DeviceRequests::fill(const TaskQp& qp, const scela_task& task, Entry& entry)
 int DeviceRequests::post_to_device(TaskQp& qp, ibv_send_wr request, std::uint64_t serial,
                                    bool signalled) {
   TaskCq& cq = *qp.send_cq;
-  if (!signalled && cq.unasked >= cq.spare) return ENOMEM;
+  if (!signalled && cq.unsignalled >= cq.spare) return ENOMEM;
   request.next = nullptr;
   request.wr_id = device_.mark.wr_id(serial);
   request.send_flags |= IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
   const int error = device_.operations.post_send(qp.device, &request, &bad);
   if (error != 0 || signalled) return error;
-  ++cq.unasked;
-  ++qp.unasked;
+  ++cq.unsignalled;
+  ++qp.unsignalled;
   return 0;
 }
 
@@ -200,7 +200,7 @@ Host::Posted DeviceRequests::post_send(PairId pair, const Entry& entry) {
   const int error = post_to_device(qp, payload.request, entry.serial, entry.signalled);
   if (error == 0) return Posted::yes;
   // If no request is on its way, no completion would ever make room.
-  const bool comes = work_.queues.oldest_in_flight(pair) != nullptr || qp.send_cq->unasked > 0;
+  const bool comes = work_.queues.oldest_in_flight(pair) != nullptr || qp.send_cq->unsignalled > 0;
   return error == ENOMEM && comes ? Posted::full : Posted::refused;
 }
 

@@ -93,7 +93,7 @@ int DeviceTasks::destroy_cq(ibv_cq* device) {
   return 0;
 }
 
-void DeviceTasks::add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::Shape shape) {
+void DeviceTasks::add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::PairProperties shape) {
   const TaskLock::Turn turn(lock_);
   shape.send_count = qp->send_cq == nullptr ? 0 : qp->send_cq->id;
   shape.recv_count = qp->recv_cq == nullptr ? 0 : qp->recv_cq->id;
@@ -133,7 +133,7 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   qp->device = made;
   qp->cap = cap = plain.cap;
   qp->all_signalled = plain.sq_sig_all != 0;
-  TaskQueues::Shape shape;
+  TaskQueues::PairProperties shape;
   shape.holds_sends = (flags & SCELA_QP_MANAGED_SEND) != 0;
   shape.holds_receives = (flags & SCELA_QP_MANAGED_RECV) != 0;
   shape.connected = plain.qp_type == IBV_QPT_RC || plain.qp_type == IBV_QPT_XRC_SEND;
@@ -161,7 +161,7 @@ int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t max_tasks, ibv_
   qp->cap = attributes.cap;
   qp->cap.max_send_sge = 4;
   qp->manages_only = true;
-  TaskQueues::Shape shape;
+  TaskQueues::PairProperties shape;
   shape.max_sends = max_tasks;
   add_qp(std::move(qp), shape);
   return 0;

@@ -75,7 +75,7 @@ class DeviceTasks {
 
  private:
   // Enters a new queue pair in the tables. It fills in the counts and `max_receives` of `shape`.
-  void add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::Shape shape);
+  void add_qp(std::unique_ptr<TaskQp> qp, TaskQueues::PairProperties shape);
 
   // Drops the calculations and completions of a queue pair that is reset or destroyed. This
   // function and the next need the lock.

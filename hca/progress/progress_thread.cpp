@@ -129,7 +129,7 @@ bool ProgressThread::arm() {
     TaskCq& cq = *work_.poller.watched()[i];
     if (cq.armed || cq.leaving) continue;
     cq.armed = !is_deaf_;
-    if (cq.armed && device_.req_notify_cq(cq.device, 0) != 0) go_deaf();
+    if (cq.armed && device_.req_notify_cq(cq.device, 0) != 0) begin_polling();
     if (work_.poller.look(cq)) found = true;
   }
   return found;
@@ -137,7 +137,7 @@ bool ProgressThread::arm() {
 
 // From here on no queue counts as armed, watched or not. A task that begins to wait for one
 // therefore wakes the thread.
-void ProgressThread::go_deaf() {
+void ProgressThread::begin_polling() {
   is_deaf_ = true;
   work_.objects.clear_armed();
 }
@@ -160,7 +160,7 @@ void ProgressThread::take_events() {
     void* cq_context = nullptr;
     if (calls_.get_cq_event(channel_, &device, &cq_context) != 0) {
       // There is no more event. Or the device has gone: its polls then say how requests end.
-      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) go_deaf();
+      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) begin_polling();
       break;
     }
     if (TaskCq* const cq = work_.objects.find(device)) cq->armed = false;

@@ -61,7 +61,7 @@ class ProgressThread {
   bool spin();
   bool arm();
   // Called when the device sends no events any more: from now on the thread polls.
-  void go_deaf();
+  void begin_polling();
   // Sleeps without the lock until an event comes or the signal ends the sleep. If the device sends
   // no events and queues are watched, for at most 10 ms.
   void sleep(std::unique_lock<std::mutex>& lock);

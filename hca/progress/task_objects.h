@@ -30,7 +30,7 @@ struct TaskCq {
   // ask for.
   int spare = 0;
   // Unsignalled requests of the program that the device has, which complete there nevertheless.
-  int unasked = 0;
+  int unsignalled = 0;
   bool broken = false;  // it overran; nothing more comes
   // A queue pair waits for its completions, so the thread polls it.
   bool watched = false;
@@ -52,7 +52,7 @@ struct TaskQp {
   // It is a management queue, which takes tasks only.
   bool manages_only = false;
   // Its part of TaskCq::unasked.
-  int unasked = 0;
+  int unsignalled = 0;
 };
 
 // The tables of these objects, which own them.

@@ -12,21 +12,21 @@ constexpr std::size_t kMaxInboxFrames = 256;
 }  // namespace
 
 void RequestInbox::set_round(Qp& qp, std::uint32_t round) {
-  if (!qp.reliable() || round == qp.their_round) return;
+  if (!qp.reliable() || round == qp.peer_round) return;
   drop_waiting(qp);
-  qp.their_round = round;
+  qp.peer_round = round;
 }
 
 bool RequestInbox::is_full(const Qp& qp, bool waits) const {
   if (!waits) return !kept_.has_room(qp.owner, RoomFor::requests);
-  return qp.inbox.size() >= kMaxInboxFrames || kept_.exceeds(qp.owner, RoomFor::requests, 1);
+  return qp.inbox.size() >= kMaxInboxFrames || kept_.would_exceed(qp.owner, RoomFor::requests, 1);
 }
 
 void RequestInbox::keep(Qp& qp, std::uint32_t node, std::span<const std::byte> frame) {
   qp.inbox.push_back({node, CountedBytes(kept_.counter(qp.owner, RoomFor::requests), frame)});
 }
 
-void RequestInbox::turn_away(Qp& qp) {
+void RequestInbox::note_dropped(Qp& qp) {
   if (!qp.reliable()) return;
   qp.turned_away = true;
   if (qp.answering.empty() && qp.inbox.empty()) scheduler_.schedule(qp);
@@ -38,7 +38,7 @@ void RequestInbox::request_again(Qp& qp) {
     return;
   }
   qp.turned_away = false;
-  frames_.send_control(FrameKind::again, qp, qp.expected_psn, qp.their_round, qp.progress);
+  frames_.send_control(FrameKind::again, qp, qp.expected_psn, qp.peer_round, qp.progress);
 }
 
 void RequestInbox::drop_waiting(Qp& qp) {
@@ -55,7 +55,7 @@ void RequestInbox::drop_all(Qp& qp) {
   Incoming oldest;
   oldest.node = qp.node;
   oldest.source_qpn = qp.attributes.dest_qpn;
-  oldest.round = qp.their_round;
+  oldest.round = qp.peer_round;
   oldest.psn = qp.expected_psn;
   bool waits = qp.turned_away;
   if (!qp.answering.empty()) {
@@ -65,7 +65,7 @@ void RequestInbox::drop_all(Qp& qp) {
     for (const Qp::Frame& frame : qp.inbox) {
       FrameHeader header;
       std::memcpy(&header, frame.bytes.bytes().data(), sizeof header);
-      if (header.round != qp.their_round) continue;
+      if (header.round != qp.peer_round) continue;
       oldest.psn = header.psn;
       waits = true;
       break;
@@ -75,7 +75,7 @@ void RequestInbox::drop_all(Qp& qp) {
   qp.answering.clear();
   qp.inbox.clear();
   qp.turned_away = false;
-  qp.starved = false;
+  qp.waits_for_answer_room = false;
 }
 
 }  // namespace scela::hca

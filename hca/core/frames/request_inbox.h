@@ -38,7 +38,7 @@ class RequestInbox {
   void keep(Qp& qp, std::uint32_t node, std::span<const std::byte> frame);
   // Called when a frame is dropped because there is no room for it. A message of an unreliable
   // queue pair is lost; a reliable queue pair requests it again later (request_again()).
-  void turn_away(Qp& qp);
+  void note_dropped(Qp& qp);
   // Asks the peer to send again the frames that were turned away. If there is no room yet, the
   // queue pair runs again once there is. All frames before them must have been executed.
   void request_again(Qp& qp);

@@ -14,12 +14,12 @@ constexpr std::size_t kMaxKeptAnswers = 256;
 }  // namespace
 
 bool RemoteRequester::may_send(Qp& qp) {
-  if (!qp.starved) return true;
+  if (!qp.waits_for_answer_room) return true;
   if (!kept_.has_room(qp.owner, RoomFor::answers)) {
     kept_.wait_for_room(qp.owner, RoomFor::answers, qp.handle);
     return false;
   }
-  qp.starved = false;
+  qp.waits_for_answer_room = false;
   return true;
 }
 
@@ -173,7 +173,7 @@ void RemoteRequester::send_again(Qp& qp, const FrameHeader& header) {
 
 void RemoteRequester::keep(Qp& qp, std::span<const std::byte> frame) {
   const bool too_many = qp.arrived.size() >= kMaxKeptAnswers;
-  if (!too_many && !kept_.exceeds(qp.owner, RoomFor::answers, 1)) {
+  if (!too_many && !kept_.would_exceed(qp.owner, RoomFor::answers, 1)) {
     qp.arrived.emplace_back(kept_.counter(qp.owner, RoomFor::answers), frame);
     return;
   }
@@ -183,7 +183,7 @@ void RemoteRequester::keep(Qp& qp, std::span<const std::byte> frame) {
   // No honest node sends that many answers; it counts as if the node had not answered.
   if (too_many) return window_.apply(qp, kSilent);
   window_.try_again(qp, 0, false);
-  qp.starved = true;
+  qp.waits_for_answer_room = true;
 }
 
 void RemoteRequester::run_waiting(Qp& qp) {

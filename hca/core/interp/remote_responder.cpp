@@ -57,7 +57,8 @@ void RemoteResponder::receive(std::uint32_t node, const FrameHeader& header,
   inbox_.set_round(*qp, header.round);
   if (qp->turned_away) return;
   bool waits = !qp->answering.empty() || !qp->inbox.empty();
-  if ((waits || !memory_.all_at_once()) && inbox_.is_full(*qp, waits)) return inbox_.turn_away(*qp);
+  if ((waits || !memory_.all_at_once()) && inbox_.is_full(*qp, waits))
+    return inbox_.note_dropped(*qp);
   if (!waits) {
     steps_.begin(*qp, qp->serving, {});
     execute(node, frame);

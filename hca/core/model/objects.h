@@ -285,7 +285,7 @@ struct Qp {
   Step arriving;
   // There was no room for such frames, and they were dropped. The requester sends nothing until
   // there is room.
-  bool starved = false;
+  bool waits_for_answer_room = false;
 
   // The responder. The PSN of the next message.
   std::uint32_t expected_psn = 0;
@@ -308,7 +308,7 @@ struct Qp {
   };
   std::deque<Frame> inbox;
   // The round that the newest frame of its peer had.
-  std::uint32_t their_round = 0;
+  std::uint32_t peer_round = 0;
   // There was no room in `inbox`: frames are dropped until the peer is asked to send them again.
   bool turned_away = false;
   // The step of the oldest entry of `answering`, or else of `inbox`.

@@ -18,7 +18,7 @@ const std::shared_ptr<Keeping>& KeptBytes::kept_for(ProcessId process) const {
   return found ? found->keeping : of_departed_;
 }
 
-bool KeptBytes::exceeds(ProcessId process, RoomFor what, std::uint64_t bytes) const {
+bool KeptBytes::would_exceed(ProcessId process, RoomFor what, std::uint64_t bytes) const {
   const Keeping& kept = *kept_for(process);
   switch (what) {
     case RoomFor::requests:

@@ -26,7 +26,7 @@ class KeptBytes {
       : objects_(objects), scheduler_(scheduler) {}
 
   // Returns true if `bytes` more of this kind would exceed the process's limit.
-  bool exceeds(ProcessId process, RoomFor what, std::uint64_t bytes) const;
+  bool would_exceed(ProcessId process, RoomFor what, std::uint64_t bytes) const;
   // Returns true if queue pairs that wait for room of this kind may go on. For answers and moves
   // that is when half of the limit is free, so that they do not wait again at once. For requests
   // the limit is then twice as high as in exceeds(): a message may be kept if nothing else of its

@@ -93,7 +93,7 @@ Move& TransferSteps::next_move(const Move::What& what) {
 }
 
 bool TransferSteps::make_room(Move& move, ProcessId process, std::uint64_t bytes) {
-  if (kept_.exceeds(process, RoomFor::moves, bytes) && !may_exceed(process)) {
+  if (kept_.would_exceed(process, RoomFor::moves, bytes) && !may_exceed(process)) {
     present_->crowded = true;
     kept_.wait_for_room(process, RoomFor::moves, present_->qp);
     hold(process);

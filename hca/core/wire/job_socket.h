@@ -58,12 +58,12 @@ std::string launchers_job(Variable&& variable) {
 // Returns the word for socket_name() of a job that a program has joined (scela_hca_join); it has
 // precedence over the launcher's. `name` is the job's, `node` the node's number. The word contains
 // the number because several nodes may be simulated on one machine.
-inline std::string told_job(std::string_view name, std::uint32_t node) {
+inline std::string joined_job(std::string_view name, std::uint32_t node) {
   return "job-" + file_word(name) + "." + std::to_string(node);
 }
 
 // Returns the file name of the socket, without a folder. `job` is a word from launchers_job() or
-// told_job(), or empty if no job is named.
+// joined_job(), or empty if no job is named.
 inline std::string socket_name(std::string_view job) {
   return job.empty() ? "socket" : "socket." + std::string(job);
 }

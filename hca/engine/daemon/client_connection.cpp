@@ -24,7 +24,7 @@ std::optional<Peer> Connection::peer() const {
   return Peer{who.pid, who.uid};
 }
 
-Connection::Came Connection::receive(Ask& ask, std::string& record, Handed& handed) const {
+Connection::MessageKind Connection::receive(Ask& ask, std::string& record, Handed& handed) const {
   alignas(JoinAsk) char bytes[sizeof(JoinAsk)];
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec part{bytes, sizeof bytes};
@@ -36,7 +36,7 @@ Connection::Came Connection::receive(Ask& ask, std::string& record, Handed& hand
   const ssize_t got = retry([&] {
     return ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
   });
-  if (got < 0) return errno == EAGAIN ? Came::nothing : Came::end;
+  if (got < 0) return errno == EAGAIN ? MessageKind::nothing : MessageKind::end;
   if (const cmsghdr* const head = CMSG_FIRSTHDR(&message);
       head != nullptr && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
       head->cmsg_len == CMSG_LEN(sizeof(int))) {
@@ -46,22 +46,22 @@ Connection::Came Connection::receive(Ask& ask, std::string& record, Handed& hand
   }
   const bool is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
   handed.lost = is_cut && !handed.file;
-  const Came came = understand(bytes, got, ask, record);
-  const bool hands_over = came == Came::ask && ask.operation == Operation::reg_pool;
+  const MessageKind came = understand(bytes, got, ask, record);
+  const bool hands_over = came == MessageKind::ask && ask.operation == Operation::reg_pool;
   if (hands_over ? !is_cut || handed.lost : !is_cut && !handed.file) return came;
   ::explicit_bzero(record.data(), record.size());
-  return Came::nonsense;
+  return MessageKind::nonsense;
 }
 
-Connection::Came Connection::understand(std::span<char> words, ssize_t got, Ask& ask,
-                                        std::string& record) {
+Connection::MessageKind Connection::understand(std::span<char> words, ssize_t got, Ask& ask,
+                                               std::string& record) {
   char* const bytes = words.data();
-  if (got == 0) return Came::end;
+  if (got == 0) return MessageKind::end;
   if (got == sizeof(StatusAsk)) {
     StatusAsk status;
     std::memcpy(static_cast<void*>(&status), bytes, sizeof status);
-    if (status.magic != StatusAsk{}.magic) return Came::nonsense;
-    return status.is_json != 0 ? Came::status_json : Came::status;
+    if (status.magic != StatusAsk{}.magic) return MessageKind::nonsense;
+    return status.is_json != 0 ? MessageKind::status_json : MessageKind::status;
   }
   if (got == sizeof(JoinAsk)) {
     JoinAsk join;
@@ -71,11 +71,11 @@ Connection::Came Connection::understand(std::span<char> words, ssize_t got, Ask&
     if (ours) record.assign(join.record, join.length);
     ::explicit_bzero(bytes, words.size());
     ::explicit_bzero(join.record, sizeof join.record);
-    return ours ? Came::join : Came::nonsense;
+    return ours ? MessageKind::join : MessageKind::nonsense;
   }
-  if (got != sizeof ask) return Came::nonsense;
+  if (got != sizeof ask) return MessageKind::nonsense;
   std::memcpy(static_cast<void*>(&ask), bytes, sizeof ask);
-  return ask.version == kLayoutVersion ? Came::ask : Came::nonsense;
+  return ask.version == kLayoutVersion ? MessageKind::ask : MessageKind::nonsense;
 }
 
 bool Connection::answer(const Answer& answer, std::span<const int> descriptors) const {

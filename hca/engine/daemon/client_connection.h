@@ -34,7 +34,7 @@ class Connection {
   // (hca/core/wire/engine_messages.h). `status`, `status_json`: a StatusAsk, for tables or for
   // JSON. `join`: a description of the job (hca/core/wire/joining.h). `nonsense`: no message of
   // this protocol, or of another version. `end`: the process has closed its end.
-  enum class Came : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
+  enum class MessageKind : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
   // The descriptor that came with a request. Only reg_pool hands one over. With any other request a
   // descriptor is nonsense, and so are several.
   struct Handed {
@@ -45,7 +45,7 @@ class Connection {
   // Receives one message and returns its kind. If it is an Ask, it is copied to `ask`, and its
   // descriptor goes to `handed`. If it is a description of the job, that text goes to `record`. It
   // contains a key, and the caller must wipe it.
-  Came receive(Ask& ask, std::string& record, Handed& handed) const;
+  MessageKind receive(Ask& ask, std::string& record, Handed& handed) const;
 
   // Sends an answer with copies of these descriptors. Returns false if it cannot be sent, now or
   // ever.
@@ -59,7 +59,7 @@ class Connection {
  private:
   // Returns the kind of the message in the first `got` bytes of `words`, and copies it to `ask` or
   // `record`. It wipes a description of the job from `words`.
-  static Came understand(std::span<char> words, ssize_t got, Ask& ask, std::string& record);
+  static MessageKind understand(std::span<char> words, ssize_t got, Ask& ask, std::string& record);
   // Sends one message. Returns false if it was not sent whole.
   bool send(std::span<const std::byte> words, std::span<const int> descriptors) const;
 

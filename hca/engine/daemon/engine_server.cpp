@@ -41,7 +41,7 @@ Result<void> Server::serve(const Rules& rules, EngineRuntimeDir* home, Fd listen
     const char byte = 1;
     static_cast<void>(retry([&] { return ::write(told.get(), &byte, 1); }));
   }
-  server.expect_somebody();
+  server.begin_idle_wait();
   server.run();
   if (server.fabric_) server.fabric_->finish();
   return {};
@@ -126,7 +126,7 @@ void Server::accept_all() {
   }
 }
 
-void Server::talk(ProcessId id) {
+void Server::serve_requests(ProcessId id) {
   for (int i = 0; i < kAsksAtOnce; ++i) {
     const auto found = served_.find(id);
     if (found == served_.end()) return;
@@ -136,24 +136,24 @@ void Server::talk(ProcessId id) {
     Connection::Handed handed;
     bool goes_on = false;
     switch (served.connection.receive(ask, record, handed)) {
-      case Connection::Came::nothing:
+      case Connection::MessageKind::nothing:
         return;
-      case Connection::Came::ask:
+      case Connection::MessageKind::ask:
         goes_on = answer(id, served, ask, handed);
         break;
-      case Connection::Came::status:
+      case Connection::MessageKind::status:
         goes_on = served.connection.answer(status_text(status()));
         break;
-      case Connection::Came::status_json:
+      case Connection::MessageKind::status_json:
         goes_on = served.connection.answer(status_json(status()));
         break;
-      case Connection::Came::join:
+      case Connection::MessageKind::join:
         goes_on = join(served, record);
         break;
-      case Connection::Came::nonsense:
+      case Connection::MessageKind::nonsense:
         goes_on = refuse(served, EPROTO);
         break;
-      case Connection::Came::end:
+      case Connection::MessageKind::end:
         break;
     }
     if (!goes_on) return drop(id);
@@ -297,7 +297,7 @@ void Server::drop(ProcessId id) {
   // The process may keep the eventfd open for longer.
   if (found->second.wake) poller_.remove(found->second.wake.get());
   served_.erase(found);
-  if (served_.empty()) expect_somebody();
+  if (served_.empty()) begin_idle_wait();
 }
 
 void Server::drop_the_silent(Moment now) {

@@ -96,7 +96,7 @@ class Server {
   void accept_all();
   // Answers the messages that have come on the connection, at most 16. Drops the connection if it
   // ends.
-  void talk(ProcessId id);
+  void serve_requests(ProcessId id);
   // Carries out a request and sends the answer. Returns false if the connection must be dropped.
   bool answer(ProcessId id, Served& served, const Ask& ask, Connection::Handed& handed);
   // Carries out reg_pool: maps the memory file that a process hands over, and registers it. Returns
@@ -131,13 +131,13 @@ class Server {
   // Returns the figures for `scela-hca --status`.
   EngineStatus status() const;
 
-  // The functions for the end are in loop.cpp. leave_home() is called when a signal has asked the
-  // engine to end. It removes the socket, even if another process has the lock.
-  void leave_home();
-  // These two do nothing unless Rules::until_idle is true. expect_somebody() is called when no
+  // The functions for the end are in loop.cpp. remove_socket() is called when a signal has asked
+  // the engine to end. It removes the socket, even if another process has the lock.
+  void remove_socket();
+  // These two do nothing unless Rules::until_idle is true. begin_idle_wait() is called when no
   // process is connected, and sets the time at which the engine ends. end_if_idle() ends it unless
   // a process has connected meanwhile.
-  void expect_somebody();
+  void begin_idle_wait();
   void end_if_idle();
 
   Rules rules_;
@@ -158,7 +158,7 @@ class Server {
   ProcessId next_ = 1;  // number of the next connection
   Patience patience_;
   // When to check again which processors the processes may use.
-  Moment look_at_places_ = 0;
+  Moment check_processors_at_ = 0;
   // Runs of the interpreter.
   std::uint64_t runs_ = 0;
   Moment complain_again_ = 0;  // complain() writes nothing before

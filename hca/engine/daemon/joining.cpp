@@ -20,7 +20,7 @@ bool Server::join(Served& served, std::string& record) {
     report(told.error().text());
     return refuse(served, EINVAL);
   }
-  if (told->is_nodes || told->asks) {
+  if (told->key_is_own || told->asks) {
     report("a program names a job by 'key', and cannot be asked");
     return refuse(served, EINVAL);
   }

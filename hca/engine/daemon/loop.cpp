@@ -58,7 +58,7 @@ void Server::run() {
     if (engine_.has_died()) die();
     ++runs_;
     if (machine_.has_news()) attend_to_machine();
-    if (fabric_ && fabric_->attend(monotonic_ns())) more = true;
+    if (fabric_ && fabric_->send_waiting(monotonic_ns())) more = true;
     if (!more && !spin()) sleep();
     // This is also needed if a doorbell that is always set prevents every sleep.
     if (runs_ % kRunsPerLook == 0) look(0);
@@ -84,8 +84,8 @@ bool Server::is_alone() const {
 
 bool Server::spin() {
   const Moment now = monotonic_ns();
-  if (now >= look_at_places_) {
-    look_at_places_ = now + kPlacesNs;
+  if (now >= check_processors_at_) {
+    check_processors_at_ = now + kPlacesNs;
     patience_.be_alone(is_alone(), involuntary_switches());
   }
   if (!patience_.spins(attached_)) return false;
@@ -153,9 +153,9 @@ void Server::take(const TaggedPoller::Ready& ready) {
       return accept_all();
     case Tag::Kind::signals:
       over_ = true;
-      return leave_home();
+      return remove_socket();
     case Tag::Kind::connection:
-      return talk(id);
+      return serve_requests(id);
     case Tag::Kind::process:
       return drop(id);
     case Tag::Kind::fabric:
@@ -180,11 +180,11 @@ void Server::attend_to_machine() {
     poller_.add(full.descriptor, EPOLLOUT | EPOLLONESHOT,
                 {Tag::Kind::events, full.process, static_cast<std::uint32_t>(full.descriptor)});
   }
-  for (const ProcessId id : machine_.take_deaf())
+  for (const ProcessId id : machine_.take_unread())
     drop(id);
 }
 
-void Server::expect_somebody() {
+void Server::begin_idle_wait() {
   if (!rules_.until_idle) return;
   const bool first = next_ == 1;
   idle_until_ = monotonic_ns() + (first ? kFirstNs : 0);
@@ -193,7 +193,7 @@ void Server::expect_somebody() {
 // Called when the engine is asked to end, which it does at once. Another process may hold the lock
 // for long, because it starts another engine or was stopped. The socket is this engine's as long as
 // it listens: no engine replaces one that can be connected to.
-void Server::leave_home() {
+void Server::remove_socket() {
   if (home_ == nullptr) return;
   const std::optional<Fd> lock = home_->try_lock();
   home_->remove_socket();

@@ -27,7 +27,7 @@ struct Process {
   EventSocket async;
   std::map<std::uint32_t, EventSocket> channels;
   // Gives it orders to copy bytes. Present only if the engine cannot access its memory.
-  std::optional<Bounce> bounce;
+  std::optional<OrderSender> bounce;
   // Offers it parts of long messages. Present if its memory can be accessed, and if it named an
   // address when it was attached.
   std::optional<Sharing> sharing;
@@ -106,7 +106,7 @@ class Machine final : public Host {
   std::vector<Full> take_full() { return std::exchange(full_, {}); }
   // Returns the processes that do not read their events, since the last call. The server drops
   // them.
-  std::vector<ProcessId> take_deaf() { return std::exchange(deaf_, {}); }
+  std::vector<ProcessId> take_unread() { return std::exchange(deaf_, {}); }
   // Sends the events that are kept for the event socket with this descriptor. Returns true if
   // events are still kept. Returns false if all were sent, or if the process or the socket has
   // gone.
@@ -121,7 +121,7 @@ class Machine final : public Host {
     std::uint64_t events = 0;
   };
   const Counts& counts() const { return counts_; }
-  // Returns true if take_full() or take_deaf() has something to return.
+  // Returns true if take_full() or take_unread() has something to return.
   bool has_news() const { return !full_.empty() || !deaf_.empty(); }
 
  private:

@@ -7,13 +7,13 @@
 
 namespace scela::hca {
 
-Bounce::Bounce(const Host::Shared& area)
+OrderSender::OrderSender(const Host::Shared& area)
     : region_(area.region),
       queue_(*new (area.base) OrderQueue),
       data_(area.base + kOrderDataOffset) {}
 
 // A slot that was forgotten is free once the process has passed its place in the queue.
-std::optional<std::uint32_t> Bounce::free_slot() {
+std::optional<std::uint32_t> OrderSender::free_slot() {
   const std::uint64_t carried = queue_.carried.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < kOrders; ++i) {
     Slot& slot = slots_[i];
@@ -23,7 +23,7 @@ std::optional<std::uint32_t> Bounce::free_slot() {
   return std::nullopt;
 }
 
-Ticket Bounce::order(const RemoteMemoryOp& order, std::span<const std::byte> bytes) {
+Ticket OrderSender::order(const RemoteMemoryOp& order, std::span<const std::byte> bytes) {
   const auto free = free_slot();
   if (!free || order.bytes > kOrderBytes || bytes.size() > kOrderBytes) return 0;
   if (!bytes.empty()) std::memcpy(data(*free), bytes.data(), bytes.size());
@@ -42,7 +42,7 @@ Ticket Bounce::order(const RemoteMemoryOp& order, std::span<const std::byte> byt
   return posted_;
 }
 
-Transfer Bounce::collect(Ticket ticket, std::span<std::byte> to) {
+Transfer OrderSender::collect(Ticket ticket, std::span<std::byte> to) {
   for (std::uint32_t i = 0; i < kOrders; ++i) {
     Slot& slot = slots_[i];
     if (slot.use != Use::waited_for || slot.ticket != ticket) continue;
@@ -66,7 +66,7 @@ Transfer Bounce::collect(Ticket ticket, std::span<std::byte> to) {
   return Transfer::refused;
 }
 
-void Bounce::forget(Ticket ticket) {
+void OrderSender::forget(Ticket ticket) {
   for (std::uint32_t i = 0; i < kOrders; ++i) {
     Slot& slot = slots_[i];
     if (slot.use != Use::waited_for || slot.ticket != ticket) continue;

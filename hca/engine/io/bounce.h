@@ -17,11 +17,11 @@
 namespace scela::hca {
 
 // The orders of one process; at most kOrders are given and not over.
-class Bounce {
+class OrderSender {
  public:
   // `area` is kOrderAreaBytes of zeros that the process also maps. It must stay mapped as long as
   // this object exists.
-  explicit Bounce(const Host::Shared& area);
+  explicit OrderSender(const Host::Shared& area);
 
   // Returns the area, as the process finds it.
   const Region& region() const { return region_; }

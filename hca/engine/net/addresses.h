@@ -24,15 +24,16 @@ class Addresses {
   // Sets the only address, which the job's description or the agent has named. Addresses that
   // programs name are ignored from now on.
   void fix(const Endpoint& only) {
-    ways_ = {only};
+    endpoints_ = {only};
     is_fixed_ = true;
   }
   // Adds an address that a program has named, to be tried last. If there are too many, the one that
   // would be tried last is dropped, but not the one that was proved.
   void say(const Endpoint& way) {
-    if (is_fixed_ || std::ranges::find(ways_, way) != ways_.end()) return;
-    if (ways_.size() == kMax) ways_.erase(ways_.end() - (ways_.back() == proved_ ? 2 : 1));
-    ways_.push_back(way);
+    if (is_fixed_ || std::ranges::find(endpoints_, way) != endpoints_.end()) return;
+    if (endpoints_.size() == kMax)
+      endpoints_.erase(endpoints_.end() - (endpoints_.back() == proved_ ? 2 : 1));
+    endpoints_.push_back(way);
   }
 
   // Returns true after fix().
@@ -40,17 +41,17 @@ class Addresses {
   // Removes all addresses, also that of fix().
   void forget() { *this = Addresses(); }
 
-  bool empty() const { return ways_.empty(); }
-  std::size_t count() const { return ways_.size(); }
+  bool empty() const { return endpoints_.empty(); }
+  std::size_t count() const { return endpoints_.size(); }
   // Returns the address to try next; there must be one.
-  const Endpoint& next() const { return ways_.front(); }
+  const Endpoint& next() const { return endpoints_.front(); }
   // Report on the address that was tried last, which is that of next(). proved(): the node has
   // proved there that it knows the key. failed(): that address is tried last from now on.
-  void proved() { proved_ = ways_.front(); }
-  void failed() { std::rotate(ways_.begin(), ways_.begin() + 1, ways_.end()); }
+  void proved() { proved_ = endpoints_.front(); }
+  void failed() { std::rotate(endpoints_.begin(), endpoints_.begin() + 1, endpoints_.end()); }
 
  private:
-  std::vector<Endpoint> ways_;
+  std::vector<Endpoint> endpoints_;
   std::optional<Endpoint> proved_;
   bool is_fixed_ = false;
 };

@@ -67,7 +67,7 @@ bool Dialer::take(const Directory::Answer& answer, OtherNode& peer, Moment now) 
   peer.ask_again = 0;
   if (answer.endpoint && !peer.addresses.is_fixed()) peer.addresses.fix(*answer.endpoint);
   if (!answer.key.empty()) peer.key = answer.key;
-  if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return true;
+  if (peer.established != 0 || peer.trying != 0 || peer.outbox.empty()) return true;
   const bool is_told = answer.endpoint && own_.knows_key(peer.key);
   if (is_told) peer.not_before = 0;
   if (is_told && connect(answer.node, peer, now)) return true;

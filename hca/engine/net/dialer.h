@@ -27,7 +27,7 @@ class Dialer {
   // Returns true if there is a directory.
   bool can_ask() const { return directory_.is_there(); }
   // Copies the directory's next message to `answer`, as Directory::hear() does.
-  Directory::Came hear(Directory::Answer& answer) const { return directory_.hear(answer); }
+  Directory::Received hear(Directory::Answer& answer) const { return directory_.hear(answer); }
 
   // These begin to reach the node with this number, at the time `now`. connect() tries its
   // addresses in turn, or asks the directory if none or no key is known. try_next() tries the

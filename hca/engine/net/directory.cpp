@@ -57,19 +57,19 @@ void Directory::ask(std::uint32_t node) const {
   tell(cat("where ", node));
 }
 
-Directory::Came Directory::hear(Answer& answer) const {
+Directory::Received Directory::hear(Answer& answer) const {
   while (true) {
     char text[kLongest];
     const ssize_t got =
         retry([&] { return ::recv(socket_.get(), text, sizeof text, MSG_DONTWAIT | MSG_TRUNC); });
-    if (got < 0 && errno == EAGAIN) return Came::nothing;
-    if (got <= 0) return Came::end;
+    if (got < 0 && errno == EAGAIN) return Received::nothing;
+    if (got <= 0) return Received::end;
     if (static_cast<std::size_t>(got) > sizeof text) continue;
     auto parsed = parse({text, static_cast<std::size_t>(got)});
     ::explicit_bzero(text, sizeof text);
     if (parsed) {
       answer = std::move(*parsed);
-      return Came::answer;
+      return Received::answer;
     }
   }
 }

@@ -50,9 +50,9 @@ class Directory {
   };
   // The result of hear(). `nothing`: no message is there now. `answer`: one was received. `end`:
   // the agent has closed its end.
-  enum class Came : std::uint8_t { nothing, answer, end };
+  enum class Received : std::uint8_t { nothing, answer, end };
   // Receives the next message into `answer`. Messages that make no sense are skipped.
-  Came hear(Answer& answer) const;
+  Received hear(Answer& answer) const;
 
  private:
   // Sends a message to the agent; a failure is ignored.

@@ -60,7 +60,7 @@ std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std
   if (dialer_.can_ask()) peers_[node];  // it may be found
   const auto peer = peers_.find(node);
   if (peer == peers_.end() ||
-      (peer->second.addresses.empty() && peer->second.standing == 0 && !dialer_.can_ask())) {
+      (peer->second.addresses.empty() && peer->second.established == 0 && !dialer_.can_ask())) {
     return std::nullopt;
   }
   return node + 1;
@@ -69,7 +69,7 @@ std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std
 std::vector<std::uint32_t> Fabric::known_nodes() const {
   std::vector<std::uint32_t> known;
   for (const auto& [node, peer] : peers_)
-    if (peer.standing != 0 || own_.announced().contains(node)) known.push_back(node + 1);
+    if (peer.established != 0 || own_.announced().contains(node)) known.push_back(node + 1);
   return known;
 }
 
@@ -91,34 +91,35 @@ bool Fabric::send(std::uint32_t node, std::span<const std::byte> header,
   if (peer == nullptr) return false;
   // Frames wait for a connection that is being made, or that the other is about to make.
   const bool waits = peer->trying != 0 || !peer->outbox.empty();
-  if (peer->standing == 0 && !waits && !dialer_.connect(node - 1, *peer, now)) return false;
+  if (peer->established == 0 && !waits && !dialer_.connect(node - 1, *peer, now)) return false;
   const FrameHead head(header, payload.size());
   ++counts_.frames_out;
   counts_.bytes_out += head.bytes().size() + payload.size();
-  if (peer->standing != 0 && payload.size() >= kDirect) {
-    PeerLink& link = links_.at(peer->standing);
+  if (peer->established != 0 && payload.size() >= kDirect) {
+    PeerLink& link = links_.at(peer->established);
     if (!link.waits_to_write()) {
-      if (!link.send(peer->outbox, head.bytes(), payload)) broken_.push_back(peer->standing);
-      links_.watch(peer->standing, link, peer->outbox);
+      if (!link.send(peer->outbox, head.bytes(), payload)) broken_.push_back(peer->established);
+      links_.watch(peer->established, link, peer->outbox);
       return true;
     }
   }
   peer->outbox.add(head.bytes());
   peer->outbox.add(payload);
-  if (peer->outbox.size() > kTooMuch && peer->standing != 0) broken_.push_back(peer->standing);
+  if (peer->outbox.size() > kTooMuch && peer->established != 0)
+    broken_.push_back(peer->established);
   if (!peer->dirty) dirty_.push_back(node - 1);
   peer->dirty = true;
   return true;
 }
 
 void Fabric::flush(OtherNode& peer) {
-  if (peer.standing == 0) return;
-  PeerLink& link = links_.at(peer.standing);
+  if (peer.established == 0) return;
+  PeerLink& link = links_.at(peer.established);
   if (!link.send(peer.outbox, {}, {})) {
-    broken_.push_back(peer.standing);
+    broken_.push_back(peer.established);
     return;
   }
-  links_.watch(peer.standing, link, peer.outbox);
+  links_.watch(peer.established, link, peer.outbox);
   if (!peer.full || peer.outbox.size() > kFull / 2) return;
   peer.full = false;
   engine_->writable(link.node() + 1);
@@ -161,12 +162,12 @@ void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
     nodes_report_.say(cat("the connection to node ", node, " has ended: ", why), now);
   drop(id);
   OtherNode& peer = peers_[node];
-  peer.standing = 0;
+  peer.established = 0;
   peer.has_left = why.empty();
-  lose(node, peer, now);
+  drop_node(node, peer, now);
 }
 
-void Fabric::lose(std::uint32_t node, OtherNode& peer, Moment now) {
+void Fabric::drop_node(std::uint32_t node, OtherNode& peer, Moment now) {
   ++counts_.lost;
   // If the node's engine is replaced, its successor listens at another address.
   const bool was_asked = std::exchange(peer.was_asked, false);
@@ -177,12 +178,12 @@ void Fabric::lose(std::uint32_t node, OtherNode& peer, Moment now) {
   woke_ = true;
 }
 
-bool Fabric::attend(Moment now) {
+bool Fabric::send_waiting(Moment now) {
   while (!dirty_.empty()) {
     for (const std::uint32_t node : std::exchange(dirty_, {})) {
       OtherNode& peer = peers_[node];
       peer.dirty = false;
-      if (peer.standing != 0 && !links_.at(peer.standing).waits_to_write()) flush(peer);
+      if (peer.established != 0 && !links_.at(peer.established).waits_to_write()) flush(peer);
     }
   }
   for (const std::uint32_t id : std::exchange(broken_, {})) {
@@ -205,10 +206,10 @@ void Fabric::finish() {
 }
 
 std::vector<std::pair<std::string, std::string>> Fabric::status() const {
-  std::size_t standing = 0, encrypted = 0, waiting = 0;
+  std::size_t established = 0, encrypted = 0, waiting = 0;
   for (const auto& [node, peer] : peers_) {
-    standing += peer.standing != 0 ? 1 : 0;
-    encrypted += peer.standing != 0 && links_.at(peer.standing).encrypts() ? 1 : 0;
+    established += peer.established != 0 ? 1 : 0;
+    encrypted += peer.established != 0 && links_.at(peer.established).encrypts() ? 1 : 0;
     waiting += peer.outbox.size();
   }
   std::string gid;
@@ -226,9 +227,9 @@ std::vector<std::pair<std::string, std::string>> Fabric::status() const {
           {"lid", cat(mine.first_lid)},
           {"listens", own_.reached().text()},
           {"asks for encryption", own_.encrypts() ? "yes" : "no"},
-          {"nodes connected", cat(standing)},
+          {"nodes connected", cat(established)},
           {"of these encrypted", cat(encrypted)},
-          {"connections not proved", cat(links_.size() - standing)},
+          {"connections not proved", cat(links_.size() - established)},
           {"connections refused", cat(counts_.refused)},
           {"nodes lost", cat(counts_.lost)},
           {"connections changed on their way", cat(counts_.changed)},

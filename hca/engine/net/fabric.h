@@ -78,7 +78,7 @@ class Fabric {
   bool hear(Moment now);
   // Sends the frames that wait, and runs the timers that are due. The loop calls it after each run
   // of the interpreter. Returns true if the interpreter may have more to do.
-  bool attend(Moment now);
+  bool send_waiting(Moment now);
   // Returns the time at which attend() must be called even if no event comes, or std::nullopt if
   // there is none.
   std::optional<Moment> deadline() const { return timers_.deadline(); }
@@ -116,12 +116,12 @@ class Fabric {
   // decides about a connection of another node that has proved itself. greeted() follows the other
   // node's verdict about one of this node.
   void greet(std::uint32_t id, PeerLink& link, Moment now);
-  void greeted(std::uint32_t id, PeerLink& link, Moment now);
+  void follow_verdict(std::uint32_t id, PeerLink& link, Moment now);
   // Returns true if the other end closed the connection for a reason that is not worth a report.
   bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
   void asked(std::uint32_t id, PeerLink& link, Moment now);
   // Makes this the connection to the node; the frames that wait are sent in the next attend().
-  void stand(std::uint32_t id, PeerLink& link, std::uint32_t node);
+  void establish(std::uint32_t id, PeerLink& link, std::uint32_t node);
   // Drops a connection that is not established, and reports `why`. If this node began it, the next
   // address is tried, or the node is given up.
   void fail_greeting(std::uint32_t id, const std::string& why, Moment now);
@@ -136,7 +136,7 @@ class Fabric {
   // planned; nothing is reported then.
   void end(std::uint32_t id, const std::string& why, Moment now);
   // Drops the frames that wait for the node, and tells the interpreter that the node was lost.
-  void lose(std::uint32_t node, OtherNode& peer, Moment now);
+  void drop_node(std::uint32_t node, OtherNode& peer, Moment now);
   // Carries out the action of a timer that is due.
   void run_timer(const FabricTimers::Timer& timer, Moment now);
   // Connects to the node again if frames wait. After their time it gives them up.

@@ -56,14 +56,14 @@ bool Fabric::hear(Moment now) {
   while (true) {
     Directory::Answer answer;
     switch (dialer_.hear(answer)) {
-      case Directory::Came::nothing:
+      case Directory::Received::nothing:
         return true;
-      case Directory::Came::end:
+      case Directory::Received::end:
         return false;
-      case Directory::Came::answer:
+      case Directory::Received::answer:
         // An answer about a node that was not asked for changes nothing.
         if (OtherNode* const peer = peer_of(answer.node + 1); peer && peer->was_asked)
-          if (!dialer_.take(answer, *peer, now)) lose(answer.node, *peer, now);
+          if (!dialer_.take(answer, *peer, now)) drop_node(answer.node, *peer, now);
         break;
     }
   }
@@ -73,7 +73,7 @@ void Fabric::take(std::uint32_t id, std::uint32_t events, Moment now) {
   if (id == 0) return accept_all(now);
   PeerLink* const link = links_.find(id);
   if (link == nullptr) return;
-  if (!link->stands()) return greet(id, *link, now);
+  if (!link->is_established()) return greet(id, *link, now);
   if ((events & EPOLLOUT) != 0) flush(peers_[link->node()]);
   if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(id, *link, now);
 }
@@ -95,7 +95,7 @@ void Fabric::greet(std::uint32_t id, PeerLink& link, Moment now) {
     links_.await_input(id, link);
   }
   if (link.greeting()->state() == Greeting::State::asked) return asked(id, link, now);
-  if (link.greeting()->state() == Greeting::State::over) return greeted(id, link, now);
+  if (link.greeting()->state() == Greeting::State::over) return follow_verdict(id, link, now);
 }
 
 // Returns whether the other end hung up because another connection between the two was established
@@ -107,7 +107,7 @@ bool Fabric::is_given_up(std::uint32_t id, const Greeting& greeting) const {
   if (greeting.other().version != kWireVersion) return false;
   const auto other = peers_.find(greeting.other().from);
   return other != peers_.end() && strangers_.contains(id) &&
-         (other->second.standing != 0 || other->second.trying != 0);
+         (other->second.established != 0 || other->second.trying != 0);
 }
 
 // Another node's engine has proved itself and wants its connection to be established.
@@ -117,26 +117,26 @@ void Fabric::asked(std::uint32_t id, PeerLink& link, Moment now) {
   const Greeting::Verdict verdict = peer.verdict(own_.number(), other);
   link.greeting()->decide(verdict, peer.attempts);
   if (!link.greet() || verdict != Greeting::Verdict::welcome) return drop(id);
-  peer.saw(other.instance, other.attempt);
+  peer.note_established(other.instance, other.attempt);
   if (peer.trying != 0) drop(std::exchange(peer.trying, 0));
-  if (peer.standing != 0) {
-    drop(std::exchange(peer.standing, 0));
-    lose(other.from, peer, now);
+  if (peer.established != 0) {
+    drop(std::exchange(peer.established, 0));
+    drop_node(other.from, peer, now);
   }
-  stand(id, link, other.from);
+  establish(id, link, other.from);
 }
 
 // Handles the verdict about a connection that this node has begun.
-void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
+void Fabric::follow_verdict(std::uint32_t id, PeerLink& link, Moment now) {
   const Greeting& greeting = *link.greeting();
   const std::uint32_t node = greeting.other().from;
   OtherNode& peer = peers_[node];
   switch (greeting.verdict()) {
     case Greeting::Verdict::welcome:
-      peer.saw(greeting.other().instance, greeting.attempts());
+      peer.note_established(greeting.other().instance, greeting.attempts());
       peer.trying = 0;
       peer.addresses.proved();
-      stand(id, link, node);
+      establish(id, link, node);
       return read(id, link, now);  // reads what has come behind the verdict
     case Greeting::Verdict::crossing:
       drop(id);
@@ -148,11 +148,11 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
   }
 }
 
-void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node) {
+void Fabric::establish(std::uint32_t id, PeerLink& link, std::uint32_t node) {
   strangers_.remove(id);
   OtherNode& peer = peers_[node];
-  link.stand(node);
-  peer.standing = id;
+  link.establish(node);
+  peer.established = id;
   peer.has_left = false;
   if (!peer.dirty) dirty_.push_back(node);
   peer.dirty = true;
@@ -160,7 +160,7 @@ void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node) {
 
 void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now) {
   const PeerLink* const link = links_.find(id);
-  if (link == nullptr || link->stands()) return;
+  if (link == nullptr || link->is_established()) return;
   const std::string name = link->name();
   drop(id);
   const auto tried =
@@ -177,7 +177,7 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
   if (dialer_.try_next(node, peer, now)) return;
   // The addresses that programs have said may all be wrong.
   if (!peer.was_asked && !peer.addresses.is_fixed() && dialer_.ask(node, peer, now)) return;
-  lose(node, peer, now);
+  drop_node(node, peer, now);
 }
 
 void Fabric::run_timer(const FabricTimers::Timer& timer, Moment now) {
@@ -195,14 +195,14 @@ void Fabric::run_timer(const FabricTimers::Timer& timer, Moment now) {
 // The other node's connection, which should have come, has not come or is still being made.
 void Fabric::retry(std::uint32_t node, Moment now) {
   OtherNode& peer = peers_[node];
-  if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
+  if (peer.established != 0 || peer.trying != 0 || peer.outbox.empty()) return;
   if (now < peer.give_up && dialer_.connect(node, peer, now)) return;
   nodes_report_.say(peer.addresses.empty() ? cat("no agent says where node ", node, " is")
                     : !own_.knows_key(peer.key)
                         ? cat("no agent says by which key node ", node, " is connected to")
                         : cat("node ", node, " refuses connections, and makes none"),
                     now);
-  lose(node, peer, now);
+  drop_node(node, peer, now);
 }
 
 }  // namespace scela::hca

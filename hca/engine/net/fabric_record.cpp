@@ -60,7 +60,7 @@ bool parse_line(std::string_view name, std::string_view value, FabricRecord& rec
   if (name == "node") return parse_number(value, record.node);
   if (name == "nodes") return parse_number(value, record.nodes);
   if (name == "key" || name == "node-key") {
-    record.is_nodes = name == "node-key";
+    record.key_is_own = name == "node-key";
     return record.key.empty() && parse_key(value, record.key);
   }
   if (name == "listen" || name == "address") {
@@ -108,7 +108,7 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
   }
   if (!seen.contains("key") && !seen.contains("node-key"))
     return fail(wrong("there is no line 'key' or 'node-key'"));
-  if (record.is_nodes && !record.asks)
+  if (record.key_is_own && !record.asks)
     return fail(wrong("with 'node-key' there must be a line 'asks': no other key is known here"));
   for (const char* const name : {"job", "node", "listen"}) {
     if (!seen.contains(name)) return fail(wrong(cat("there is no line '", name, "'")));

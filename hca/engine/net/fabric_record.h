@@ -41,7 +41,7 @@ struct FabricRecord {
   std::uint32_t nodes = kMaxNodes;
   std::string key;  // kEngineKeyBytes bytes
   // `key` is this node's own, not the job's.
-  bool is_nodes = false;
+  bool key_is_own = false;
   Endpoint listen;
   // The address of other nodes' connections to this one; its port is that of `listen`.
   Endpoint reached;

@@ -15,7 +15,7 @@ namespace {
 // Returns the part of GIDs that names the job, which is the same on all nodes. It does not reveal
 // the key.
 std::uint32_t tag_of(const FabricRecord& record) {
-  const std::string_view key = record.is_nodes ? std::string_view() : record.key;
+  const std::string_view key = record.key_is_own ? std::string_view() : record.key;
   const std::string digest = hmac_sha256(key, "scela-hca address " + record.job);
   std::uint32_t tag = 0;
   if (digest.size() >= sizeof tag) std::memcpy(&tag, digest.data(), sizeof tag);
@@ -28,8 +28,8 @@ OwnNode::OwnNode(const FabricRecord& record, std::uint16_t port)
     : record_(record), tag_(tag_of(record_)) {
   record_.listen.port = record_.reached.port = port;
   identity_ = {record_.job, "", record_.node, record_.nodes, 0, record_.encrypt};
-  identity_.key =
-      record_.is_nodes ? std::exchange(record_.key, {}) : engine_key_of(record_.key, record_.node);
+  identity_.key = record_.key_is_own ? std::exchange(record_.key, {})
+                                     : engine_key_of(record_.key, record_.node);
   static_cast<void>(!::getrandom(&identity_.instance, sizeof identity_.instance, 0));
 }
 

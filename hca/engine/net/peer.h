@@ -27,7 +27,7 @@ struct OtherNode {
   bool was_asked = false;
   // When the directory may be asked again.
   Moment ask_again = 0;
-  std::uint32_t standing = 0;  // established connection; 0: none
+  std::uint32_t established = 0;  // established connection; 0: none
   // A connection that this node has begun and that is not established; 0: none.
   std::uint32_t trying = 0;
   std::uint32_t attempts = 0;  // connections begun by this node
@@ -58,7 +58,7 @@ struct OtherNode {
   }
   // Notes that a connection was established: the other engine's instance, and the number of its
   // attempt.
-  void saw(std::uint64_t other_instance, std::uint32_t attempt) {
+  void note_established(std::uint64_t other_instance, std::uint32_t attempt) {
     instance = other_instance;
     seen = attempt;
   }

@@ -112,7 +112,7 @@ PeerLink PeerLink::accepted(Fd socket, Greeting greeting) {
   return link;
 }
 
-void PeerLink::stand(std::uint32_t node) {
+void PeerLink::establish(std::uint32_t node) {
   node_ = node;
   const bool encrypts = greeting_->encrypts();
   TlsSession session = greeting_->take_session();

@@ -84,9 +84,9 @@ class PeerLink {
   std::optional<Greeting>& greeting() { return greeting_; }
   // Establishes the connection to `node` after a greeting that is over. read() must follow, since
   // it returns what has come behind the greeting already.
-  void stand(std::uint32_t node);
+  void establish(std::uint32_t node);
   // Returns true if the connection is established.
-  bool stands() const { return !greeting_; }
+  bool is_established() const { return !greeting_; }
   // Returns true if the established connection is encrypted.
   bool encrypts() const { return session_.has_value(); }
   // Returns the number of the node at the other end, once the connection is established.

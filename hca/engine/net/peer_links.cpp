@@ -33,7 +33,7 @@ bool PeerLinks::remove(std::uint32_t id) {
 
 void PeerLinks::finish(const std::function<Outbox&(std::uint32_t node)>& outbox_of) {
   const std::uint64_t until = monotonic_ns() + kFinishNs;
-  std::erase_if(links_, [](const auto& link) { return !link.second.stands(); });
+  std::erase_if(links_, [](const auto& link) { return !link.second.is_established(); });
   while (monotonic_ns() < until) {
     std::vector<pollfd> waits;
     std::vector<std::uint32_t> ids;

@@ -108,7 +108,7 @@ class EngineLink {
   Device device_;
   std::atomic<bool> gone_{false};
   Helper helper_;
-  Service service_;  // destroyed before what it uses
+  OrderThread service_;  // destroyed before what it uses
 };
 
 }  // namespace scela::hca::library

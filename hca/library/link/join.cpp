@@ -186,7 +186,7 @@ int join(const scela_hca_job& job) {
     return error == 0 ? 0 : fail_to_join(job, error, why);
   }
   if (open_devices.load() > 0) return EBUSY;
-  const std::string socket = socket_path(told_job(job.name, job.node));
+  const std::string socket = socket_path(joined_job(job.name, job.node));
   const int error = tell_engine(socket, record, mine.engine, why);
   if (error != 0) return fail_to_join(job, error, why);
   remember(Device{});

@@ -42,7 +42,7 @@ int begin_thread(pthread_t& thread, void* (*what)(void*), void* with) {
 
 }  // namespace
 
-int Service::start(std::byte* area, Fd file, std::uint64_t offset, std::function<void()> tell) {
+int OrderThread::start(std::byte* area, Fd file, std::uint64_t offset, std::function<void()> tell) {
   queue_ = reinterpret_cast<OrderQueue*>(area);
   data_ = area + kOrderDataOffset;
   file_ = std::move(file);
@@ -54,7 +54,7 @@ int Service::start(std::byte* area, Fd file, std::uint64_t offset, std::function
   return error;
 }
 
-void Service::stop() {
+void OrderThread::stop() {
   if (queue_ == nullptr) return;
   if (::getpid() == process_) {
     over_.store(true, std::memory_order_seq_cst);
@@ -65,12 +65,12 @@ void Service::stop() {
   queue_ = nullptr;
 }
 
-void* Service::run(void* service) {
-  static_cast<Service*>(service)->serve();
+void* OrderThread::run(void* service) {
+  static_cast<OrderThread*>(service)->serve();
   return nullptr;
 }
 
-void Service::serve() {
+void OrderThread::serve() {
   OrderQueue& queue = *queue_;
   std::uint64_t next = 0;
   while (!over_.load(std::memory_order_acquire)) {
@@ -82,13 +82,13 @@ void Service::serve() {
         futex_wait(word_of(queue.doorbell), seen, nullptr);
       continue;
     }
-    carry_out(queue.slots[next % kOrders].load(std::memory_order_relaxed) % kOrders, queue);
+    execute_slot(queue.slots[next % kOrders].load(std::memory_order_relaxed) % kOrders, queue);
     queue.carried.store(++next, std::memory_order_seq_cst);
     tell_();
   }
 }
 
-void Service::carry_out(std::uint32_t slot, OrderQueue& queue) const {
+void OrderThread::execute_slot(std::uint32_t slot, OrderQueue& queue) const {
   OrderSlot& shared = queue.orders[slot];
   OrderState state = OrderState::waits;
   if (!shared.state.compare_exchange_strong(state, OrderState::begun)) return;
@@ -96,7 +96,7 @@ void Service::carry_out(std::uint32_t slot, OrderQueue& queue) const {
   shared.state.store(done ? OrderState::done : OrderState::refused, std::memory_order_release);
 }
 
-bool Service::do_order(const RemoteMemoryOp& order, std::uint32_t slot) const {
+bool OrderThread::do_order(const RemoteMemoryOp& order, std::uint32_t slot) const {
   if (order.kind == OrderKind::fetch || order.kind == OrderKind::store)
     return move(order.kind, order.address, order.bytes, slot);
   const std::lock_guard lock(of_numbers());
@@ -110,8 +110,8 @@ bool Service::do_order(const RemoteMemoryOp& order, std::uint32_t slot) const {
   return true;
 }
 
-bool Service::move(OrderKind kind, std::uint64_t address, std::uint64_t bytes,
-                   std::uint32_t slot) const {
+bool OrderThread::move(OrderKind kind, std::uint64_t address, std::uint64_t bytes,
+                       std::uint32_t slot) const {
   auto at = static_cast<off_t>(offset_ + slot * kOrderBytes);
   bytes = std::min(bytes, kOrderBytes);
   while (bytes > 0) {
@@ -128,7 +128,7 @@ bool Service::move(OrderKind kind, std::uint64_t address, std::uint64_t bytes,
   return true;
 }
 
-void Service::wait_for_orders() const {
+void OrderThread::wait_for_orders() const {
   const std::uint64_t given = queue_->posted.load(std::memory_order_seq_cst);
   if (queue_->carried.load(std::memory_order_acquire) >= given) return;
   if (::getpid() != process_ || ::pthread_equal(::pthread_self(), thread_) != 0) return;

@@ -20,12 +20,12 @@ namespace scela::hca::library {
 
 // The thread, and the area of orders. start() and stop() are called by one thread at a time;
 // settle() by any.
-class Service {
+class OrderThread {
  public:
-  Service() = default;
-  ~Service() { stop(); }
-  Service(const Service&) = delete;
-  Service& operator=(const Service&) = delete;
+  OrderThread() = default;
+  ~OrderThread() { stop(); }
+  OrderThread(const OrderThread&) = delete;
+  OrderThread& operator=(const OrderThread&) = delete;
 
   // Starts the thread. `area` is where this process maps the area, which lies at `offset` in
   // `file`. The thread calls `tell` after each order. Returns 0 or an errno.
@@ -46,7 +46,7 @@ class Service {
   void serve();
   // Executes the order in the slot with this number, and stores its state. A cancelled order is
   // skipped.
-  void carry_out(std::uint32_t slot, OrderQueue& queue) const;
+  void execute_slot(std::uint32_t slot, OrderQueue& queue) const;
   // These return false if some of the memory is not mapped: the order is then refused. do_order()
   // executes an order. move() copies from `address` to the slot's data for `fetch`, and back for
   // `store`.

@@ -22,7 +22,7 @@ void TaskQueues::remove_count(CountId count) {
     }
 }
 
-PairId TaskQueues::add_pair(const Shape& shape) {
+PairId TaskQueues::add_pair(const PairProperties& shape) {
   Pair pair;
   pair.id = next_id_;
   pair.shape = shape;

@@ -90,7 +90,7 @@ class Host {
 class TaskQueues {
  public:
   // The properties of a new queue pair.
-  struct Shape {
+  struct PairProperties {
     // The completion queues of sends and of receives; 0: none.
     CountId send_count = 0;
     CountId recv_count = 0;
@@ -113,7 +113,7 @@ class TaskQueues {
   // Removes a completion queue: every WAIT for it fails.
   void remove_count(CountId count);
   // Adds a queue pair and returns its number. The counts in `shape` must exist.
-  PairId add_pair(const Shape& shape);
+  PairId add_pair(const PairProperties& shape);
   // Removes a queue pair, without completions for the entries that are left.
   void remove_pair(PairId id);
 
@@ -199,7 +199,7 @@ class TaskQueues {
   // A queue pair.
   struct Pair {
     PairId id = 0;
-    Shape shape;
+    PairProperties shape;
     Queue send;
     Queue receive;
     std::size_t outstanding = 0;  // receives that the device has

@@ -34,10 +34,10 @@ struct Kept {
 TEST_CASE("hca kept bytes: each reason of a process has its own limit") {
   Kept all;
   const CountedBytes answers = all.keep(kProcess, RoomFor::answers, 64 * kMiB);
-  CHECK(all.kept.exceeds(kProcess, RoomFor::answers, 1));
-  CHECK_FALSE(all.kept.exceeds(kProcess, RoomFor::requests, 1));
-  CHECK_FALSE(all.kept.exceeds(kProcess, RoomFor::moves, 1));
-  CHECK_FALSE(all.kept.exceeds(kProcess + 1, RoomFor::answers, 1));
+  CHECK(all.kept.would_exceed(kProcess, RoomFor::answers, 1));
+  CHECK_FALSE(all.kept.would_exceed(kProcess, RoomFor::requests, 1));
+  CHECK_FALSE(all.kept.would_exceed(kProcess, RoomFor::moves, 1));
+  CHECK_FALSE(all.kept.would_exceed(kProcess + 1, RoomFor::answers, 1));
 }
 
 TEST_CASE("hca kept bytes: a queue pair that waits runs again once half of the limit is free") {
@@ -48,7 +48,7 @@ TEST_CASE("hca kept bytes: a queue pair that waits runs again once half of the l
   all.kept.schedule_waiting();
   CHECK_FALSE(all.scheduler.has_next());
   second = {};
-  CHECK_FALSE(all.kept.exceeds(kProcess, RoomFor::moves, 1));
+  CHECK_FALSE(all.kept.would_exceed(kProcess, RoomFor::moves, 1));
   all.kept.schedule_waiting();
   CHECK_FALSE(all.scheduler.has_next());
   first = {};
@@ -62,10 +62,10 @@ TEST_CASE("hca kept bytes: bytes outlive their process, and are counted with tho
   Kept all;
   const CountedBytes bytes = all.keep(kProcess, RoomFor::answers, 64 * kMiB);
   all.objects.detach(kProcess);
-  CHECK_FALSE(all.kept.exceeds(kProcess, RoomFor::answers, 1));
+  CHECK_FALSE(all.kept.would_exceed(kProcess, RoomFor::answers, 1));
   const CountedBytes departed = all.keep(kProcess, RoomFor::answers, 64 * kMiB);
-  CHECK(all.kept.exceeds(kProcess, RoomFor::answers, 1));
-  CHECK(all.kept.exceeds(kProcess + 1, RoomFor::answers, 1));
+  CHECK(all.kept.would_exceed(kProcess, RoomFor::answers, 1));
+  CHECK(all.kept.would_exceed(kProcess + 1, RoomFor::answers, 1));
 }
 
 }  // namespace kept_bytes_test

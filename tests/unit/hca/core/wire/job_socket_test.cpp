@@ -43,9 +43,9 @@ TEST_CASE("a job's name that cannot be part of a file's becomes digits, others s
 }
 
 TEST_CASE("what a program says names its job and its node") {
-  CHECK(told_job("kvs_1_0", 0) == "job-kvs_1_0.0");
-  CHECK(told_job("kvs_1_0", 0) != told_job("kvs_1_0", 1));
-  CHECK(told_job("a", 11) != told_job("a.1", 1));
+  CHECK(joined_job("kvs_1_0", 0) == "job-kvs_1_0.0");
+  CHECK(joined_job("kvs_1_0", 0) != joined_job("kvs_1_0", 1));
+  CHECK(joined_job("a", 11) != joined_job("a.1", 1));
 }
 
 }  // namespace job_socket_test

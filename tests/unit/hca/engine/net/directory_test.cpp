@@ -95,7 +95,7 @@ TEST_CASE("an answer that does not come is asked for again, and is given up in t
   int asked = 0;
   for (Moment later = 0; a.node.count("nodes lost") == 0; later += 100'000'000) {
     REQUIRE(later < 60'000'000'000);
-    a.node.fabric.attend(start + later);
+    a.node.fabric.send_waiting(start + later);
     asked += a.said() == "where 1" ? 1 : 0;
   }
   CHECK(asked >= 5);
@@ -142,7 +142,7 @@ TEST_CASE("answers that make no sense, or that nobody has asked for, lead nowher
 TEST_CASE("an engine that has a key of its own alone asks for those of other nodes") {
   const auto own = [](std::uint32_t node) {
     FabricRecord made = record(node);
-    made.is_nodes = true;
+    made.key_is_own = true;
     made.key = std::string(kEngineKeyBytes, static_cast<char>('0' + node));
     return made;
   };

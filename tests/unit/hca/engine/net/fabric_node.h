@@ -80,7 +80,7 @@ struct Node {
         fabric.take(ready.tag.id, ready.events, monotonic_ns());
       }
     }
-    fabric.attend(monotonic_ns());
+    fabric.send_waiting(monotonic_ns());
     return came;
   }
   std::string says(std::string_view name) const {

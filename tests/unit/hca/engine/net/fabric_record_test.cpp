@@ -48,11 +48,11 @@ TEST_CASE("an engine reads which node of which job it is") {
   CHECK_FALSE(record->encrypt);
   CHECK(parse_fabric_record(kRecord + "encrypt yes\n")->encrypt);
   CHECK_FALSE(parse_fabric_record(kRecord + "encrypt no\n")->encrypt);
-  CHECK_FALSE(record->is_nodes);
+  CHECK_FALSE(record->key_is_own);
   const auto own =
       parse_fabric_record(cat("job j\nnode 2\nnode-key ", kKey, "\nlisten 192.0.2.4:7000\nasks\n"));
   REQUIRE(own);
-  CHECK(own->is_nodes);
+  CHECK(own->key_is_own);
   CHECK(own->key == record->key);
 }
 

@@ -226,7 +226,7 @@ TEST_CASE("a full way says so, and says when it is not any more") {
     b.step();
     for (const TaggedPoller::Ready& ready : a.poller.wait(0))
       a.fabric.take(ready.tag.id, ready.events, monotonic_ns());
-    woken = a.fabric.attend(monotonic_ns()) || woken;
+    woken = a.fabric.send_waiting(monotonic_ns()) || woken;
     return woken;
   }));
   CHECK(a.fabric.ready(b.number));
@@ -356,7 +356,7 @@ TEST_CASE("an engine ends though another sends to it without end, and does not h
         b.fabric.send(number, std::as_bytes(std::span(&header, 1)), payload, monotonic_ns());
       for (const TaggedPoller::Ready& ready : b.poller.wait(0))
         b.fabric.take(ready.tag.id, ready.events & EPOLLOUT, monotonic_ns());
-      b.fabric.attend(monotonic_ns());
+      b.fabric.send_waiting(monotonic_ns());
     }
   });
   a->fabric.finish();

@@ -244,11 +244,11 @@ TEST_CASE("of several connections between two nodes the same one stays on both s
   CHECK(other.verdict(3, hello) == Greeting::Verdict::crossing);  // the lower node's own stays
   CHECK(other.verdict(6, hello) == Greeting::Verdict::welcome);
   other.trying = 0;
-  other.saw(77, 2);
+  other.note_established(77, 2);
   CHECK(other.verdict(3, hello) == Greeting::Verdict::stale);
-  other.saw(77, 1);
+  other.note_established(77, 1);
   CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
-  other.saw(78, 9);  // another engine took its place
+  other.note_established(78, 9);  // another engine took its place
   CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("an answer of the directory leaves no key behind") {
     REQUIRE(::send(pair->ours.get(), text.data(), text.size(), 0) ==
             static_cast<ssize_t>(text.size()));
     Directory::Answer answer;
-    REQUIRE(directory.hear(answer) == Directory::Came::answer);
+    REQUIRE(directory.hear(answer) == Directory::Received::answer);
     CHECK(answer.key == kKeyView);
     OtherNode peer;
     peer.key = answer.key;
@@ -97,8 +97,8 @@ TEST_CASE("an answer of the directory leaves no key behind") {
 }
 
 TEST_CASE("engines that connect leave no key behind") {
-  const bool is_nodes = GENERATE(false, true);
-  const std::string engine = is_nodes ? std::string(kKeyView) : engine_key_of(kKeyView, 1);
+  const bool key_is_own = GENERATE(false, true);
+  const std::string engine = key_is_own ? std::string(kKeyView) : engine_key_of(kKeyView, 1);
   const std::string connection = connection_key(engine, 0);
   Watch watch({kKeyView, engine, connection});
   {
@@ -107,17 +107,17 @@ TEST_CASE("engines that connect leave no key behind") {
     FabricRecord record;
     record.job = "j";
     record.nodes = 4;
-    record.is_nodes = is_nodes;
+    record.key_is_own = key_is_own;
     record.listen = record.reached = *Endpoint::parse("127.0.0.1:0");
     record.node = 1;
     record.key = kKeyView;
     Node other(record);
     record.node = 0;
-    if (is_nodes) std::fill(record.key.begin(), record.key.end(), 'x');
+    if (key_is_own) std::fill(record.key.begin(), record.key.end(), 'x');
     Node node(record, Directory(std::move(pair->theirs)));
     REQUIRE(node.knows(other));
     REQUIRE(node.send(other));
-    if (is_nodes) {
+    if (key_is_own) {
       std::string text = cat("peer 1 ", other.says("listens"), " ");
       for (const char byte : connection)
         text += cat("0123456789abcdef"[static_cast<unsigned char>(byte) >> 4],
