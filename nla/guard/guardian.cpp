@@ -267,11 +267,11 @@ void tell_adopted(const Fd& guardian_socket) {
   tell(guardian_socket, std::string(1, kAdopted));
 }
 
-LeashNews read_guardian_socket(const Fd& guardian_socket) {
+GuardianNews read_guardian_socket(const Fd& guardian_socket) {
   char record[16];
   const ssize_t got = ::recv(guardian_socket.get(), record, sizeof record, MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && errno == ECONNRESET)) return LeashNews::guardian_gone;
-  return got > 0 && record[0] == kEndNode ? LeashNews::end_node : LeashNews::nothing;
+  if (got == 0 || (got < 0 && errno == ECONNRESET)) return GuardianNews::guardian_gone;
+  return got > 0 && record[0] == kEndNode ? GuardianNews::end_node : GuardianNews::nothing;
 }
 
 }  // namespace scela::nla

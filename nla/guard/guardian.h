@@ -57,8 +57,8 @@ void tell_adopted(const Fd& guardian_socket);
 
 // The news in one record of the guardian. `nothing`: there is no record now. `end_node`: the job on
 // this node shall end. `guardian_gone`: the guardian has ended, and no record follows.
-enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
+enum class GuardianNews : std::uint8_t { nothing, end_node, guardian_gone };
 // Reads one record of the guardian, for the agent. Does not block.
-LeashNews read_guardian_socket(const Fd& guardian_socket);
+GuardianNews read_guardian_socket(const Fd& guardian_socket);
 
 }  // namespace scela::nla

@@ -91,7 +91,7 @@ Heartbeat::Seen Link::activity() {
   return {heard_, wrote_, std::exchange(was_deaf_, !reading_)};
 }
 
-void Link::abandon() {
+void Link::close_now() {
   break_off();
   given_up_ = told_end_ = true;
   close();

@@ -90,7 +90,7 @@ class Link {
   // Seen::deaf is about the time since the last call: the link did not read for some of it.
   Heartbeat::Seen activity();
   // Closes the stream by force. The listener is not called any more.
-  void abandon();
+  void close_now();
 
   // Returns the number of bytes that are queued; 0 once the stream is broken.
   std::size_t queued_bytes() const { return queue_.bytes(); }

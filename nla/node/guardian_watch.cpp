@@ -19,12 +19,12 @@ void GuardianWatch::wait() {
                      [this](const boost::system::error_code& error) {
                        if (error) return;
                        switch (read_guardian_socket(context_.guardian_socket)) {
-                         case LeashNews::nothing:
+                         case GuardianNews::nothing:
                            break;
-                         case LeashNews::end_node:
+                         case GuardianNews::end_node:
                            context_.emit(event::GuardianLost{});
                            break;
-                         case LeashNews::guardian_gone:
+                         case GuardianNews::guardian_gone:
                            socket_.release();
                            context_.guardian_socket.reset();
                            context_.emit(event::GuardianLost{});

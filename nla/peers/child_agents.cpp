@@ -98,7 +98,7 @@ void ChildAgents::carry_out(const action::CloseLink& close) {
 void ChildAgents::lose(LinkId id, std::string why) {
   ChildAgent& child = at(id);
   child.change.attempt.reset();
-  child.link->abandon();
+  child.link->close_now();
   link_ended(id, std::move(why));
   child.closed = true;
   if (child.pid != 0) ::kill(child.pid, SIGKILL);

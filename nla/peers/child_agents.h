@@ -24,7 +24,7 @@
 namespace scela::nla {
 
 // The change of a child's link to TCP (link_upgrade.h).
-struct LinkChange {
+struct TcpUpgrade {
   enum class State : std::uint8_t {
     none,     // the link never changes
     planned,  // it changes once it has carried kChangeBytes or is kChangeAgeMs old
@@ -65,7 +65,7 @@ struct ChildAgent {
   // Set while signs of life are expected: for links between machines that are established.
   std::optional<Heartbeat> heart;
   Stall stall;                          // of the same
-  LinkChange change;                    // of its link
+  TcpUpgrade change;                    // of its link
   std::optional<Alarm> guardian_timer;  // while its guardian is stopped
 
   // Returns false for a child on this machine, for one that is to be adopted, and if the settings

@@ -8,19 +8,19 @@
 namespace scela::nla {
 
 void LinkUpgrade::plan(LinkId id) {
-  LinkChange& change = children_.at(id).change;
-  change.state = LinkChange::State::planned;
+  TcpUpgrade& change = children_.at(id).change;
+  change.state = TcpUpgrade::State::planned;
   change.timer.emplace(context_.io);
   if (context_.settings.link == kLinkTcp) return request(id);
   change.timer->set(std::chrono::milliseconds(kChangeAgeMs), [this, id] {
-    if (children_.at(id).change.state == LinkChange::State::planned) request(id);
+    if (children_.at(id).change.state == TcpUpgrade::State::planned) request(id);
   });
 }
 
 void LinkUpgrade::request_busy() {
   for (LinkId id = 1; id <= children_.size(); ++id) {
     const ChildAgent& child = children_.at(id);
-    if (child.change.state == LinkChange::State::planned &&
+    if (child.change.state == TcpUpgrade::State::planned &&
         child.link->carried_bytes() >= kChangeBytes) {
       request(id);
     }
@@ -29,7 +29,7 @@ void LinkUpgrade::request_busy() {
 
 void LinkUpgrade::request(LinkId id) {
   ChildAgent& child = children_.at(id);
-  child.change.state = LinkChange::State::asked;
+  child.change.state = TcpUpgrade::State::asked;
   child.link->send_link_frame(link_frame(LinkFrame::ask));
   child.link->flush();
   // The limit is for the child's answer. After it, the connection has a limit of its own.
@@ -41,7 +41,7 @@ void LinkUpgrade::request(LinkId id) {
 
 void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
   ChildAgent& child = children_.at(id);
-  if (child.change.state != LinkChange::State::asked || child.change.attempt) return;
+  if (child.change.state != TcpUpgrade::State::asked || child.change.attempt) return;
   const std::optional<Address> address = parse_address(child.contact.address, port);
   const std::uint32_t own = context_.is_root() ? kRootNode : context_.node_index;
   SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
@@ -63,8 +63,8 @@ void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
 void LinkUpgrade::changed(LinkId id) {
   ChildAgent& child = children_.at(id);
   // The child was not asked, or was given up as too slow.
-  if (child.change.state != LinkChange::State::asked) return;
-  child.change.state = LinkChange::State::over;
+  if (child.change.state != TcpUpgrade::State::asked) return;
+  child.change.state = TcpUpgrade::State::over;
   child.change.timer->cancel();
   context_.log(LogLevel::info, Subsystem::tree,
                cat("link to ", child.contact.name, " upgraded to TCP"));
@@ -72,7 +72,7 @@ void LinkUpgrade::changed(LinkId id) {
 
 void LinkUpgrade::failed(LinkId id, const std::string& why) {
   ChildAgent& child = children_.at(id);
-  if (std::exchange(child.change.state, LinkChange::State::over) == LinkChange::State::over) return;
+  if (std::exchange(child.change.state, TcpUpgrade::State::over) == TcpUpgrade::State::over) return;
   child.change.timer->cancel();
   if (child.given_up) return;
   if (context_.settings.link == kLinkTcp) {

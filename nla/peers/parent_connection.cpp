@@ -21,7 +21,7 @@ void ParentConnection::open(Fd in, Fd out) {
 }
 
 void ParentConnection::lose(std::string why) {
-  link_->abandon();
+  link_->close_now();
   listener_.on_ended(kParentLink, std::move(why));
 }
 
@@ -38,7 +38,7 @@ void ParentConnection::close() {
                       [old = std::shared_ptr<AdoptionListener>(std::move(adoption_listener_))] {});
   }
   if (!link_) return;
-  link_->abandon();
+  link_->close_now();
   boost::asio::post(context_.io, [old = std::shared_ptr<Link>(std::move(link_))] {});
 }
 

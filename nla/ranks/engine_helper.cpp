@@ -67,17 +67,17 @@ EngineHelper::EngineHelper(const RanksHost& host, const Job& job, const RankSet&
       poller_(poller),
       environment_(std::move(environment)),
       directory_(job, own, sides()),
-      knocks_([this] { knocked(); }),
-      words_([this] { take_words(); }),
-      complaints_([this] { take_complaints(); }) {}
+      knocks_([this] { program_connected(); }),
+      words_([this] { read_records(); }),
+      complaints_([this] { read_errors(); }) {}
 
-EngineDirectory::Sides EngineHelper::sides() {
-  EngineDirectory::Sides sides;
+EngineDirectory::Callbacks EngineHelper::sides() {
+  EngineDirectory::Callbacks sides;
   sides.tell = [this](std::string_view text) { tell(text); };
   sides.send = [this](Rank from, ask::Send send) {
     host_.emit(event::Asked{from, kEngineRequest, std::move(send)});
   };
-  sides.catch_up = [this] { take_words(); };
+  sides.catch_up = [this] { read_records(); };
   sides.key = [this](std::uint32_t node) { return connection_key(facts_.key, node); };
   return sides;
 }
@@ -129,9 +129,9 @@ void EngineHelper::watch(bool on) {
   }
 }
 
-void EngineHelper::knocked() {
+void EngineHelper::program_connected() {
   if (pid_ != 0 || let_go_) return;
-  if (const auto started = start(); !started) return send_away(started.error());
+  if (const auto started = start(); !started) return refuse_waiting(started.error());
   watch(false);  // the engine watches it
 }
 
@@ -225,7 +225,7 @@ Result<void> EngineHelper::start() {
 
 // Closes the waiting connections. The reason is reported once, since each asking rank is one more
 // try.
-void EngineHelper::send_away(const Error& why) {
+void EngineHelper::refuse_waiting(const Error& why) {
   std::string text = why.text();
   if (text != said_) say(LogLevel::error, text);
   said_ = std::move(text);
@@ -242,7 +242,7 @@ void EngineHelper::tell(std::string_view text) {
       [&] { return ::send(link_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL); }));
 }
 
-void EngineHelper::take_words() {
+void EngineHelper::read_records() {
   char text[kLongestWord];
   while (link_) {
     const ssize_t got =
@@ -256,8 +256,8 @@ void EngineHelper::take_words() {
   }
 }
 
-void EngineHelper::take_complaints() {
-  take_words();  // it complains only once it listens
+void EngineHelper::read_errors() {
+  read_records();  // it complains only once it listens
   while (errors_) {
     char bytes[kLongestLine];
     const ssize_t got = retry([&] { return ::read(errors_.get(), bytes, sizeof bytes); });
@@ -287,8 +287,8 @@ void EngineHelper::let_go() {
 bool EngineHelper::reaped(pid_t pid, int status) {
   if (pid_ == 0 || pid != pid_) return false;
   pid_ = 0;
-  take_words();
-  take_complaints();
+  read_records();
+  read_errors();
   link_.reset();
   errors_.reset();
   const bool served = directory_.listens();
@@ -298,8 +298,9 @@ bool EngineHelper::reaped(pid_t pid, int status) {
       cat("the adapter's engine of this node (", program_, ") ", end_of(status));
   if (!served) {
     // Another try would end in the same way.
-    send_away({ErrorKind::launch, "start the adapter's engine of this node", "",
-               cat(program_, " ", end_of(status), last_line_.empty() ? "" : ": ", last_line_), ""});
+    refuse_waiting({ErrorKind::launch, "start the adapter's engine of this node", "",
+                    cat(program_, " ", end_of(status), last_line_.empty() ? "" : ": ", last_line_),
+                    ""});
   } else {
     said_.clear();
     if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) say(LogLevel::warning, what);

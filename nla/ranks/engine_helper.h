@@ -66,21 +66,21 @@ class EngineHelper {
 
  private:
   // Calls a function when a descriptor is ready.
-  struct Part final : Poller::Watcher {
-    explicit Part(std::function<void()> what) : came(std::move(what)) {}
+  struct DescriptorWatcher final : Poller::Watcher {
+    explicit DescriptorWatcher(std::function<void()> what) : came(std::move(what)) {}
     // Calls the function, whatever the descriptor is ready for.
     void ready(bool, bool) override { came(); }
     std::function<void()> came;
   };
 
   // Returns the functions by which the directory reaches the engine and the core.
-  EngineDirectory::Sides sides();
+  EngineDirectory::Callbacks sides();
   // Returns the path for the socket. If the path in the node's directory is too long for a socket,
   // makes a directory below /tmp.
   std::string choose_socket();
   // Call it if a program has connected to the socket: starts the engine. If that fails, closes the
   // waiting connections.
-  void knocked();
+  void program_connected();
   // Returns an error if the program is missing, or if it cannot be started.
   Result<void> start();
   // Returns the path of the engine's program. `environment` is that of the ranks.
@@ -90,12 +90,12 @@ class EngineHelper {
   // Sends a record to the engine; one that does not fit is lost. Does not block.
   void tell(std::string_view text);
   // Reads the engine's records that have come. Does not block.
-  void take_words();
+  void read_records();
   // Reads the engine's standard error, and shows it to the user once the engine serves programs.
   // Does not block.
-  void take_complaints();
+  void read_errors();
   // Closes the waiting connections. Tells the user why, unless that was the last reason too.
-  void send_away(const Error& why);
+  void refuse_waiting(const Error& why);
   // Shows a message to the user.
   void say(LogLevel level, std::string text);
   // Watches the socket for programs that connect, or stops that. Without a socket does nothing.
@@ -115,7 +115,7 @@ class EngineHelper {
   Fd listening_;
   Fd link_;
   Fd errors_;  // the engine's standard error
-  Part knocks_, words_, complaints_;
+  DescriptorWatcher knocks_, words_, complaints_;
   pid_t pid_ = 0;
   bool watched_ = false;  // the socket is watched
   bool let_go_ = false;

@@ -93,8 +93,8 @@ bool PmixHelper::reply(const action::Reply& reply) {
   return true;
 }
 
-PmixService::Sides PmixHelper::sides(Reach reach) {
-  PmixService::Sides sides;
+PmixService::Callbacks PmixHelper::sides(Reach reach) {
+  PmixService::Callbacks sides;
   sides.tell = [this](const pmix::Message& message) { tell(message); };
   sides.ask = [this](Rank rank, RequestId id, Request request) {
     if (auto* spawn = std::get_if<ask::Spawn>(&request)) drop_defaults(spawn->request);

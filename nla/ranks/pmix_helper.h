@@ -117,7 +117,7 @@ class PmixHelper final : Poller::Watcher {
   // Returns the last line of the server's standard error, or an empty string.
   std::string last_words() const;
   // Returns the functions by which the service reaches the server, the core and the ranks.
-  PmixService::Sides sides(Reach reach);
+  PmixService::Callbacks sides(Reach reach);
   // Makes a directory below /dev/shm for the shared memory of ranks. If this fails, there is none.
   void make_shared_directory(const std::string& node);
   // Removes this node's defaults() from the environments of ranks that a rank spawns.

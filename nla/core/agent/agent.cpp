@@ -357,9 +357,9 @@ void Agent::State::violation(LinkId link, const std::string& why) {
 }
 
 void Agent::State::repeat_to_parent() {
-  children.tell_below();
+  children.send_below();
   launch_report.repeat_to_parent();
-  spawns.tell_again();
+  spawns.repeat_reports();
   for (const msg::NodeFailed& failure : context.failed_running)
     context.send_up(failure);
   failures.repeat_to_parent();

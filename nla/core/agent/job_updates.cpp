@@ -82,7 +82,7 @@ void JobUpdates::bring_up_to_date(Child& child) {
   spawns_.send_worlds(child, 0);
   services_.send_failed(child);
   lost_nodes_.send_to(child);
-  services_.send_islands(child);
+  services_.send_cut_off_sets(child);
 }
 
 // The event has the plan that the root's shell has made of a request.
@@ -167,7 +167,7 @@ void JobUpdates::on(const event::AddHosts& event) {
 
 void JobUpdates::advance() {
   std::erase_if(growing_, [&](const Slice& nodes) {
-    if (!children_.settled(nodes)) return false;
+    if (!children_.none_starting(nodes)) return false;
     context_.act(action::HostsAdded{nodes});
     return true;
   });

@@ -59,7 +59,7 @@ void LostChildren::lost(Child& child, const std::string& why, Loss loss) {
   child.state = ChildState::lost;
   // This comes before any agent hears of the loss: what was given up here must not be adopted
   // above.
-  if (context_.adopts()) children_.tell_below(orphans);
+  if (context_.adopts()) children_.send_below(orphans);
   if (first_time) {
     report_node_failure(context_, {child.slice.first, StartPhase::running, why});
     if (!context_.job || !job_end_.ordered()) gone = nodes_.report_failures(child, orphans);
@@ -149,7 +149,7 @@ void LostChildren::correct(Child& child, Slice slice) {
   if (context_.parent_lost) orphans.clear();
   for (const Child& orphan : orphans)
     ranks.remove(orphan.ranks);
-  children_.tell_below(orphans);
+  children_.send_below(orphans);
   failures_.lose(ranks, "its agent and those above it were lost");
   const std::size_t before = children_.all().size();
   const Child known = child;  // adopt() may move `child`

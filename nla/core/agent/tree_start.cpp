@@ -86,7 +86,7 @@ bool TreeStart::from_child(Child& child, const msg::Hello& message) {
     return true;
   }
   topologies_.hello(child.link, message.node, message.topology);
-  children_.said_hello(child);
+  children_.hello_received(child);
   return true;
 }
 
@@ -109,7 +109,8 @@ bool TreeStart::from_child(Child& child, const msg::Ready& message) {
 
 void TreeStart::slow_timer_fired() {
   slow_timer_runs_ = false;
-  if (context_.phase == Phase::starting && children_.only_slow_left()) children_.take_from_slow();
+  if (context_.phase == Phase::starting && children_.only_slow_left())
+    children_.start_nodes_of_slow();
 }
 
 void TreeStart::advance() {
@@ -123,7 +124,7 @@ void TreeStart::advance() {
         action::AllReady{context_.nodes - static_cast<std::uint32_t>(context_.failed_nodes.size()),
                          topologies_.list()});
   } else {
-    if (!children_.all().empty()) children_.tell_below();
+    if (!children_.all().empty()) children_.send_below();
     context_.send_up(msg::Ready{children_.ready_agents() + 1, topologies_.list()});
   }
 }

@@ -53,7 +53,7 @@ void LocalRanks::on(const event::RankNotStarted& event) {
     if (processes_.timed_out()) outcome = Outcome{Ending::timed_out, 0, false, false, {}};
   }
   if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
-  ended(event.rank, softened(event.rank, std::move(outcome)));
+  ended(event.rank, counted_outcome(event.rank, std::move(outcome)));
 }
 
 void LocalRanks::on(const event::RanksRefused& event) {
@@ -62,7 +62,7 @@ void LocalRanks::on(const event::RanksRefused& event) {
   processes_.not_started(ranks);
   Outcome outcome{Ending::refused, event.error, false, false, event.why};
   if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
-  ended(ranks, softened(ranks.front(), std::move(outcome)));
+  ended(ranks, counted_outcome(ranks.front(), std::move(outcome)));
 }
 
 void LocalRanks::on(const event::RankExited& event) {
@@ -74,7 +74,7 @@ void LocalRanks::on(const event::RankExited& event) {
     outcome.ended_by_us = true;
   }
   if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
-  ended(event.rank, softened(event.rank, std::move(outcome)));
+  ended(event.rank, counted_outcome(event.rank, std::move(outcome)));
 }
 
 void LocalRanks::ended(Rank rank, Outcome outcome) {
@@ -92,7 +92,7 @@ void LocalRanks::ended(const RankSet& ranks, const Outcome& outcome) {
 }
 
 // If a rank of an added world cannot be started, the asker is told, and the job goes on.
-Outcome LocalRanks::softened(Rank rank, Outcome outcome) {
+Outcome LocalRanks::counted_outcome(Rank rank, Outcome outcome) {
   // If the guardian is lost, that counts for these ranks too.
   if (spawns_.unwanted.contains(rank) && !processes_.guardian_lost()) outcome.ended_by_us = true;
   const bool never = outcome.ending == Ending::not_started || outcome.ending == Ending::refused;

@@ -58,7 +58,7 @@ class LocalRanks {
   // Returns the outcome that counts for the job if a rank of this node ended with `outcome`. If a
   // rank of a world was not started, the rank that asked for the world is told so; this is no
   // failure of the job.
-  Outcome softened(Rank rank, Outcome outcome);
+  Outcome counted_outcome(Rank rank, Outcome outcome);
 
   Context& context_;
   Verdicts& verdicts_;

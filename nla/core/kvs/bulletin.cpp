@@ -77,14 +77,15 @@ void Bulletin::receive(const msg::Put& message) {
 }
 
 bool Bulletin::receive(const Child& from, const msg::Get& message) {
-  if (message.key.size() > kMaxKey || way_to(message.key) == from.link) return false;
+  if (message.key.size() > kMaxKey || next_link_to(message.key) == from.link) return false;
   if (questions_[from.link] >= max_questions(from.ranks.size())) return false;
   get(message.key, message.wait, Asker{from.link});
   return true;
 }
 
 bool Bulletin::receive(const msg::Get& message) {
-  if (!spreads_ || message.key.size() > kMaxKey || way_to(message.key) == kParentLink) return false;
+  if (!spreads_ || message.key.size() > kMaxKey || next_link_to(message.key) == kParentLink)
+    return false;
   if (questions_[kParentLink] >= max_questions(context_.job->map.size())) return false;
   get(message.key, message.wait, Asker{kParentLink});
   return true;
@@ -141,7 +142,7 @@ void Bulletin::ask_elsewhere(const std::string& key, bool wait, const Asker& ask
     keep(at->second.askers, asker);
     return;
   }
-  const std::optional<LinkId> to = way_to(key);
+  const std::optional<LinkId> to = next_link_to(key);
   if (!to) return answer(asker, {key, wait, false, true, {}});
   if (*to == kHere) return park(key, wait, asker);
   Question question;
@@ -159,7 +160,7 @@ void Bulletin::ask_elsewhere(const std::string& key, bool wait, const Asker& ask
 void Bulletin::ask_on() {
   std::deque<HeldBack> waiting = std::exchange(held_back_, {});
   for (const HeldBack& next : waiting) {
-    const std::optional<LinkId> to = way_to(next.key);
+    const std::optional<LinkId> to = next_link_to(next.key);
     if (to && *to != kHere && !may_ask(*to)) {
       held_back_.push_back(next);
       continue;

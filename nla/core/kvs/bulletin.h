@@ -155,7 +155,7 @@ class Bulletin {
   void add_routes(const RankSet& ranks, LinkId link);
   // Returns the link towards an agent that knows more of a key than this node, and kHere if there
   // is none. Returns std::nullopt if the child that leads there was lost or has ended.
-  std::optional<LinkId> way_to(std::string_view key) const;
+  std::optional<LinkId> next_link_to(std::string_view key) const;
   // Shows each pair to the policy. Appends the pairs for children to `parts`, and those for the
   // parent to `up`. `up` may be nullptr if the pairs come from the parent. Returns false if the
   // pairs are malformed, or if one of them leads back to the link `comes_from`.

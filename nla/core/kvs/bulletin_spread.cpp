@@ -21,7 +21,7 @@ void Bulletin::add_routes(const RankSet& ranks, LinkId link) {
     routes_.push_back({range.last, range.first, link});
 }
 
-std::optional<LinkId> Bulletin::way_to(std::string_view key) const {
+std::optional<LinkId> Bulletin::next_link_to(std::string_view key) const {
   const LinkId up = context_.is_root() ? kHere : kParentLink;
   const std::optional<Rank> owner = policy_->owner(key);
   if (!owner) return up;
@@ -45,7 +45,7 @@ bool Bulletin::sort(std::string_view pairs, LinkId comes_from, Parts& parts, std
         const char* const end = value.data() + value.size();
         const std::string_view pair(from, static_cast<std::size_t>(end - from));
         from = end;
-        const std::optional<LinkId> to = way_to(key);
+        const std::optional<LinkId> to = next_link_to(key);
         // The node of the key's owner is lost, so the job ends.
         if (!to) return;
         if (*to == comes_from) {

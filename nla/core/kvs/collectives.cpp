@@ -254,7 +254,7 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   // A child speaks for its own ranks only, and cannot make this agent hold operations without
   // bound.
   const RankSet members = message.id.set.intersection(child.ranks);
-  if (!may_say(message)) return false;
+  if (!is_valid(message)) return false;
   if (members.empty() || !members.contains_all(message.missing)) return false;
   if (message.id.set.ranges().back().last >= context_.job->map.size()) return false;
   if (!operations_.contains(message.id) && !may_begin(child, message.id)) return false;
@@ -315,7 +315,7 @@ void Collectives::advance(Operations::iterator at) {
     bulletin_->send_spread();  // the release must follow the pairs
   }
   const Chunk rest(std::exchange(op.pending, {}));
-  if (!turns_here()) {
+  if (!is_top()) {
     piece_up(op, at->first, {rest, false}, true);
     return;
   }
@@ -370,7 +370,7 @@ void Collectives::piece_up(Operation& op, const CollectiveId& id, Piece piece, b
   const auto ready = [&] {
     return piece.packed ? std::move(piece) : packed(op, std::move(piece.bytes));
   };
-  if (turns_here()) {
+  if (is_top()) {
     if (goes_down(op)) {
       if (const auto at = operations_.find(id); at != operations_.end()) {
         piece_down(at, ready(), false);

@@ -80,7 +80,7 @@ class Collectives {
 
   // Returns true if a fence was committed since the last call. The caller then calls
   // Bulletin::fence_passed().
-  bool take_committed() { return std::exchange(committed_, false); }
+  bool fetch_committed() { return std::exchange(committed_, false); }
   // Returns the bytes of payload of operations that are not over.
   std::uint64_t held_bytes() const;
 
@@ -148,7 +148,7 @@ class Collectives {
   Operations::iterator open(const CollectiveId& id);
   // Returns true if operations turn round at this agent: here contributions are complete, and the
   // result begins to go down.
-  bool turns_here() const { return context_.is_root() || cut_off_; }
+  bool is_top() const { return context_.is_root() || cut_off_; }
   // Notes that a member calls the operation with this kind and root. The first member sets those of
   // `op`. A later one that differs sets op.mismatch. The last argument names the member in that
   // text.

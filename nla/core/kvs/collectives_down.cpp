@@ -10,7 +10,7 @@
 namespace scela::nla {
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
-  if (cut_off_ || !may_say(message)) return false;
+  if (cut_off_ || !is_valid(message)) return false;
   // Data may come before any rank here has entered. The last piece may come after all of them have
   // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
@@ -75,7 +75,7 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
   const bool well_formed = for_each_record(records, [&](const Record& record) {
     LinkId to = kParentLink;
     if (!context_.own_ranks.contains(record.destination)) {
-      const Child* child = children_.holding(record.destination);
+      const Child* child = children_.child_with_rank(record.destination);
       if (child == nullptr || child->adopted) return;  // lost since
       to = child->link;
     }

@@ -48,7 +48,7 @@ bool Mailbox::receive(const msg::RoutedMessage& routed) {
   return true;
 }
 
-bool Mailbox::apart(Rank one, Rank other) const {
+bool Mailbox::are_cut_off(Rank one, Rank other) const {
   return std::any_of(islands_.begin(), islands_.end(), [&](const RankSet& island) {
     return island.contains(one) != island.contains(other);
   });
@@ -57,10 +57,10 @@ bool Mailbox::apart(Rank one, Rank other) const {
 void Mailbox::route(const msg::RoutedMessage& routed) {
   // Messages with a service tag pass: the servers of ranks ask again for what was lost on its way
   // (action::Reconnected).
-  if (routed.tag < kServiceTags && apart(routed.source, routed.destination)) return;
+  if (routed.tag < kServiceTags && are_cut_off(routed.source, routed.destination)) return;
   if (context_.own_ranks.contains(routed.destination)) return deliver(routed);
   if (context_.subtree_ranks.contains(routed.destination)) {
-    if (const Child* child = children_.holding(routed.destination)) {
+    if (const Child* child = children_.child_with_rank(routed.destination)) {
       context_.send(child->link, routed);
     }
     return;  // else the agent of the rank was lost
@@ -141,10 +141,10 @@ void Mailbox::add_partial(const Key& key, Box& box, const msg::RoutedMessage& ro
   // A reference into a map of nodes stays good while others are added and removed.
   Begun& same = begun_of_[node];
   while (same.bytes + added > max_.partial_of_node && !same.turns.empty()) {
-    give_way(*same.turns.begin());
+    drop_oldest(*same.turns.begin());
   }
   while (partial_bytes_ + added > max_.partial && !partials_.empty()) {
-    give_way(partials_.begin()->first);
+    drop_oldest(partials_.begin()->first);
   }
   box.turn = next_turn_++;
   partials_.emplace(box.turn, key);
@@ -156,7 +156,7 @@ void Mailbox::add_partial(const Key& key, Box& box, const msg::RoutedMessage& ro
   partial_bytes_ += added;
 }
 
-void Mailbox::give_way(std::uint64_t turn) {
+void Mailbox::drop_oldest(std::uint64_t turn) {
   const Key oldest = partials_.at(turn);
   drop_partial(oldest, boxes_.at(oldest));
   forget_idle(oldest);
@@ -221,7 +221,7 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
     return forget_idle(key);
   }
   box.waiting.push_back(id);
-  if (box.messages.empty() && apart(rank, receive.source)) {
+  if (box.messages.empty() && are_cut_off(rank, receive.source)) {
     refuse(key, box, kRankCutOff);
   } else {
     match(key, box);

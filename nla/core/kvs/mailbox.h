@@ -79,7 +79,7 @@ class Mailbox {
   // such a message.
   void cut_off(const RankSet& ranks);
   // Returns the sets that cut_off() was given, each once.
-  const std::vector<RankSet>& islands() const { return islands_; }
+  const std::vector<RankSet>& cut_off_sets() const { return islands_; }
   // Returns the bytes of messages that were not handed to a rank yet.
   std::uint64_t held_bytes() const;
   // Returns the number of (destination, source, tag) for which a message or a receive waits, for
@@ -115,7 +115,7 @@ class Mailbox {
   // are not whole are dropped.
   void add_partial(const Key& key, Box& box, const msg::RoutedMessage& routed);
   // Drops the message with this key in partials_, to make room.
-  void give_way(std::uint64_t turn);
+  void drop_oldest(std::uint64_t turn);
   // Drops the message that has begun to come, if there is one.
   void drop_partial(const Key& key, Box& box);
   void drop(const Key& key, Box& box);  // drops all that the box holds
@@ -140,7 +140,7 @@ class Mailbox {
   // Hands a message with a service tag to the server of its destination.
   void serve(const Key& key, const Chunk& message);
   // Returns true if an agent on the way between these ranks was lost.
-  bool apart(Rank one, Rank other) const;
+  bool are_cut_off(Rank one, Rank other) const;
   // Fails all receives that wait in the box, with the error `why`.
   void refuse(const Key& key, Box& box, const std::string& why);
 

@@ -32,8 +32,8 @@ void Names::ask(Rank rank, RequestId id, const ask::Name& question) {
   const bool gives_up = question.act == NameAct::give_up;
   // The question was answered meanwhile, or the way to the table is lost.
   if (gives_up && !waiting_.contains({rank, id})) return;
-  if (way_is_lost() && question.act == NameAct::withdraw) return;
-  if (way_is_lost()) {
+  if (has_no_parent() && question.act == NameAct::withdraw) return;
+  if (has_no_parent()) {
     context_.act(action::Reply{rank, id, Response{false, kTableCutOff, false, {}}});
     return;
   }
@@ -49,7 +49,7 @@ bool Names::receive(const Child& from, const msg::NameAsked& message) {
   }
   if (context_.is_root()) {
     serve(message);
-  } else if (way_is_lost()) {
+  } else if (has_no_parent()) {
     context_.send(from.link, msg::NameAnswer{message.rank, message.id, false, kTableCutOff});
   } else {
     context_.send_up(message);
@@ -62,7 +62,8 @@ bool Names::receive(const msg::NameAnswer& message) {
     // The asker was told that its way to the root was lost.
     if (!context_.subtree_ranks.contains(message.rank)) return context_.adopted;
     // If no child holds the rank, its agent was lost, and no rank waits for this.
-    if (const Child* child = children_.holding(message.rank)) context_.send(child->link, message);
+    if (const Child* child = children_.child_with_rank(message.rank))
+      context_.send(child->link, message);
     return true;
   }
   if (waiting_.erase({message.rank, message.id}) == 0) return true;  // told of a loss meanwhile
@@ -242,7 +243,8 @@ void Names::askers_failed(const RankSet& ranks) {
 
 void Names::reply(const msg::NameAnswer& answer) {
   // If no child holds the rank, its agent was lost, and no rank waits for this.
-  if (const Child* child = children_.holding(answer.rank)) context_.send(child->link, answer);
+  if (const Child* child = children_.child_with_rank(answer.rank))
+    context_.send(child->link, answer);
 }
 
 std::string Names::take(Table::iterator at) {

@@ -86,7 +86,7 @@ class Names {
   };
 
   // Returns true if this agent has no parent now, so that no question reaches the root.
-  bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  bool has_no_parent() const { return context_.orphaned || context_.parent_lost; }
   // Returns the world, node or rank that `rank` belongs to in a range, and 0 for the whole job.
   std::uint64_t where(NameRange range, Rank rank) const;
   // Finds the name that a look-up of `rank` gets, the narrowest range first. The publisher must be

@@ -207,7 +207,7 @@ bool RankServices::may_be_island(const Child& child, const RankSet& ranks) const
     const Rank end = context_.job->ranks_of_world(world).front();
     if (world == 0 || ranks != all.intersection(RankSet::run(0, end))) return false;
   }
-  const std::vector<RankSet>& known = mailbox_.islands();
+  const std::vector<RankSet>& known = mailbox_.cut_off_sets();
   return known.size() < kIslandsPerNode * context_.nodes ||
          std::find(known.begin(), known.end(), ranks) != known.end();
 }
@@ -245,7 +245,7 @@ void RankServices::cut_off(const RankSet& ranks, bool now) {
 }
 
 void RankServices::repeat_to_parent() {
-  for (const RankSet& island : mailbox_.islands()) {
+  for (const RankSet& island : mailbox_.cut_off_sets()) {
     const bool here = context_.subtree_ranks.contains_all(island);
     if (here && island != context_.subtree_ranks) context_.send_up(msg::CutOff{island});
   }
@@ -256,8 +256,8 @@ void RankServices::send_failed(const Child& child) {
   if (!mailbox_.failed().empty()) context_.send(child.link, msg::PeersFailed{mailbox_.failed()});
 }
 
-void RankServices::send_islands(const Child& child) {
-  for (const RankSet& island : mailbox_.islands())
+void RankServices::send_cut_off_sets(const Child& child) {
+  for (const RankSet& island : mailbox_.cut_off_sets())
     context_.send(child.link, msg::CutOff{island});
 }
 

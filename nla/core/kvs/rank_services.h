@@ -113,11 +113,11 @@ class RankServices {
   // Send a child that was started or adopted late the ranks that have failed so far, and the sets
   // of ranks that were cut off.
   void send_failed(const Child& child);
-  void send_islands(const Child& child);
+  void send_cut_off_sets(const Child& child);
   // Call it after each event. Answers gets that wait for pairs, if a fence was committed since the
   // last call.
   void advance() {
-    if (collectives_.take_committed()) bulletin_.fence_passed();
+    if (collectives_.fetch_committed()) bulletin_.fence_passed();
   }
 
   // Returns the ranks that are known to have failed, on any node.

@@ -40,7 +40,7 @@ void Spawns::ask(Rank rank, RequestId id, const ask::Spawn& wanted) {
   const auto refused = [&](std::string why) {
     context_.act(action::Reply{rank, id, Response{false, std::move(why), false, {}}});
   };
-  if (way_is_lost()) return refused(kRootCutOff);
+  if (has_no_parent()) return refused(kRootCutOff);
   if (size_of(wanted.request) > kMaxRequest) {
     return refused(cat("a request to spawn takes ", kMaxRequest, " bytes at most"));
   }
@@ -56,7 +56,7 @@ bool Spawns::receive(const Child& from, const msg::SpawnAsked& message) {
   }
   if (context_.is_root()) {
     context_.act(action::Spawn{message.rank, message.id, message.request});
-  } else if (way_is_lost()) {
+  } else if (has_no_parent()) {
     context_.send(from.link, msg::SpawnAnswer{message.rank, message.id, false, kRootCutOff, {}});
   } else {
     context_.send_up(message);
@@ -74,7 +74,8 @@ bool Spawns::receive(const msg::SpawnAnswer& message) {
 void Spawns::answer(const msg::SpawnAnswer& message) {
   if (!context_.own_ranks.contains(message.rank)) {
     // If no child holds the rank, its agent was lost, and no rank waits for this.
-    if (const Child* child = children_.holding(message.rank)) context_.send(child->link, message);
+    if (const Child* child = children_.child_with_rank(message.rank))
+      context_.send(child->link, message);
     return;
   }
   if (waiting_.erase({message.rank, message.id}) == 0) return;  // told of a loss meanwhile
@@ -100,7 +101,7 @@ void Spawns::cut_off() {
 
 void Spawns::began(std::pair<Rank, RequestId> asker) {
   launches_.emplace_back().asker = asker;
-  ++untold_;
+  ++unreported_;
 }
 
 void Spawns::not_started(Rank rank, std::int32_t error, const std::string& why) {
@@ -128,7 +129,7 @@ bool Spawns::receive(const Child& from, const msg::WorldLaunched& message) {
 }
 
 void Spawns::advance(const RankSet& started, const Verdicts& verdicts, bool ended) {
-  for (std::size_t i = 0; untold_ > 0 && i < launches_.size(); ++i) {
+  for (std::size_t i = 0; unreported_ > 0 && i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
     if (launch.told) continue;
     const RankSet ranks = context_.job->ranks_of_world(i + 1);
@@ -142,7 +143,7 @@ void Spawns::advance(const RankSet& started, const Verdicts& verdicts, bool ende
         });
     if (waits) continue;
     launch.told = true;
-    --untold_;
+    --unreported_;
     launch.started.add(here);
     if (context_.is_root()) {
       conclude(i + 1, ended);
@@ -184,7 +185,7 @@ void Spawns::conclude(std::size_t world, bool ended) {
   answer(told);
 }
 
-void Spawns::tell_again() {
+void Spawns::repeat_reports() {
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     if (launches_[i].told) tell(i + 1);
   }

@@ -60,7 +60,7 @@ class Spawns {
   // being ended. To be called after each event.
   void advance(const RankSet& started, const Verdicts& verdicts, bool ended);
   // Sends all reports again, to a new parent that may not have got them.
-  void tell_again();
+  void repeat_reports();
   // Sends a child the worlds after the first `has` ones, and which ranks of its subtree are to end.
   void send_worlds(const Child& child, std::size_t has);
   // Sends a child world number `world`, from 1 on.
@@ -82,7 +82,7 @@ class Spawns {
   };
 
   // Returns true if this agent has no parent now, so that no request reaches the root.
-  bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  bool has_no_parent() const { return context_.orphaned || context_.parent_lost; }
   // Replies to the asker if it is on this node. Otherwise sends the answer to the child that leads
   // to it.
   void answer(const msg::SpawnAnswer& message);
@@ -97,7 +97,7 @@ class Spawns {
   Children& children_;
   std::set<std::pair<Rank, RequestId>> waiting_;  // askers on this node
   std::vector<Launch> launches_;                  // from world 1 on
-  std::size_t untold_ = 0;                        // number of launches not reported
+  std::size_t unreported_ = 0;                    // number of launches not reported
 };
 
 }  // namespace scela::nla

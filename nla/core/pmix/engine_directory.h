@@ -39,7 +39,7 @@ inline constexpr RequestId kEngineRequest = UINT64_MAX;
 class EngineDirectory {
  public:
   // The functions that the owner lends. They are called only from within calls of this object.
-  struct Sides {
+  struct Callbacks {
     std::function<void(std::string_view)> tell;  // sends this line to the engine
     // Makes the request of the core in the name of `from`: the message goes to the agent of the
     // node of send.destination.
@@ -52,7 +52,7 @@ class EngineDirectory {
 
   // `own` are the ranks of this node. `job`, `own` and what `sides` refers to are borrowed and must
   // outlive the directory.
-  EngineDirectory(const Job& job, const RankSet& own, Sides sides)
+  EngineDirectory(const Job& job, const RankSet& own, Callbacks sides)
       : job_(job), own_(own), sides_(std::move(sides)) {}
 
   // Handles a line of this node's engine, given without its newline. Returns false if it is none of
@@ -73,7 +73,7 @@ class EngineDirectory {
 
   const Job& job_;
   const RankSet& own_;
-  Sides sides_;
+  Callbacks sides_;
   std::string listens_;  // empty: no engine listens
 };
 

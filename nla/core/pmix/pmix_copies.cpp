@@ -19,7 +19,7 @@ constexpr std::uint32_t kTakenTag = kServiceTags + 14;
 
 }  // namespace
 
-PmixCopies::PmixCopies(const Job& job, const RankSet& own, Sides sides)
+PmixCopies::PmixCopies(const Job& job, const RankSet& own, Callbacks sides)
     : job_(job), own_(own), sides_(std::move(sides)) {}
 
 RankSet PmixCopies::Wanted::all() const {

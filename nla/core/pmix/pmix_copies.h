@@ -32,13 +32,13 @@ inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 class PmixCopies {
  public:
   // The functions that the owner lends. They are called only from within calls of this object.
-  struct Sides {
+  struct Callbacks {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
-  PmixCopies(const Job& job, const RankSet& own, Sides sides);
+  PmixCopies(const Job& job, const RankSet& own, Callbacks sides);
 
   // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
   // of this node can have caused it; the caller must then end the server.
@@ -132,7 +132,7 @@ class PmixCopies {
 
   const Job& job_;
   const RankSet& own_;
-  Sides sides_;
+  Callbacks sides_;
   std::map<std::uint32_t, Reader> readers_;  // by node, including this one
   Wanted pulled_;                            // wanted by this node's server
   std::map<std::uint32_t, Asked> asked_;     // by node, without this one

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxKey = 1024;  // libpmix's are half of that at most
 
 }  // namespace
 
-PmixData::PmixData(const Job& job, const RankSet& own, Sides sides)
+PmixData::PmixData(const Job& job, const RankSet& own, Callbacks sides)
     : job_(job), own_(own), sides_(std::move(sides)) {}
 
 void PmixData::answer(pmix::Id id, Status status, std::string blob) {

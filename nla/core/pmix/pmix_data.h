@@ -22,13 +22,13 @@ namespace scela::nla {
 class PmixData {
  public:
   // The functions that the owner lends. They are called only from within calls of this object.
-  struct Sides {
+  struct Callbacks {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
-  PmixData(const Job& job, const RankSet& own, Sides sides);
+  PmixData(const Job& job, const RankSet& own, Callbacks sides);
 
   // Handle a message of this node's server: it wants the data of a rank of another node, or has the
   // data of a rank of this node that was asked for. Both return true.
@@ -91,7 +91,7 @@ class PmixData {
 
   const Job& job_;
   const RankSet& own_;
-  Sides sides_;
+  Callbacks sides_;
   std::size_t ready_worlds_ = 0;
   RankSet ended_;   // on this node
   RankSet failed_;  // on any node

@@ -26,7 +26,7 @@ bool is_about_begin(const pmix::Message& message) {
 
 }  // namespace
 
-PmixService::PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides)
+PmixService::PmixService(const Job& job, const RankSet& own, std::uint32_t node, Callbacks sides)
     : job_(job),
       own_(own),
       sides_(std::move(sides)),
@@ -39,8 +39,8 @@ PmixService::PmixService(const Job& job, const RankSet& own, std::uint32_t node,
       copies_(job, own, copies_sides()),
       data_(job, own, data_sides()) {}
 
-PmixWatch::Sides PmixService::watch_sides() {
-  PmixWatch::Sides out;
+PmixWatch::Callbacks PmixService::watch_sides() {
+  PmixWatch::Callbacks out;
   out.tell = [this](pmix::Message message) {
     if (worlds_.ready() > 0) sides_.tell(std::move(message));
   };
@@ -59,13 +59,13 @@ PmixWatch::Sides PmixService::watch_sides() {
   return out;
 }
 
-PmixCopies::Sides PmixService::copies_sides() {
-  const PmixWatch::Sides same = watch_sides();
+PmixCopies::Callbacks PmixService::copies_sides() {
+  const PmixWatch::Callbacks same = watch_sides();
   return {same.tell, same.send};
 }
 
-PmixData::Sides PmixService::data_sides() {
-  const PmixWatch::Sides same = watch_sides();
+PmixData::Callbacks PmixService::data_sides() {
+  const PmixWatch::Callbacks same = watch_sides();
   return {same.tell, same.send};
 }
 

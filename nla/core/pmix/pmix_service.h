@@ -37,7 +37,7 @@ class PmixService {
  public:
   // The functions that the owner lends. They are called only from within calls of the service,
   // never later.
-  struct Sides {
+  struct Callbacks {
     std::function<void(pmix::Message)> tell;  // sends this message to the server
     // Makes a request of the agent in the name of a rank of this node; reply() brings the answer.
     std::function<void(Rank, RequestId, Request)> ask;
@@ -56,7 +56,7 @@ class PmixService {
   };
   // `own` are the ranks of this node, which has the number `node`. `job` and `own` are borrowed:
   // they must outlive the service, and may grow.
-  PmixService(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
+  PmixService(const Job& job, const RankSet& own, std::uint32_t node, Callbacks sides);
 
   // Sends the server the worlds of the job that it does not know yet; a world is the ranks of the
   // command, or those of one spawn. The caller calls this first, and again whenever there are more
@@ -106,9 +106,9 @@ class PmixService {
   // the protocol.
   bool spawn(pmix::msg::Spawn& message);
   // Return the callbacks for a part of the service; they call those of sides_.
-  PmixWatch::Sides watch_sides();
-  PmixCopies::Sides copies_sides();
-  PmixData::Sides data_sides();
+  PmixWatch::Callbacks watch_sides();
+  PmixCopies::Callbacks copies_sides();
+  PmixData::Callbacks data_sides();
   // Returns the present state of a rank of this node that has not ended.
   pmix::Process look(Rank rank) const;
   // Passes a message of another node's agent to the part that it is for.
@@ -116,7 +116,7 @@ class PmixService {
 
   const Job& job_;
   const RankSet& own_;
-  Sides sides_;
+  Callbacks sides_;
   std::string fault_;
   PmixQuestions questions_;
   PmixWorlds worlds_;

@@ -24,7 +24,7 @@ constexpr std::int32_t kLastSignal = 64;
 
 }  // namespace
 
-PmixWatch::PmixWatch(const Job& job, const RankSet& own, Sides sides)
+PmixWatch::PmixWatch(const Job& job, const RankSet& own, Callbacks sides)
     : job_(job), own_(own), sides_(std::move(sides)) {}
 
 // Returns the other nodes that have some of `ranks`, without those that are lost. The rank of each

@@ -36,7 +36,7 @@ inline constexpr std::size_t kMaxTables = 64;
 class PmixWatch {
  public:
   // The functions that the owner lends. They are called only from within calls of this object.
-  struct Sides {
+  struct Callbacks {
     std::function<void(pmix::Message)> tell;  // sends this message to the server of this node
     // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
@@ -48,7 +48,7 @@ class PmixWatch {
     std::function<bool(Rank, bool error, std::string)> write;
   };
   // `job` and `own` (this node's ranks) are borrowed. They must outlive the object, and may grow.
-  PmixWatch(const Job& job, const RankSet& own, Sides sides);
+  PmixWatch(const Job& job, const RankSet& own, Callbacks sides);
 
   // Handle a message of this node's server. Return false if it breaks the protocol, or if no rank
   // of this node can have caused it; the caller must then end the server.
@@ -104,7 +104,7 @@ class PmixWatch {
 
   const Job& job_;
   const RankSet& own_;
-  Sides sides_;
+  Callbacks sides_;
   std::map<Rank, pmix::Process> ended_;
   RankSet failed_;
   RankSet lost_;                           // node numbers

@@ -75,16 +75,16 @@ void Children::start_one(Slice slice) {
   context_.send(child.link, std::move(start));
   // Nodes can be taken from the child until it knows its slice's hosts. A child without further
   // nodes need not wait for them.
-  if (slice.size() == 1) tell_hosts(child);
+  if (slice.size() == 1) send_hosts(child);
   children_.push_back(std::move(child));
 }
 
-void Children::said_hello(Child& child) {
+void Children::hello_received(Child& child) {
   child.state = ChildState::up;
-  if (!child.knows_hosts) tell_hosts(child);
+  if (!child.knows_hosts) send_hosts(child);
 }
 
-void Children::tell_hosts(Child& child) {
+void Children::send_hosts(Child& child) {
   child.knows_hosts = true;
   std::string names;
   for (std::uint32_t node = child.slice.first; node < child.slice.end; ++node) {
@@ -113,14 +113,14 @@ bool Children::only_slow_left() const {
   return work && silent <= ready && !took_ && !stopping_;
 }
 
-void Children::take_from_slow() {
+void Children::start_nodes_of_slow() {
   took_ = true;
   std::vector<Slice> taken;
   for (Child& child : children_) {
     if (child.state != ChildState::starting || child.slice.size() < 2) continue;
     taken.push_back({child.slice.first + 1, child.slice.end});
     child.slice.end = child.slice.first + 1;
-    tell_hosts(child);
+    send_hosts(child);
   }
   for (const Slice& slice : taken)
     start(slice);
@@ -130,7 +130,7 @@ Child* Children::find(LinkId link) {
   return link >= 1 && link <= children_.size() ? &children_[link - 1] : nullptr;
 }
 
-Child* Children::holding(Rank rank) {
+Child* Children::child_with_rank(Rank rank) {
   for (Child& child : children_) {
     if (child.serving() && child.ranks.contains(rank)) return &child;
   }
@@ -212,7 +212,7 @@ void Children::broadcast(const Message& message) {
   }
 }
 
-bool Children::settled(const Slice& nodes) const {
+bool Children::none_starting(const Slice& nodes) const {
   return std::none_of(children_.begin(), children_.end(), [&](const Child& child) {
     const bool begins = child.state == ChildState::starting || child.state == ChildState::up;
     return begins && nodes.contains(child.slice.first);
@@ -316,7 +316,7 @@ bool Children::receive(Child& child, const msg::Below& message) {
   return true;
 }
 
-void Children::tell_below(const std::vector<Child>& orphans) {
+void Children::send_below(const std::vector<Child>& orphans) {
   if (context_.adopt_ms == 0 || context_.is_root()) return;
   msg::Below below;
   for (const Child& child : children_) {

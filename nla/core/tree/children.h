@@ -115,7 +115,7 @@ class Children {
   const std::vector<Child>& all() const { return children_; }
   // Returns the serving child that has this rank in its subtree, or nullptr. The pointer is valid
   // until a child is added.
-  Child* holding(Rank rank);
+  Child* child_with_rank(Rank rank);
 
   // Takes a child as failed that was never ready. Reports its node's failure upwards, with `why` to
   // print. Starts new children for the other nodes of its slice, unless the job is being ended.
@@ -132,13 +132,13 @@ class Children {
 
   // Takes a child's Hello: the child is now `up`. Sends it the hosts of its slice, unless it has
   // them already.
-  void said_hello(Child& child);
-  // Returns true if take_from_slow() should be called after a while. All other children are then
-  // ready. Those without a Hello are at most as many as the ready ones, and have begun.
+  void hello_received(Child& child);
+  // Returns true if start_nodes_of_slow() should be called after a while. All other children are
+  // then ready. Those without a Hello are at most as many as the ready ones, and have begun.
   bool only_slow_left() const;
   // Starts from here the nodes that children without a Hello should start. These children keep
   // their own nodes. To be called once: if every login takes long, the tree would become flat.
-  void take_from_slow();
+  void start_nodes_of_slow();
 
   // Returns true if no child is starting or up; also if there are no children.
   bool all_ready() const;
@@ -156,7 +156,7 @@ class Children {
   // message is Terminate or Shutdown.
   void broadcast(const Message& message);
   // Returns true if no child that was started for one of these nodes is still starting or up.
-  bool settled(const Slice& nodes) const;
+  bool none_starting(const Slice& nodes) const;
 
   // Returns the agents below a lost child that this agent may adopt, as far as it knows them. They
   // are not children yet: the caller passes each to adopt().
@@ -175,7 +175,7 @@ class Children {
   // Sends the parent the slices of all serving children and of `orphans` (msg::Below). The
   // grandparent adopts these agents if this agent is lost. Does nothing at the root, or if lost
   // agents are never replaced.
-  void tell_below(const std::vector<Child>& orphans = {});
+  void send_below(const std::vector<Child>& orphans = {});
 
   // Sets Child::ranks of each child. To be called once, when the job is known; `map` is the job's.
   void know_job(const RankMap& map);
@@ -187,7 +187,7 @@ class Children {
   // Starts the child of this slice, on the slice's first host. Children may move in memory.
   void start_one(Slice slice);
   // Sends the child the hosts of its slice. Nodes cannot be taken from it after that.
-  void tell_hosts(Child& child);
+  void send_hosts(Child& child);
   // Appends the agents that lead to the nodes of `slice`, which was a child's of the lost one. If
   // `guessed` is true, some child of the lost one has the first node that lives, and other children
   // may have the rest.
@@ -199,7 +199,7 @@ class Children {
   std::vector<Child> children_;  // the index is the link - 1
   std::vector<msg::NodeFailed> failures_;
   bool stopping_ = false;
-  bool took_ = false;  // take_from_slow() was called
+  bool took_ = false;  // start_nodes_of_slow() was called
 };
 
 // Reports a node's failure to the parent, or at the root to the user (action::NodeFailed). Only the

@@ -34,7 +34,7 @@ inline constexpr std::size_t kMaxMismatch = 1024;
 // long. Returns false if the message has what only a fence has: packed pairs, and a clock, which
 // the last piece brings.
 template <class M>
-bool may_say(const M& message) {
+bool is_valid(const M& message) {
   const bool fence = message.kind == CollectiveKind::fence;
   if (message.mismatch.size() > kMaxMismatch) return false;
   return (fence || !message.packed) && ((fence && message.last) || message.clock == 0);

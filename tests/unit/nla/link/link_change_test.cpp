@@ -339,7 +339,7 @@ TEST_CASE("a peer that changes without agreement, or goes on after it, is refuse
 
 TEST_CASE("a link that is abandoned says no more") {
   Changed bench;
-  bench.parent->abandon();
+  bench.parent->close_now();
   bench.parent->send(numbered(1, 1));
   bench.parent->beat();
   bench.parent->flush();

@@ -25,7 +25,7 @@ class RandomRun {
   void kill(std::uint32_t victim) {
     world_.die(victim);
     for (std::uint32_t other = 0; other < world_.processes.size(); ++other) {
-      if (!world_.processes[other].gone()) untold_.push_back({other, victim});
+      if (!world_.processes[other].gone()) unreported_.push_back({other, victim});
     }
   }
   void leave(std::uint32_t process) { give(process, event::Leave{}); }
@@ -65,14 +65,14 @@ class RandomRun {
 
   bool step() {
     now_ += Time(1000);
-    if (!untold_.empty() && random_.chance(1, 20)) {
-      const std::size_t which = random_.below(untold_.size());
-      const Word word = untold_[which];
-      untold_.erase(untold_.begin() + static_cast<std::ptrdiff_t>(which));
+    if (!unreported_.empty() && random_.chance(1, 20)) {
+      const std::size_t which = random_.below(unreported_.size());
+      const Word word = unreported_[which];
+      unreported_.erase(unreported_.begin() + static_cast<std::ptrdiff_t>(which));
       if (!world_.processes[word.to].gone()) give(word.to, event::PeerEnded{word.about});
       return true;
     }
-    if (world_.network.empty()) return wake() || !untold_.empty();
+    if (world_.network.empty()) return wake() || !unreported_.empty();
     const std::size_t which = random_.below(world_.network.size());
     if (random_.chance(accidents_.lost, 100)) {
       world_.network.erase(world_.network.begin() + static_cast<std::ptrdiff_t>(which));
@@ -103,7 +103,7 @@ class RandomRun {
   World& world_;
   Random random_;
   Accidents accidents_;
-  std::vector<Word> untold_;
+  std::vector<Word> unreported_;
   Time now_{};
 };
 

@@ -34,7 +34,7 @@ struct Nodes : TreeHarness {
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
-      EngineDirectory::Sides sides;
+      EngineDirectory::Callbacks sides;
       sides.tell = [&node](std::string_view text) { node.told.emplace_back(text); };
       sides.send = [this, i](Rank from, const ask::Send& send) {
         ++asked;

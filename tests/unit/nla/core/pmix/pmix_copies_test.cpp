@@ -42,7 +42,7 @@ struct Copiers {
       node.own = job.map.ranks_of(i);
       node.copies = std::make_unique<PmixCopies>(
           job, node.own,
-          PmixCopies::Sides{
+          PmixCopies::Callbacks{
               [&node](pmix::Message message) {
                 node.told.push_back(std::get<Copy>(std::move(message)));
               },

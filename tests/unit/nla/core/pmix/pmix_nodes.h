@@ -35,7 +35,7 @@ struct PmixNodes : TreeHarness {
       node.own = work.map.ranks_of(i);
       node.service = std::make_unique<PmixService>(
           work, node.own, i,
-          PmixService::Sides{
+          PmixService::Callbacks{
               [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
               [this, i](Rank rank, RequestId id, Request request) {
                 // The service also asks in the name of a rank that has ended.

@@ -296,7 +296,7 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
   job.on_failure = GENERATE(OnFailure::kill, OnFailure::wait);
   const RankSet own = RankSet::run(0, 4);
   std::vector<Rank> sent;
-  PmixService::Sides sides;
+  PmixService::Callbacks sides;
   sides.tell = [](const pmix::Message&) {};
   sides.ask = [](Rank, RequestId, const Request&) {};
   sides.stand_in = [&](Rank rank) { sent.push_back(rank); };
@@ -341,8 +341,8 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
 TEST_CASE("a PMIx server that says what none says is not believed") {
   const Job job = TreeHarness::job(2, 2);
   const RankSet own = RankSet::run(0, 2);
-  const PmixService::Sides deaf = {[](const pmix::Message&) {},
-                                   [](Rank, RequestId, const Request&) {}};
+  const PmixService::Callbacks deaf = {[](const pmix::Message&) {},
+                                       [](Rank, RequestId, const Request&) {}};
   PmixService service(job, own, 0, deaf);
   CHECK_FALSE(service.receive(pmix::msg::Ready{}));  // no world was told yet
   service.tell_worlds();

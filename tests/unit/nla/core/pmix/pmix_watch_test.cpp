@@ -41,7 +41,7 @@ struct Watches {
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = job.map.ranks_of(i);
-      PmixWatch::Sides sides;
+      PmixWatch::Callbacks sides;
       sides.tell = [&node](pmix::Message message) { node.told.push_back(std::move(message)); };
       sides.send = [this, &node](std::uint32_t tag, Rank to, std::string bytes) {
         routed_messages.push_back({tag, node.own.front(), to, std::move(bytes)});
