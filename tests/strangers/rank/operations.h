@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/strangers/rank/communicators.h"
-#include "tests/strangers/rank/requests.h"
+#include "tests/strangers/rank/rank_requests.h"
 #include "tests/strangers/share.h"
 
 namespace strangers {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <memory>
 
-#include "tests/strangers/rank/messages.h"
 #include "tests/strangers/rank/operations.h"
+#include "tests/strangers/rank/rank_messages.h"
 #include "tests/strangers/rank/waits.h"
 
 namespace strangers {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/strangers/rank/requests.h"
+#include "tests/strangers/rank/rank_requests.h"
 
 namespace strangers {
 

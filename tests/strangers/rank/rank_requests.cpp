@@ -1,4 +1,4 @@
-#include "tests/strangers/rank/requests.h"
+#include "tests/strangers/rank/rank_requests.h"
 
 #include <algorithm>
 #include <thread>

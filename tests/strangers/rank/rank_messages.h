@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "tests/strangers/rank/mailbox.h"
-#include "tests/strangers/rank/requests.h"
+#include "tests/strangers/rank/rank_mailbox.h"
+#include "tests/strangers/rank/rank_requests.h"
 
 namespace strangers {
 

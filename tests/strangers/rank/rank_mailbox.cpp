@@ -1,7 +1,7 @@
 // Each receive has the first of its source's messages that it fits and no earlier receive got. If
 // that message had fitted an earlier receive too, and a later one got it, then it would have met
 // this receive, which was posted first.
-#include "tests/strangers/rank/mailbox.h"
+#include "tests/strangers/rank/rank_mailbox.h"
 
 #include <algorithm>
 #include <string>

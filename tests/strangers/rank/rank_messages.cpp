@@ -1,4 +1,4 @@
-#include "tests/strangers/rank/messages.h"
+#include "tests/strangers/rank/rank_messages.h"
 
 #include <algorithm>
 #include <memory>
