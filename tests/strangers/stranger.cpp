@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tests/strangers/draw.h"
-#include "tests/strangers/rank.h"
+#include "tests/strangers/rank/rank.h"
 
 namespace {
 

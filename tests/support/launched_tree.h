@@ -25,10 +25,10 @@ struct LaunchedTree : TreeHarness {
   LaunchedTree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
                std::uint32_t patience_ms = 0, std::uint32_t ranks_per_host = 1)
       : TreeHarness(hosts, degree) {
-    adopt_ms = patience_ms;
+    shell.adopt_ms = patience_ms;
     begin();
     launch(job(hosts, ranks_per_host, on_failure));
-    REQUIRE(launched);
+    REQUIRE(shell.launched);
   }
   Response of(Rank rank, const Request& request) {
     ask(rank, request, ++last);
@@ -38,7 +38,7 @@ struct LaunchedTree : TreeHarness {
   }
   bool ended_well() {
     exit_all();
-    return root_left && everybody_left() && ended.size() == 1 && first_failures.empty();
+    return root_left() && all_left() && shell.ended.size() == 1 && shell.first_failures.empty();
   }
   RequestId last = 0;
 };

@@ -24,20 +24,20 @@ RankSet with_outcome(const action::JobEnded& ended, Ending ending) {
 // Node i is the parent of node i + 1. Each node has one rank.
 struct Chain {
   explicit Chain(std::uint32_t hosts) : tree(hosts, 1) {
-    tree.adopt_ms = 1000;
+    tree.shell.adopt_ms = 1000;
     tree.begin();
     tree.launch(TreeHarness::job(hosts, 1, OnFailure::wait));
-    REQUIRE(tree.launched);
+    REQUIRE(tree.shell.launched);
   }
   void write(Rank rank, const std::string& text) {
     tree.post_to_host(rank, event::RankOutput{rank, Stream::out, Chunk(text)});
   }
   void ends_with(const std::string& lost, const std::string& well) {
     tree.exit_all();
-    REQUIRE(tree.ended.size() == 1);
-    CHECK(with_outcome(tree.ended[0], Ending::lost).text() == lost);
-    CHECK(with_outcome(tree.ended[0], Ending::exited).text() == well);
-    CHECK(tree.everybody_left());
+    REQUIRE(tree.shell.ended.size() == 1);
+    CHECK(with_outcome(tree.shell.ended[0], Ending::lost).text() == lost);
+    CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == well);
+    CHECK(tree.all_left());
   }
   TreeHarness tree;
 };
@@ -83,7 +83,7 @@ TEST_CASE("an agent that nobody adopts ends when its time is over") {
 TEST_CASE("under kill, and without time for it, nobody waits for another parent") {
   TreeHarness tree(3, 1);
   SECTION("kill") {
-    tree.adopt_ms = 0;  // scela-run sends 0 for this policy
+    tree.shell.adopt_ms = 0;  // scela-run sends 0 for this policy
     tree.begin();
     tree.launch(TreeHarness::job(3, 1, OnFailure::kill));
   }
@@ -93,8 +93,8 @@ TEST_CASE("under kill, and without time for it, nobody waits for another parent"
   }
   tree.crash(0);
   tree.run();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-2");
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).text() == "0-2");
 }
 
 TEST_CASE("two losses in a row are survived, from below and from above") {
@@ -111,7 +111,7 @@ TEST_CASE("two losses in a row are survived, from below and from above") {
 TEST_CASE(
     "output that a lost agent had not passed on arrives once, through one adopter after another") {
   Chain chain(5);
-  chain.tree.show = false;  // the slow reader holds up all output
+  chain.tree.shell.show = false;  // the slow reader holds up all output
   std::string all;
   for (int i = 0; i < 40; ++i) {
     const std::string piece(60000, static_cast<char>('a' + i % 26));
@@ -125,8 +125,8 @@ TEST_CASE(
   chain.tree.run();
   chain.tree.show_on();
   chain.ends_with("1-3", "0,4");
-  CHECK(chain.tree.output.size() == all.size());
-  CHECK((chain.tree.output == all));
+  CHECK(chain.tree.shell.output.size() == all.size());
+  CHECK((chain.tree.shell.output == all));
 }
 
 TEST_CASE("an operation with members beyond a lost agent fails on both sides and hangs on none") {
@@ -175,30 +175,30 @@ TEST_CASE("who waits for a message from beyond a lost agent is told") {
 
 TEST_CASE("a rank that failed while its agent had no parent is reported to the adopter") {
   Chain chain(3);
-  chain.tree.hold_attach = true;
+  chain.tree.links.hold_attach = true;
   chain.tree.crash(0);
   chain.tree.run();
   chain.tree.exit(2, Outcome{Ending::exited, 3, false, false, {}});
   chain.tree.run();
   chain.tree.release_attach();
   chain.tree.exit_all();
-  REQUIRE(chain.tree.ended.size() == 1);
-  CHECK(with_outcome(chain.tree.ended[0], Ending::exited).text() == "1-2");
-  CHECK(chain.tree.everybody_left());
+  REQUIRE(chain.tree.shell.ended.size() == 1);
+  CHECK(with_outcome(chain.tree.shell.ended[0], Ending::exited).text() == "1-2");
+  CHECK(chain.tree.all_left());
 }
 
 TEST_CASE(
     "an orphan whose work was taken is adopted by one that does not know it, and so are others") {
   // Degree 2: the root starts 0, that 1, and that 2 (3) and 4.
   TreeHarness tree(18, 2);
-  tree.adopt_ms = 1000;
-  tree.slow = {2};
+  tree.shell.adopt_ms = 1000;
+  tree.links.slow = {2};
   tree.begin();
   tree.fire(1, Timer::slow);
   CHECK(tree.node(3).parent == tree.agent_of(1));
   tree.answer_of_slow();
   tree.launch(TreeHarness::job(18, 1, OnFailure::wait));
-  REQUIRE(tree.launched);
+  REQUIRE(tree.shell.launched);
   tree.post_to_host(3, event::RankOutput{3, Stream::out, Chunk(std::string("before, "))});
   tree.run();
   std::vector<std::uint32_t> lost = {0, 1};
@@ -220,51 +220,51 @@ TEST_CASE(
   if (tree.agent_of(3) > 0) {
     tree.post_to_host(3, event::RankOutput{3, Stream::out, Chunk(std::string("after"))});
     tree.run();
-    CHECK(tree.output == "before, after");
+    CHECK(tree.shell.output == "before, after");
   }
   for (const std::uint32_t host : {2u, 3u, 4u})
     if (tree.agent_of(host) > 0) CHECK(tree.node(host).parent == 0);
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost) == gone);
-  CHECK(with_outcome(tree.ended[0], Ending::exited) == others);
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost) == gone);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited) == others);
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("orphans below a host that was never there are adopted by one that did not start them") {
   // At degree 2 the root starts node 0, node 0 starts 1, and node 1 starts 2 (3 to 6). If node 2 is
   // not there, node 1 starts 3 (4 to 6) instead.
   TreeHarness tree(46, 2);
-  tree.adopt_ms = 1000;
-  tree.unreachable = {2};
+  tree.shell.adopt_ms = 1000;
+  tree.links.unreachable = {2};
   tree.begin();
-  REQUIRE(tree.ready);
+  REQUIRE(tree.shell.ready);
   Job job = TreeHarness::job(46, 1, OnFailure::wait);
   job.map = {};
   for (std::uint32_t node = 0; node < 46; ++node)
     job.map.append(node == 2 ? 45 : node, 1);
   tree.launch(std::move(job));
-  REQUIRE(tree.launched);
+  REQUIRE(tree.shell.launched);
   tree.crash(0);
   tree.crash(1);
   tree.run();
   CHECK(tree.node(3).parent == 0);
   CHECK(tree.node(4).parent == tree.agent_of(3));
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-1");
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).text() == "0-1");
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("an orphan that is found while the job is being ended, ends with it") {
   TreeHarness tree(18, 2);
-  tree.adopt_ms = 1000;
-  tree.slow = {2};
+  tree.shell.adopt_ms = 1000;
+  tree.links.slow = {2};
   tree.begin();
   tree.fire(1, Timer::slow);
   tree.answer_of_slow();
   tree.launch(TreeHarness::job(18, 1, OnFailure::wait));
-  tree.hold_attach = true;
+  tree.links.hold_attach = true;
   tree.crash(0);
   tree.crash(1);
   tree.run();
@@ -272,13 +272,13 @@ TEST_CASE("an orphan that is found while the job is being ended, ends with it") 
   tree.run();
   CHECK(tree.node(3).signals.empty());
   tree.release_attach();
-  CHECK_FALSE(tree.ended.empty());
-  CHECK(tree.everybody_left());
+  CHECK_FALSE(tree.shell.ended.empty());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("an orphan answers for no more than it is adopted for") {
   Chain chain(4);
-  chain.tree.hold_attach = true;
+  chain.tree.links.hold_attach = true;
   chain.tree.crash(0);
   chain.tree.run();
   msg::Orphan orphan{{1, 4}, 3, 0, 0, false, false};
@@ -296,8 +296,8 @@ TEST_CASE("an orphan answers for no more than it is adopted for") {
   }
   chain.tree.post(0, event::Received{2, orphan, 0});
   chain.tree.exit_all();
-  REQUIRE(chain.tree.ended.size() == 1);
-  CHECK(with_outcome(chain.tree.ended[0], Ending::lost).text() == "0-3");
+  REQUIRE(chain.tree.shell.ended.size() == 1);
+  CHECK(with_outcome(chain.tree.shell.ended[0], Ending::lost).text() == "0-3");
 }
 
 TEST_CASE("what can be reported as cut off is bounded") {
@@ -312,7 +312,7 @@ TEST_CASE("what can be reported as cut off is bounded") {
     // In the worst case each agent reports its own slice.
     report(first, 12 - first);
   report(1, 11);  // a repeated report adds none
-  CHECK(chain.tree.first_failures.empty());
+  CHECK(chain.tree.shell.first_failures.empty());
   SECTION("enough for every agent") {
     chain.ends_with("", "0-11");
   }

@@ -30,17 +30,17 @@ ask::Collective call(CollectiveKind kind, const RankSet& set, Rank root = 0,
 TEST_CASE("a healthy job starts, runs and ends on every node with one verdict per rank") {
   TreeHarness tree(13, 3);
   tree.begin();
-  REQUIRE(tree.ready);
-  CHECK(tree.ready_agents == 13);
+  REQUIRE(tree.shell.ready);
+  CHECK(tree.shell.ready_agents == 13);
   tree.launch(TreeHarness::job(13, 4));
-  CHECK(tree.launched);
+  CHECK(tree.shell.launched);
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "0-51");
-  CHECK(tree.first_failures.empty());
-  CHECK(tree.root_left);
-  CHECK(tree.everybody_left());
-  CHECK(tree.ended[0].stats.agents == 13);
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-51");
+  CHECK(tree.shell.first_failures.empty());
+  CHECK(tree.root_left());
+  CHECK(tree.all_left());
+  CHECK(tree.shell.ended[0].stats.agents == 13);
 }
 
 TEST_CASE("no agent has more children than the degree") {
@@ -53,44 +53,44 @@ TEST_CASE("no agent has more children than the degree") {
 
 TEST_CASE("an unreachable inner node costs one node: its slice goes to the slice's next host") {
   TreeHarness tree(13, 3);
-  tree.unreachable = {0};
+  tree.links.unreachable = {0};
   tree.begin();
-  REQUIRE(tree.ready);
-  CHECK(tree.ready_agents == 12);
-  REQUIRE(tree.failures.size() == 1);
-  CHECK(tree.failures[0].failure.node == 0);
-  CHECK(tree.failures[0].failure.why == "connection refused");
+  REQUIRE(tree.shell.ready);
+  CHECK(tree.shell.ready_agents == 12);
+  REQUIRE(tree.shell.failures.size() == 1);
+  CHECK(tree.shell.failures[0].failure.node == 0);
+  CHECK(tree.shell.failures[0].failure.why == "connection refused");
   CHECK(tree.node(1).parent == 0);
 }
 
 TEST_CASE("nodes that an agent may not start are started by the root, and nothing has failed") {
   TreeHarness tree(13, 3);
-  tree.keyless = {0};
+  tree.links.keyless = {0};
   tree.begin();
-  REQUIRE(tree.ready);
-  CHECK(tree.ready_agents == 13);
-  CHECK(tree.failures.empty());
+  REQUIRE(tree.shell.ready);
+  CHECK(tree.shell.ready_agents == 13);
+  CHECK(tree.shell.failures.empty());
   // Degree 3: node 0 looks after nodes 0 to 4.
   for (std::uint32_t node = 1; node < 5; ++node)
     CHECK(tree.node(node).parent == 0);
   CHECK(tree.node(6).parent != 0);
   tree.launch(TreeHarness::job(13, 2));
-  CHECK(tree.launched);
+  CHECK(tree.shell.launched);
   tree.exit_all();
   tree.run();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(tree.ended[0].stats.agents == 13);
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(tree.shell.ended[0].stats.agents == 13);
 }
 
 TEST_CASE("a node that was handed back and fails at the root too is one failed node") {
   TreeHarness tree(7, 2);
-  tree.keyless = {0};
-  tree.unreachable = {2};
+  tree.links.keyless = {0};
+  tree.links.unreachable = {2};
   tree.begin();
-  REQUIRE(tree.ready);
-  CHECK(tree.ready_agents == 6);
-  REQUIRE(tree.failures.size() == 1);
-  CHECK(tree.failures[0].failure.node == 2);
+  REQUIRE(tree.shell.ready);
+  CHECK(tree.shell.ready_agents == 6);
+  REQUIRE(tree.shell.failures.size() == 1);
+  CHECK(tree.shell.failures[0].failure.node == 2);
 }
 
 TEST_CASE("a job that is ended waits for no host that has not answered yet") {
@@ -129,11 +129,11 @@ TEST_CASE("a job that is ended waits for no host that has not answered yet") {
 
 TEST_CASE("a slice without any reachable host is used up and the rest becomes ready") {
   TreeHarness tree(6, 2);
-  tree.unreachable = {0, 1, 2};
+  tree.links.unreachable = {0, 1, 2};
   tree.begin();
-  CHECK(tree.ready);
-  CHECK(tree.ready_agents == 3);
-  CHECK(tree.failures.size() == 3);
+  CHECK(tree.shell.ready);
+  CHECK(tree.shell.ready_agents == 3);
+  CHECK(tree.shell.failures.size() == 3);
 }
 
 TEST_CASE("a failing rank ends the job under kill and is named first") {
@@ -145,32 +145,32 @@ TEST_CASE("a failing rank ends the job under kill and is named first") {
   crash.code = 11;
   tree.exit(9, crash);
   tree.run();
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 9);
-  REQUIRE(tree.ended.size() == 1);
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 9);
+  REQUIRE(tree.shell.ended.size() == 1);
   std::uint64_t ranks = 0;
-  for (const auto& [outcome, set] : tree.ended[0].verdicts) {
+  for (const auto& [outcome, set] : tree.shell.ended[0].verdicts) {
     ranks += set.size();
     if (outcome.ended_by_us) CHECK(outcome.code == 15);
   }
   CHECK(ranks == 14);
-  CHECK(tree.everybody_left());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("ranks that ignore the first signal are killed after the grace") {
   TreeHarness tree(3, 2);
-  tree.ranks_obey_signals = false;
+  tree.programs.obey_signals = false;
   tree.begin();
   tree.launch(TreeHarness::job(3, 1));
   tree.post(0, event::Stop{StopCause::signal, 2, 500});
   tree.run();
-  CHECK(tree.ended.empty());
+  CHECK(tree.shell.ended.empty());
   for (std::uint32_t host = 0; host < 3; ++host) {
     CHECK(tree.node(host).signals == std::vector<int>{2});
     tree.fire(host, Timer::grace);
   }
-  CHECK(tree.ended.size() == 1);
-  CHECK(tree.everybody_left());
+  CHECK(tree.shell.ended.size() == 1);
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a stop before the launch ends every agent without starting a rank") {
@@ -178,36 +178,36 @@ TEST_CASE("a stop before the launch ends every agent without starting a rank") {
   tree.begin();
   tree.post(0, event::Stop{StopCause::agents_missing, 15, 100});
   tree.run();
-  CHECK(tree.ended.size() == 1);
-  CHECK(tree.everybody_left());
+  CHECK(tree.shell.ended.size() == 1);
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a program that cannot be started ends the job with the error number") {
   TreeHarness tree(2, 2);
-  tree.not_startable = {3};
+  tree.programs.not_startable = {3};
   tree.begin();
   tree.launch(TreeHarness::job(2, 2));
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 3);
-  CHECK(tree.first_failures[0].outcome.ending == Ending::not_started);
-  CHECK(tree.first_failures[0].outcome.code == 2);
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 3);
+  CHECK(tree.shell.first_failures[0].outcome.ending == Ending::not_started);
+  CHECK(tree.shell.first_failures[0].outcome.code == 2);
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a node that cannot hold its ranks ends the whole job, whatever the policy") {
   const OnFailure policy = GENERATE(OnFailure::kill, OnFailure::wait);
   TreeHarness tree(3, 2);
-  tree.refusing = {1};
+  tree.programs.refusing = {1};
   tree.begin();
   tree.launch(TreeHarness::job(3, 100, policy));
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 100);
-  CHECK(tree.first_failures[0].outcome.ending == Ending::refused);
-  CHECK(tree.first_failures[0].outcome.code == 11);
-  CHECK(tree.first_failures[0].outcome.why == "too many");
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::refused).text() == "100-199");
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 100);
+  CHECK(tree.shell.first_failures[0].outcome.ending == Ending::refused);
+  CHECK(tree.shell.first_failures[0].outcome.code == 11);
+  CHECK(tree.shell.first_failures[0].outcome.why == "too many");
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::refused).text() == "100-199");
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("who waits for the ranks of a node that cannot hold them is told at once") {
@@ -249,9 +249,9 @@ TEST_CASE("a lost agent costs its subtree's ranks and, under kill, the job") {
   const std::uint32_t inner = 0;
   tree.crash(inner);
   tree.run();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost).contains(0));
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).contains(0));
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a barrier releases nobody before the last rank has entered") {
@@ -262,11 +262,11 @@ TEST_CASE("a barrier releases nobody before the last rank has entered") {
   for (Rank rank = 0; rank < 9; ++rank)
     tree.ask(rank, call(CollectiveKind::barrier, world));
   tree.run();
-  CHECK(tree.answers.empty());
+  CHECK(tree.programs.answers.empty());
   tree.ask(9, call(CollectiveKind::barrier, world));
   tree.run();
-  CHECK(tree.answers.size() == 10);
-  for (const auto& one : tree.answers)
+  CHECK(tree.programs.answers.size() == 10);
+  for (const auto& one : tree.programs.answers)
     CHECK(one.response.ok);
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("pairs put before a fence are found everywhere after it, and nowhere e
     tree.ask(rank, ask::Put{"k" + std::to_string(rank), Chunk("v" + std::to_string(rank))});
   }
   tree.run();
-  tree.answers.clear();
+  tree.programs.answers.clear();
   tree.ask(0, ask::Get{"k1", false}, 2);  // same node
   tree.ask(0, ask::Get{"k5", false}, 3);
   tree.ask(0, ask::Get{"k5", true}, 4);
@@ -383,11 +383,11 @@ TEST_CASE("under wait a collective that a dead rank left open fails for the othe
     CHECK(tree.answer(rank)->error == "rank 7 ended without taking part in the barrier");
     CHECK_FALSE(tree.answer(rank)->disagreement);
   }
-  CHECK(tree.first_failures.size() == 1);
-  CHECK(tree.ended.empty());
+  CHECK(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.ended.empty());
   tree.exit_all();
-  CHECK(tree.ended.size() == 1);
-  CHECK(tree.everybody_left());
+  CHECK(tree.shell.ended.size() == 1);
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("messages between ranks arrive in order, before or after they are received") {
@@ -415,10 +415,10 @@ TEST_CASE("an abort ends the job even under wait, with the rank's code") {
   tree.launch(TreeHarness::job(4, 1, OnFailure::wait));
   tree.ask(2, ask::Abort{7, "MPI_Abort"});
   tree.run();
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].outcome.code == 7);
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::aborted).text() == "2");
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].outcome.code == 7);
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::aborted).text() == "2");
 }
 
 TEST_CASE("output reaches the root and credit comes back for more than every window") {
@@ -430,7 +430,7 @@ TEST_CASE("output reaches the root and credit comes back for more than every win
     tree.post_to_host(6, event::RankOutput{6, Stream::out, Chunk(piece)});
     tree.run();
   }
-  CHECK(tree.output.size() == 40 * piece.size());
+  CHECK(tree.shell.output.size() == 40 * piece.size());
   CHECK(tree.root().agent.held_bytes() == 0);
 }
 
@@ -451,18 +451,18 @@ TEST_CASE("a host's time limit ends its ranks, and the others go on under wait")
   REQUIRE(tree.node(3).timers.contains(Timer::limit));
   tree.fire(3, Timer::limit);
   CHECK(tree.node(3).signals == std::vector<int>{15});
-  CHECK(tree.ended.empty());
+  CHECK(tree.shell.ended.empty());
   CHECK(tree.node(2).signals.empty());
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::timed_out).text() == "3");
-  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "0-2,4-6");
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::timed_out).text() == "3");
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-2,4-6");
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a rank that ignores the end of its host's time is killed after the grace") {
   TreeHarness tree(3, 2);
-  tree.ranks_obey_signals = false;
+  tree.programs.obey_signals = false;
   tree.begin();
   tree.launch(limited_job(3, OnFailure::wait));
   tree.fire(1, Timer::limit);
@@ -471,8 +471,8 @@ TEST_CASE("a rank that ignores the end of its host's time is killed after the gr
   tree.fire(1, Timer::limit);
   CHECK(tree.node(1).running.empty());
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::timed_out).text() == "1");
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::timed_out).text() == "1");
 }
 
 TEST_CASE("a time limit is no news to a host whose ranks have ended") {
@@ -484,8 +484,8 @@ TEST_CASE("a time limit is no news to a host whose ranks have ended") {
   tree.fire(1, Timer::limit);
   CHECK(tree.node(1).signals.empty());
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "0-2");
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-2");
 }
 
 TEST_CASE("under kill the first host that is out of time ends the job and is its cause") {
@@ -493,33 +493,33 @@ TEST_CASE("under kill the first host that is out of time ends the job and is its
   tree.begin();
   tree.launch(limited_job(3, OnFailure::kill));
   tree.fire(2, Timer::limit);
-  REQUIRE(tree.ended.size() == 1);
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 2);
-  CHECK(tree.first_failures[0].outcome.ending == Ending::timed_out);
+  REQUIRE(tree.shell.ended.size() == 1);
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 2);
+  CHECK(tree.shell.first_failures[0].outcome.ending == Ending::timed_out);
 }
 
 TEST_CASE("a job goes on without the hosts that have no agent, each with its verdict") {
   TreeHarness tree(13, 3);
-  tree.unreachable = {0, 4, 12};
+  tree.links.unreachable = {0, 4, 12};
   tree.begin();
-  REQUIRE(tree.ready_agents == 10);
+  REQUIRE(tree.shell.ready_agents == 10);
   tree.launch(TreeHarness::job(13, 1, OnFailure::wait));
   tree.exit_all();
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0,4,12");
-  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "1-3,5-11");
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).text() == "0,4,12");
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "1-3,5-11");
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a job without any agent ends with a verdict for each host") {
   TreeHarness tree(3, 2);
-  tree.unreachable = {0, 1, 2};
+  tree.links.unreachable = {0, 1, 2};
   tree.begin();
-  REQUIRE(tree.ready);
+  REQUIRE(tree.shell.ready);
   tree.launch(TreeHarness::job(3, 1, OnFailure::wait));
-  REQUIRE(tree.ended.size() == 1);
-  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-2");
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).text() == "0-2");
 }
 
 }  // namespace agent_test

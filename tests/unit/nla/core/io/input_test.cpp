@@ -33,7 +33,7 @@ TreeHarness tree_with_input_for(const RankSet& targets) {
   Job job = TreeHarness::job(2, 2);
   job.stdin_ranks = targets;
   tree.launch(std::move(job));
-  REQUIRE(tree.launched);
+  REQUIRE(tree.shell.launched);
   return tree;
 }
 
@@ -41,9 +41,9 @@ TreeHarness tree_with_input_for(const RankSet& targets) {
 std::uint64_t read_on(TreeHarness& tree) {
   constexpr std::uint64_t kMuch = std::uint64_t{64} << 20;
   std::uint64_t read = 0;
-  while (tree.input_wanted > 0 && read < kMuch) {
-    const std::uint64_t now = std::min<std::uint64_t>(tree.input_wanted, kMaxPiece);
-    tree.input_wanted -= now;
+  while (tree.shell.input_wanted > 0 && read < kMuch) {
+    const std::uint64_t now = std::min<std::uint64_t>(tree.shell.input_wanted, kMaxPiece);
+    tree.shell.input_wanted -= now;
     read += now;
     tree.post(0, event::StdinRead{Chunk(std::string(now, 'i')), false});
     tree.run();

@@ -21,12 +21,12 @@ constexpr WindowSize kLarge{50, 200, 1600, 900};
 // Seven hosts in a chain, two ranks each; the last host's second rank has a terminal.
 TreeHarness tree_with_a_terminal(OnFailure on_failure = OnFailure::kill) {
   TreeHarness tree(7, 1);
-  if (on_failure == OnFailure::wait) tree.adopt_ms = 1000;
+  if (on_failure == OnFailure::wait) tree.shell.adopt_ms = 1000;
   tree.begin();
   Job job = TreeHarness::job(7, 2, on_failure);
   job.terminal_ranks = RankSet::single(13);
   tree.launch(std::move(job));
-  REQUIRE(tree.launched);
+  REQUIRE(tree.shell.launched);
   return tree;
 }
 
@@ -55,19 +55,19 @@ TEST_CASE("a new size of the terminal reaches the node of its rank, and no other
 TEST_CASE("a size before the launch, or in a job without a terminal, goes nowhere") {
   TreeHarness tree(2, 1);
   tree.begin();
-  const std::uint64_t before = tree.sends;
+  const std::uint64_t before = tree.links.sends;
   resize(tree, kLarge);
-  CHECK(tree.sends == before);
+  CHECK(tree.links.sends == before);
   tree.launch(TreeHarness::job(2, 1));
-  const std::uint64_t launched = tree.sends;
+  const std::uint64_t launched = tree.links.sends;
   resize(tree, kLarge);
-  CHECK(tree.sends == launched);
+  CHECK(tree.links.sends == launched);
 }
 
 TEST_CASE("an agent that is adopted learns the size that it missed") {
   TreeHarness tree = tree_with_a_terminal(OnFailure::wait);
   resize(tree, kSmall);
-  tree.hold_attach = true;
+  tree.links.hold_attach = true;
   tree.crash(5);
   tree.run();
   resize(tree, {30, 100, 0, 0});

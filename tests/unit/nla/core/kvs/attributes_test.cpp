@@ -17,7 +17,7 @@ struct Tree : TreeHarness {
   explicit Tree(OnFailure on_failure = OnFailure::kill) : TreeHarness(2, 2) {
     begin();
     launch(job(2, 3, on_failure));
-    REQUIRE(launched);
+    REQUIRE(shell.launched);
   }
   void put(Rank rank, const std::string& key, const std::string& value) {
     ask(rank, ask::PutNode{key, value}, ++last);

@@ -145,9 +145,9 @@ TEST_CASE("who gives up waiting for a name is told at the root, and is not given
   CHECK(tree.of(5, ask::Name{NameAct::publish_once, "once", "b"}).ok);
   REQUIRE(tree.answer(7, 101) != nullptr);
   CHECK(tree.answer(7, 101)->parts[0].view() == "b");
-  const std::size_t said = tree.answers.size();
+  const std::size_t said = tree.programs.answers.size();
   ask(7, 101, {NameAct::give_up, "once"});  // too late: it has what it waited for
-  CHECK(tree.answers.size() == said);
+  CHECK(tree.programs.answers.size() == said);
   // A rank that has given up no longer counts among those that wait.
   for (RequestId id = 200; id < 400; ++id) {
     REQUIRE(ask(2, id, {NameAct::await, "never"}) == nullptr);
@@ -301,7 +301,7 @@ TEST_CASE("a child asks about names for its own ranks only, and not at any lengt
 TEST_CASE("who asks about a name while the way to the root is lost is told, not kept waiting") {
   Tree tree(4, 1, OnFailure::wait, 1000);
   CHECK(tree.of(3, publish("service", "port")).ok);
-  tree.hold_attach = true;
+  tree.links.hold_attach = true;
   tree.crash(0);
   tree.run();
   for (const Rank rank : {1u, 3u})  // the orphan's own, and one below it

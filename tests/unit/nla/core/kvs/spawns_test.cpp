@@ -19,9 +19,9 @@ TEST_CASE("ranks that a rank asks for run, and their world has a name, pairs and
   const Response told = tree.of(3, spawn(9, {{"k", "v"}}));
   REQUIRE(told.ok);
   CHECK(told.parts.at(0).view() == "test.1");
-  REQUIRE(tree.worlds.size() == 1);
-  CHECK(tree.worlds[0].ranks == RankSet::run(7, 9));
-  CHECK(tree.worlds[0].why.empty());
+  REQUIRE(tree.shell.worlds.size() == 1);
+  CHECK(tree.shell.worlds[0].ranks == RankSet::run(7, 9));
+  CHECK(tree.shell.worlds[0].why.empty());
   CHECK(tree.node(0).running.text() == "0,7,14");
   CHECK(tree.node(6).running.text() == "6,13");
   for (const Rank rank : {3u, 7u, 13u}) {
@@ -40,8 +40,8 @@ TEST_CASE("ranks that a rank asks for run, and their world has a name, pairs and
   }
   CHECK(tree.of(12, spawn(2)).parts.at(0).view() == "test.2");
   CHECK(tree.ended_well());
-  CHECK(tree.ended.at(0).verdicts.size() == 1);
-  CHECK(tree.ended.at(0).verdicts.at(0).second == RankSet::run(0, 18));
+  CHECK(tree.shell.ended.at(0).verdicts.size() == 1);
+  CHECK(tree.shell.ended.at(0).verdicts.at(0).second == RankSet::run(0, 18));
 }
 
 TEST_CASE("a node whose ranks have all ended gets new ones, which fence and end like others") {
@@ -62,33 +62,33 @@ TEST_CASE("a node whose ranks have all ended gets new ones, which fence and end 
   CHECK_FALSE(tree.answer(0, 51)->ok);
   tree.exit(0);
   tree.run();
-  CHECK(tree.ended.empty());
+  CHECK(tree.shell.ended.empty());
   CHECK(tree.ended_well());
 }
 
 TEST_CASE("where one rank cannot be started the others are ended again and the job goes on") {
   Tree tree(4, 1);
-  tree.not_startable = {6};
+  tree.programs.not_startable = {6};
   const Response told = tree.of(1, spawn(4));
   CHECK_FALSE(told.ok);
   CHECK(told.error == "on n2: program: No such file or directory");
   CHECK(told.parts.at(0).view() == "0,0,1,0");
-  REQUIRE(tree.worlds.size() == 1);
-  CHECK(tree.worlds[0].why == told.error);
+  REQUIRE(tree.shell.worlds.size() == 1);
+  CHECK(tree.shell.worlds[0].why == told.error);
   for (std::uint32_t host = 0; host < 4; ++host)
     CHECK(tree.node(host).running == RankSet::single(host));
-  tree.not_startable.insert(100);
+  tree.programs.not_startable.insert(100);
   const Response many = tree.of(1, spawn(1000));  // codes of very many would fit no frame
   CHECK_FALSE(many.ok);
   CHECK(many.parts.at(0).empty());
-  tree.not_startable.clear();
+  tree.programs.not_startable.clear();
   CHECK(tree.of(1, spawn(4)).parts.at(0).view() == "test.3");
   CHECK(tree.ended_well());
 }
 
 TEST_CASE("a node that cannot hold more ranks fails the spawn, not the job") {
   Tree tree(3, 1);
-  tree.refusing = {1};
+  tree.programs.refusing = {1};
   CHECK(tree.of(0, spawn(3)).error == "on n1: too many");
   CHECK(tree.ended_well());
 }
@@ -98,15 +98,15 @@ TEST_CASE("a spawned rank that fails ends the job like any other") {
   REQUIRE(tree.of(0, spawn(3)).ok);
   tree.exit(4, {Ending::exited, 3, false, false, {}});
   tree.run();
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 4);
-  CHECK(tree.root_left);
-  CHECK(tree.everybody_left());
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 4);
+  CHECK(tree.root_left());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("nothing is spawned any more when the job is being ended") {
   Tree tree(3, 1);
-  tree.ranks_obey_signals = false;
+  tree.programs.obey_signals = false;
   tree.post(0, event::Stop{StopCause::signal, 15, 1000});
   tree.run();
   CHECK(tree.of(1, spawn(1)).error == "the job is being ended");
@@ -121,13 +121,13 @@ TEST_CASE("a request that does not fit a message is refused") {
 
 TEST_CASE("a node that is lost while a world starts fails it, and its rest is ended") {
   Tree tree(3, 1, OnFailure::wait);
-  tree.slow = {};
-  tree.hold_ranks = true;
+  tree.links.slow = {};
+  tree.programs.hold = true;
   tree.ask(0, spawn(3), 7);
   tree.run();
   CHECK(tree.answer(0, 7) == nullptr);
   tree.crash(2);
-  tree.hold_ranks = false;
+  tree.programs.hold = false;
   tree.start_held();
   REQUIRE(tree.answer(0, 7) != nullptr);
   CHECK_FALSE(tree.answer(0, 7)->ok);
@@ -138,7 +138,7 @@ TEST_CASE("a node that is lost while a world starts fails it, and its rest is en
 
 TEST_CASE("an orphan hears of the worlds that it missed from who adopts it") {
   Tree tree(4, 1, OnFailure::wait, 60'000);
-  tree.hold_attach = true;
+  tree.links.hold_attach = true;
   tree.crash(1);
   tree.run();
   tree.ask(0, spawn(3, {{"k", "v"}}), 7);  // on n0, n2 and n3
@@ -151,14 +151,14 @@ TEST_CASE("an orphan hears of the worlds that it missed from who adopts it") {
   CHECK(tree.node(3).running.text() == "3,6");
   CHECK(tree.of(6, ask::Get{Job::key_prefix(1) + "k", false}).found);
   tree.exit_all();
-  CHECK(tree.root_left);
-  CHECK(tree.everybody_left());
+  CHECK(tree.root_left());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("who asked is told when the way to the root is lost") {
   Tree tree(3, 1, OnFailure::wait, 60'000);
-  tree.hold_attach = true;
-  tree.hold_ranks = true;
+  tree.links.hold_attach = true;
+  tree.programs.hold = true;
   tree.ask(2, spawn(1), 7);
   tree.run();
   tree.crash(1);

@@ -19,7 +19,7 @@ struct Tree : TreeHarness {
   Tree() : TreeHarness(2, 2) {
     begin();
     launch(job(2, 3));
-    REQUIRE(launched);
+    REQUIRE(shell.launched);
   }
   RequestId enter(Rank rank, const RankSet& set, std::uint32_t tag,
                   CollectiveKind kind = CollectiveKind::fence) {
@@ -106,7 +106,7 @@ TEST_CASE("a rank that makes up sets and tags without end is refused") {
     barrier.tag = ++tag;
     tree.ask(0, barrier, tag);
     tree.run();
-    answer = &tree.answers.back().response;
+    answer = &tree.programs.answers.back().response;
   } while (answer->ok && tag < 1'000'000);
   CHECK(tag > 10'000);
   CHECK(answer->error == "the ranks of this node have used too many groups and tags");

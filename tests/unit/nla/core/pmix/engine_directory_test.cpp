@@ -30,7 +30,7 @@ struct Nodes : TreeHarness {
   explicit Nodes(std::uint32_t hosts) : TreeHarness(hosts, 2), work(job(hosts, 2)), nodes(hosts) {
     begin();
     launch(work);
-    REQUIRE(launched);
+    REQUIRE(shell.launched);
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
@@ -53,8 +53,8 @@ struct Nodes : TreeHarness {
   void say(std::uint32_t node, const std::string& text) {
     REQUIRE(nodes[node].directory->said(text));
     run();
-    for (; passed < answers.size(); run()) {
-      const Answered one = answers[passed++];
+    for (; passed < programs.answers.size(); run()) {
+      const auto one = programs.answers[passed++];
       if (one.id == kEngineRequest) continue;  // it only says that the message was sent
       REQUIRE(
           nodes[*work.map.node_of(one.rank)].directory->heard({one.rank, one.id, one.response}));

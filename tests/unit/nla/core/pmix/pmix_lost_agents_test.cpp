@@ -107,7 +107,7 @@ TEST_CASE("who had ended well on a node that is lost is told as ended, and nobod
 TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
   SECTION("adopted") {
     Nodes nodes = chain(5, 1);
-    nodes.hold_attach = true;
+    nodes.links.hold_attach = true;
     nodes.exit(1);
     nodes.settle();
     nodes.crash(3);

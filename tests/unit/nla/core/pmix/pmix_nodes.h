@@ -26,10 +26,10 @@ struct PmixNodes : TreeHarness {
   PmixNodes(std::uint32_t hosts, std::uint32_t ppn, OnFailure on_failure = OnFailure::kill,
             std::uint32_t degree = 2, std::uint32_t patience_ms = 0)
       : TreeHarness(hosts, degree), work(job(hosts, ppn, on_failure)), nodes(hosts) {
-    adopt_ms = patience_ms;
+    shell.adopt_ms = patience_ms;
     begin();
     launch(work);
-    REQUIRE(launched);
+    REQUIRE(shell.launched);
     for (std::uint32_t i = 0; i < hosts; ++i) {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
@@ -53,8 +53,8 @@ struct PmixNodes : TreeHarness {
   }
   // Adds the worlds that the agents know by now, and tells the servers of them.
   void add_worlds() {
-    for (; work.worlds.size() < added_worlds.size();) {
-      const World world = added_worlds[work.worlds.size()];
+    for (; work.worlds.size() < shell.added_worlds.size();) {
+      const World world = shell.added_worlds[work.worlds.size()];
       REQUIRE(work.add(world));
       for (std::uint32_t i = 0; i < nodes.size(); ++i) {
         const RankSet more = work.map.ranks_of(i).intersection(world.ranks());
@@ -68,9 +68,9 @@ struct PmixNodes : TreeHarness {
   void settle() {
     run();
     add_worlds();
-    while (passed < answers.size() || tell_news()) {
-      if (passed < answers.size()) {
-        const Answered one = answers[passed++];
+    while (passed < programs.answers.size() || tell_news()) {
+      if (passed < programs.answers.size()) {
+        const auto one = programs.answers[passed++];
         nodes[*work.map.node_of(one.rank)].service->reply({one.rank, one.id, one.response});
       }
       run();

@@ -486,7 +486,7 @@ TEST_CASE("who asks a node for a rank whose namespace its server has still to ta
   slow.tell_worlds();
   nodes.nodes[0].service->receive(pmix::msg::DataWanted{7, 1, {}});
   nodes.run();
-  for (const auto& one : nodes.answers)
+  for (const auto& one : nodes.programs.answers)
     slow.reply({one.rank, one.id, one.response});
   CHECK(nodes.last<pmix::msg::DataAsked>(1) == nullptr);
   REQUIRE(slow.receive(pmix::msg::Environment{1, {}}));

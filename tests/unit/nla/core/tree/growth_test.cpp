@@ -28,12 +28,12 @@ TEST_CASE("hosts that are added get agents below the root, which run ranks like 
   Tree tree(3, 2);
   REQUIRE(tree.of(1, spawn(2, {{"early", "1"}})).ok);  // ranks 3 and 4, of an earlier world
   tree.add_hosts(7);                                   // two below the root, the others lower
-  REQUIRE(tree.added.size() == 1);
-  CHECK(tree.added[0] == Slice{3, 10});
+  REQUIRE(tree.shell.added.size() == 1);
+  CHECK(tree.shell.added[0] == Slice{3, 10});
   CHECK(tree.agents() == 10);
   CHECK(tree.node(3).parent == 0);
   CHECK(tree.node(9).parent == tree.agent_of(7));
-  CHECK(tree.failures.empty());
+  CHECK(tree.shell.failures.empty());
 
   REQUIRE(tree.of(0, spawn(10, {{"k", "v"}})).ok);  // one on each host
   const RankSet world = RankSet::run(5, 10);
@@ -47,16 +47,16 @@ TEST_CASE("hosts that are added get agents below the root, which run ranks like 
   CHECK(tree.of(14, spawn(1)).ok);
   tree.post_to_host(9, event::RankOutput{14, Stream::out, Chunk(std::string("far away\n"))});
   tree.run();
-  CHECK(tree.output == "far away\n");
+  CHECK(tree.shell.output == "far away\n");
   CHECK(tree.ended_well());
-  CHECK(tree.ended.at(0).stats.agents == 10);
+  CHECK(tree.shell.ended.at(0).stats.agents == 10);
 }
 
 TEST_CASE("a late agent knows what others put, whatever the policy, and who has failed") {
   for (const auto policy : {cache::PolicyKind::hcs, cache::PolicyKind::hcma,
                             cache::PolicyKind::hcmab, cache::PolicyKind::hcmab_lru}) {
     nla::testing::TreeHarness tree(2, 1);
-    tree.adopt_ms = 1000;
+    tree.shell.adopt_ms = 1000;
     tree.begin();
     Job job = nla::testing::TreeHarness::job(2, 2, OnFailure::wait);
     job.cache_policy = policy;
@@ -91,11 +91,11 @@ TEST_CASE("a late agent knows what others put, whatever the policy, and who has 
 TEST_CASE(
     "a host that cannot be reached is reported, and those below it are started all the same") {
   Tree tree(2, 1);
-  tree.unreachable = {2};
+  tree.links.unreachable = {2};
   tree.add_hosts(3);
-  CHECK(tree.added.size() == 1);
-  REQUIRE(tree.failures.size() == 1);
-  CHECK(tree.failures[0].failure.node == 2);
+  CHECK(tree.shell.added.size() == 1);
+  REQUIRE(tree.shell.failures.size() == 1);
+  CHECK(tree.shell.failures[0].failure.node == 2);
   CHECK(tree.agent_of(3) > 0);
   CHECK(tree.agent_of(4) > 0);
   REQUIRE(tree.of(1, spawn(4)).ok);
@@ -105,10 +105,10 @@ TEST_CASE(
 
 TEST_CASE("an agent that may start no other hands its hosts back to the root") {
   Tree tree(1, 1);
-  tree.keyless = {1};
+  tree.links.keyless = {1};
   tree.add_hosts(3);
-  CHECK(tree.added.size() == 1);
-  CHECK(tree.failures.empty());
+  CHECK(tree.shell.added.size() == 1);
+  CHECK(tree.shell.failures.empty());
   for (const std::uint32_t host : {1u, 2u, 3u})
     CHECK(tree.node(host).parent == 0);
   REQUIRE(tree.of(0, spawn(4)).ok);
@@ -118,50 +118,50 @@ TEST_CASE("an agent that may start no other hands its hosts back to the root") {
 
 TEST_CASE("while an agent is started the job goes on") {
   Tree tree(3, 2, OnFailure::wait, 1000);
-  tree.ranks_obey_signals = false;
-  tree.slow = {3};
+  tree.programs.obey_signals = false;
+  tree.links.slow = {3};
   tree.add_hosts(2);
-  CHECK(tree.added.empty());
+  CHECK(tree.shell.added.empty());
   fence_all(tree, RankSet::run(0, 3), 50);
   tree.exit(2, {Ending::exited, 1, false, false, {}});  // all others are told
   REQUIRE(tree.of(0, spawn(2)).ok);                     // on n0 and n1
   CHECK(tree.node(0).running.text() == "0,3");
-  tree.not_startable = {6};
+  tree.programs.not_startable = {6};
   CHECK_FALSE(tree.of(0, spawn(2)).ok);  // the other one is ended
   tree.post(0, event::UserSignal{10});
   tree.run();
   tree.answer_of_slow();
-  CHECK(tree.added.size() == 1);
+  CHECK(tree.shell.added.size() == 1);
   REQUIRE(tree.of(0, spawn(5)).ok);  // one on each
   REQUIRE(tree.agent_of(4) > 0);
   CHECK(tree.node(4).running == RankSet::single(11));
   CHECK_FALSE(tree.of(11, ask::Receive{2, 1}).ok);
   tree.exit_all();
-  CHECK(tree.root_left);
-  CHECK(tree.everybody_left());
+  CHECK(tree.root_left());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("a job that ends does not wait for agents that it has asked for") {
   Tree tree(2, 1);
-  tree.slow = {2};
+  tree.links.slow = {2};
   tree.add_hosts(1);
   tree.exit_all();
-  CHECK(tree.ended.size() == 1);
-  CHECK(tree.first_failures.empty());
+  CHECK(tree.shell.ended.size() == 1);
+  CHECK(tree.shell.first_failures.empty());
   tree.post(0, event::ChildGone{2});
   tree.run();
-  CHECK(tree.root_left);
+  CHECK(tree.root_left());
 }
 
 TEST_CASE("nothing is started when the job is being ended") {
   Tree tree(2, 1);
-  tree.ranks_obey_signals = false;
+  tree.programs.obey_signals = false;
   tree.post(0, event::Stop{StopCause::signal, 15, 1000});
   tree.run();
   tree.add_hosts(2);
-  CHECK(tree.added.size() == 1);
+  CHECK(tree.shell.added.size() == 1);
   CHECK(tree.agents() == 2);
-  CHECK(tree.failures.empty());
+  CHECK(tree.shell.failures.empty());
 }
 
 TEST_CASE("a late agent that is lost costs its ranks, and those below it are adopted") {
@@ -173,12 +173,12 @@ TEST_CASE("a late agent that is lost costs its ranks, and those below it are ado
   CHECK(tree.node(2).parent == 0);
   CHECK(tree.node(2).running == RankSet::single(3));
   CHECK(tree.of(4, ask::Put{Job::key_prefix(1) + "k", Chunk(std::string("v"))}).ok);
-  REQUIRE(tree.first_failures.size() == 1);
-  CHECK(tree.first_failures[0].rank == 2);
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 2);
   REQUIRE(tree.of(0, spawn(3)).ok);  // again, on those that are left
   tree.exit_all();
-  CHECK(tree.root_left);
-  CHECK(tree.everybody_left());
+  CHECK(tree.root_left());
+  CHECK(tree.all_left());
 }
 
 TEST_CASE("where nobody adopts, hosts below a late one that is lost are told as lost with it") {
@@ -193,10 +193,10 @@ TEST_CASE("where nobody adopts, hosts below a late one that is lost are told as 
   }
   tree.crash(1);
   tree.run();
-  REQUIRE(tree.failures.size() == 3);
+  REQUIRE(tree.shell.failures.size() == 3);
   for (std::uint32_t i = 0; i < 3; ++i)
-    CHECK(tree.failures[i].failure.node == i + 1);
-  CHECK(tree.failures[2].failure.why == "its parent agent on n1 was lost");
+    CHECK(tree.shell.failures[i].failure.node == i + 1);
+  CHECK(tree.shell.failures[2].failure.why == "its parent agent on n1 was lost");
   CHECK(tree.of(0, spawn(2)).ok);  // on what is left
   CHECK(tree.ended_well());
 }
