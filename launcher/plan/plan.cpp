@@ -238,6 +238,16 @@ bool slots_from_processors(const Options& options, const std::vector<HostEntry>&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
+// The degree of the tree of agents: the user's, or the one that suits the ranks of a node.
+Result<std::uint32_t> planned_degree(const Options& options, const RankMap& map,
+                                     std::uint32_t nodes, bool slots_from_processors) {
+  if (options.flat) return std::max(nodes, 1u);
+  if (options.degree) return *options.degree;
+  std::uint32_t most = max_ranks_on_a_node(map, nodes);
+  if (slots_from_processors) most = std::max(most, kUsualCores);
+  return choose_degree(nodes, most, {options.max_conn, options.max_depth});
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
@@ -287,17 +297,9 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.pmi_choice = context.pmi_choice;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
-  std::uint32_t most = max_ranks_on_a_node(mapping->map, nodes);
-  if (plan.slots_from_processors) most = std::max(most, kUsualCores);
-  if (options.flat) {
-    plan.degree = std::max(nodes, 1u);
-  } else if (options.degree) {
-    plan.degree = *options.degree;
-  } else {
-    auto degree = choose_degree(nodes, most, {options.max_conn, options.max_depth});
-    if (!degree) return fail(degree.error());
-    plan.degree = *degree;
-  }
+  const auto degree = planned_degree(options, mapping->map, nodes, plan.slots_from_processors);
+  if (!degree) return fail(degree.error());
+  plan.degree = *degree;
   plan.stdin_to = stdin_target(options, plan.once_per_host, context.terminal_input);
   plan.job = make_job(options, context, plan, *cache);
   plan.job.universe = universe_size(options, slots);
