@@ -11,8 +11,10 @@
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/communicator/call/reductions.h"
+#include "collectives/communicator/maker.h"
 #include "collectives/communicator/pending_collective.h"
 #include "comm-channel/include/inside.h"
+#include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -93,8 +95,18 @@ std::size_t Engine::wait_any(std::span<channel::RequestBody* const> bodies, Time
 }
 
 Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number numbered)
-    : engine(std::move(whose)), context_number(numbered), context(engine->contexts.id(numbered)) {
+    : engine(std::move(whose)),
+      context_number(numbered),
+      context(engine->contexts.id(numbered)),
+      message_context(static_cast<std::uint32_t>(context) + kContextsOfOne) {
   engine->contexts.take(context_number);
+}
+
+void Communicator::State::complete() {
+  node_count = count_nodes(nodes);
+  if (engine->channel != nullptr)
+    group = std::make_shared<channel::RankGroup>(ranks, engine->channel->rank(),
+                                                 engine->channel->size());
 }
 
 // A child process (fork) leaks the engine, because it has no thread that would end the parent's
@@ -104,6 +116,7 @@ Communicator::State::~State() {
     static_cast<void>(new std::shared_ptr<Engine>(engine));
     return;
   }
+  if (group != nullptr) group->free();
   engine->executor->forget(context);
   engine->contexts.give_back(context_number);
   if (!engine->close_contexts) return;
@@ -113,6 +126,7 @@ Communicator::State::~State() {
 
 void Communicator::State::leave() {
   is_freed = true;
+  if (group != nullptr) group->free();
   if (ranks.size() == 1) return;
   AbortedContext what;
   what.context = context;
@@ -186,8 +200,8 @@ Status Communicator::State::choose(const Collective::Inside& call, const Argumen
                                    Choice& choice) const {
   const auto refuse = [&](const std::string& why) {
     return error_of(Code::bad_argument, rank,
-                    cat(name_of(call.operation), " by rank ", rank, " of ", ranks.size(), ": ", why,
-                        "; nothing was sent or received by this rank"));
+                    cat(name_of_call(call.operation, call.has_parts), " by rank ", rank, " of ",
+                        ranks.size(), ": ", why, "; nothing was sent or received by this rank"));
   };
   Question question;
   question.operation = call.operation;

@@ -19,6 +19,7 @@
 #include "collectives/communicator/contexts.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
+#include "comm-channel/include/rank_group.h"
 #include "comm-channel/include/request_body.h"
 #include "common/core/spare_memory.h"
 #include "common/os/fork_guard.h"
@@ -61,6 +62,9 @@ struct Engine final : channel::RequestMover {
   // function is empty, messages are always kept.
   std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
   std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
+
+  // Moves the messages of the communicators' own calls; null over another library.
+  std::shared_ptr<Channel> channel;
 
   void open_context(ContextNumbers::Number number) const {
     if (open_contexts) open_contexts(static_cast<std::uint32_t>(contexts.id(number)), 1);
@@ -118,6 +122,8 @@ struct Communicator::State {
   // Frees what the executor has kept for the context, which another communicator may have then.
   ~State();
 
+  // Called once `ranks` and `nodes` are complete.
+  void complete();
   // Returns the data for a call; never null. Calls of one form share it.
   std::shared_ptr<const collectives::PreparedCall> prepare(const Collective::Inside& call);
   // Runs a short blocking call, if its form was seen before, with the data kept for that. Returns
@@ -161,6 +167,10 @@ struct Communicator::State {
   std::vector<int> ranks;  // by rank: as the transport's
   std::vector<int> nodes;  // by rank
   int node_count = 1;
+  // The ranks for the channel, which translates them in statuses of messages. Null if there are no
+  // messages, over another library.
+  std::shared_ptr<channel::RankGroup> group;
+  const std::uint32_t message_context;
   std::size_t templates_made = 0;
   std::uint64_t begun = 0;  // operations, including agreements
   bool is_freed = false;

@@ -13,7 +13,9 @@
 #include "comm-channel/core/match/matching.h"
 #include "comm-channel/core/protocol/rendezvous.h"
 #include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/scatter_gather.h"
 #include "comm-channel/engine/status_writer.h"
+#include "comm-channel/include/rank_group.h"
 #include "comm-channel/include/scela/request.h"
 #include "comm-channel/verbs/factory.h"
 #include "common/core/error.h"
@@ -38,6 +40,9 @@ struct Operation : Posted {
   bool invalid = false;         // always complete, with its error
   bool everybodys = false;      // shared; complete, and in no pool
   bool was_waited_for = false;  // complete, and wait() has returned its status
+  bool in_pieces = false;       // `pieces` is set
+  bool in_group = false;        // `group` is set
+  bool untranslated = false;    // the status has ranks of the channel, and `group` is set
   Phase phase = Phase::idle;
   Progress* progress = nullptr;  // of its channel
 
@@ -63,6 +68,10 @@ struct Operation : Posted {
   Rts rts;                   // of a receive
   std::optional<Error> why;  // the system's reason of a failure
   verbs::Registration memory;
+  // The pieces of a message that has several; `from` or `to` is their whole.
+  std::unique_ptr<ScatterGather> pieces;
+  // The communicator in whose ranks the user of the request knows ranks.
+  std::shared_ptr<const RankGroup> group;
 
   bool complete() const { return phase == Phase::complete; }
   // These end the operation; its user sees that at the next look. An error that is ok is a success.

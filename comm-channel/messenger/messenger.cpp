@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm-channel/engine/error_words.h"
+#include "common/core/text.h"
 
 namespace scela::channel {
 
@@ -61,10 +62,19 @@ void Messenger::begin(Operation& operation) {
   StatusWriter::set_message(operation.status, -1, -1, 0);
   StatusWriter::clear_error(operation.status);
   if (transports_.is_closed()) return operation.finish(error_of_closing());
-  if (operation.is_send)
+  if (operation.in_group) [[unlikely]] {
+    operation.untranslated = true;
+    if (is_of_any_in_group(operation)) group_receives_.add(operation);
+  }
+  if (operation.is_send) {
+    if (operation.in_pieces && !operation.pieces->gather(guarded_copy_)) [[unlikely]]
+      return operation.finish(
+          error_of(Code::bad_buffer, operation.peer,
+                   cat(what_of(operation), ", in pieces: ", buffer_gone("copy them").text())));
     send_router_.begin(operation);
-  else
+  } else {
     receive_queue_.begin(operation);
+  }
 }
 
 void Messenger::release(Operation& operation) {
@@ -73,8 +83,52 @@ void Messenger::release(Operation& operation) {
   operation.synchronous = false;
   operation.invalid = false;
   operation.was_waited_for = false;
+  if (operation.in_pieces) [[unlikely]] {
+    operation.pieces.reset();
+    operation.in_pieces = false;
+  }
+  if (operation.in_group) [[unlikely]] {
+    group_receives_.remove(operation);
+    operation.group.reset();
+    operation.in_group = false;
+    operation.untranslated = false;
+  }
   StatusWriter::clear_error(operation.status);
   operations_.give_back(operation);
+}
+
+void Messenger::set_pieces(Operation& operation, std::unique_ptr<ScatterGather> pieces) {
+  operation.in_pieces = pieces != nullptr;
+  operation.pieces = std::move(pieces);
+}
+
+void Messenger::set_group(Operation& operation, std::shared_ptr<const RankGroup> group) {
+  operation.group = std::move(group);
+  operation.in_group = true;
+  operation.untranslated = true;
+  if (operation.phase == Phase::waiting && is_of_any_in_group(operation))
+    group_receives_.add(operation);
+}
+
+void Messenger::detach(Operation& operation) {
+  detached_.push_back(&operation);
+  release_detached();
+}
+
+// Each call looks at few operations, so that many of them do not slow the channel down.
+void Messenger::release_detached() {
+  constexpr std::size_t kLooks = 16;
+  for (std::size_t look = 0; look < kLooks && !detached_.empty(); ++look) {
+    if (detached_seen_ >= detached_.size()) detached_seen_ = 0;
+    Operation*& one = detached_[detached_seen_];
+    if (!one->complete()) {
+      ++detached_seen_;
+      continue;
+    }
+    release(*one);
+    one = detached_.back();
+    detached_.pop_back();
+  }
 }
 
 bool Messenger::cancel(Operation& operation) {
@@ -98,6 +152,8 @@ unsigned Messenger::poll() {
   }
   count += offload_.poll();
   receive_queue_.drop_unwanted();
+  if (!detached_.empty()) [[unlikely]]
+    release_detached();
   // A caller that waits for room checks for it before it sleeps.
   if (send_queue_.blocked() && send_queue_.retry()) {
     ++count;
@@ -179,6 +235,7 @@ void Messenger::ended(int rank, std::string why) {
 
 void Messenger::notice_solitude() {
   if (nobody_left()) receive_queue_.fail_receives_of_any(error_of_solitude());
+  if (!group_receives_.empty()) group_receives_.fail_solitary(error_of_solitude());
 }
 
 Status Messenger::error_of_solitude() {
@@ -206,6 +263,11 @@ bool Messenger::end_requests() {
 std::size_t Messenger::close() {
   offload_.close();
   transports_.close();
+  std::erase_if(detached_, [this](Operation* const one) {
+    if (!one->complete()) return false;
+    release(*one);
+    return true;
+  });
   std::size_t requests = 0;
   operations_.each([&](const Operation& one) { requests += one.progress != nullptr; });
   return requests;
