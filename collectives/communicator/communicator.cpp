@@ -235,13 +235,17 @@ Communicator Communicator::over(PointToPoint& messages, const CommunicatorOption
 }
 
 Communicator::Communicator() : status_(error_of_empty()) {}
-Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Communicator::Communicator(std::shared_ptr<State> state)
+    : Messages(state->messages), state_(std::move(state)) {}
 Communicator::Communicator(Status why) : status_(std::move(why)) {}
 Communicator::Communicator(Communicator&& other) noexcept
-    : state_(std::move(other.state_)), status_(std::move(other.status_)) {
+    : Messages(std::move(other)),
+      state_(std::move(other.state_)),
+      status_(std::move(other.status_)) {
   other.status_ = error_of_empty();
 }
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  Messages::operator=(std::move(other));
   state_ = std::move(other.state_);
   status_ = std::exchange(other.status_, error_of_empty());
   return *this;
@@ -283,6 +287,7 @@ EngineCounters Communicator::engine_counters() const {
 
 void Communicator::free() {
   if (state_ && !state_->engine->made_here.is_copy()) state_->leave();
+  forget_messages();
   state_.reset();
   status_ = error_of_empty();
 }

@@ -95,18 +95,21 @@ std::size_t Engine::wait_any(std::span<channel::RequestBody* const> bodies, Time
 }
 
 Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number numbered)
-    : engine(std::move(whose)),
-      context_number(numbered),
-      context(engine->contexts.id(numbered)),
-      message_context(static_cast<std::uint32_t>(context) + kContextsOfOne) {
+    : engine(std::move(whose)), context_number(numbered), context(engine->contexts.id(numbered)) {
   engine->contexts.take(context_number);
 }
 
 void Communicator::State::complete() {
   node_count = count_nodes(nodes);
-  if (engine->channel != nullptr)
-    group = std::make_shared<channel::RankGroup>(ranks, engine->channel->rank(),
-                                                 engine->channel->size());
+  auto made = std::make_shared<MessageGroup>();
+  made->own = rank;
+  if (engine->channel != nullptr) {
+    made->channel = engine->channel;
+    made->ranks = std::make_shared<channel::RankGroup>(ranks, engine->channel->rank(),
+                                                       engine->channel->size());
+    made->context = static_cast<Context>(context) + kContextsOfOne;
+  }
+  messages = std::move(made);
 }
 
 // A child process (fork) leaks the engine, because it has no thread that would end the parent's
@@ -116,7 +119,7 @@ Communicator::State::~State() {
     static_cast<void>(new std::shared_ptr<Engine>(engine));
     return;
   }
-  if (group != nullptr) group->free();
+  if (messages != nullptr && messages->ranks != nullptr) messages->ranks->free();
   engine->executor->forget(context);
   engine->contexts.give_back(context_number);
   if (!engine->close_contexts) return;
@@ -126,7 +129,7 @@ Communicator::State::~State() {
 
 void Communicator::State::leave() {
   is_freed = true;
-  if (group != nullptr) group->free();
+  if (messages != nullptr && messages->ranks != nullptr) messages->ranks->free();
   if (ranks.size() == 1) return;
   AbortedContext what;
   what.context = context;

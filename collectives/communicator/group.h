@@ -17,9 +17,9 @@
 #include "collectives/communicator/call/call_cache.h"
 #include "collectives/communicator/call/checking.h"
 #include "collectives/communicator/contexts.h"
+#include "collectives/communicator/message_group.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
-#include "comm-channel/include/rank_group.h"
 #include "comm-channel/include/request_body.h"
 #include "common/core/spare_memory.h"
 #include "common/os/fork_guard.h"
@@ -167,10 +167,7 @@ struct Communicator::State {
   std::vector<int> ranks;  // by rank: as the transport's
   std::vector<int> nodes;  // by rank
   int node_count = 1;
-  // The ranks for the channel, which translates them in statuses of messages. Null if there are no
-  // messages, over another library.
-  std::shared_ptr<channel::RankGroup> group;
-  const std::uint32_t message_context;
+  std::shared_ptr<const collectives::MessageGroup> messages;  // set by complete()
   std::size_t templates_made = 0;
   std::uint64_t begun = 0;  // operations, including agreements
   bool is_freed = false;

@@ -202,7 +202,7 @@ struct Channel::State {
       Operation& operation = messenger.send_operation(peer, tag, message.bytes, context);
       operation.progress = &progress;
       operation.synchronous = synchronous;
-      Messenger::set_pieces(operation, std::move(message.whole));
+      operation.set_pieces(std::move(message.whole));
       return begin(messenger, operation, std::move(message.wrong), when);
     });
   }
@@ -214,7 +214,7 @@ struct Channel::State {
     return progress.with([&](Messenger& messenger) -> Operation& {
       Operation& operation = messenger.receive_operation(source, tag, message.bytes, context);
       operation.progress = &progress;
-      Messenger::set_pieces(operation, std::move(message.whole));
+      operation.set_pieces(std::move(message.whole));
       return begin(messenger, operation, std::move(message.wrong), when);
     });
   }
@@ -496,10 +496,7 @@ Status status_of(const Unexpected& message) {
 
 // Returns no error if a message of the source may come yet.
 Status nobody_comes(Messenger& messenger, int source, const RankGroup* group) {
-  if (source == kAny) {
-    const bool alone = group == nullptr ? messenger.nobody_left() : messenger.nobody_left(*group);
-    return alone ? Messenger::error_of_solitude() : Status();
-  }
+  if (source == kAny) return messenger.nobody_left(group) ? error_of_solitude() : Status();
   messenger.probed_in_vain(source);
   return messenger.has_ended(source) ? messenger.peer_ended(source) : Status();
 }
@@ -638,7 +635,7 @@ Request channel::Inside::imrecv(Channel& channel, ProbedMessage message, std::sp
     if (!is_good)
       return Request(&Channel::State::begin(messenger, operation, std::move(wrong),
                                             Channel::State::Begin::now));
-    Messenger::set_pieces(operation, std::move(pieces));
+    operation.set_pieces(std::move(pieces));
     operation.status = {};
     messenger.receive(operation, *std::exchange(probed->kept, nullptr));
     if (probed->group != nullptr) messenger.set_group(operation, probed->group);

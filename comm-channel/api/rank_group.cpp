@@ -19,8 +19,9 @@ bool are_all(std::span<const int> ranks, int world) {
 }  // namespace
 
 RankGroup::RankGroup(std::span<const int> ranks, int own, int world)
-    : own_(own), is_whole_(are_all(ranks, world)) {
+    : own_(own), size_(static_cast<int>(ranks.size())), is_whole_(are_all(ranks, world)) {
   if (is_whole_) return;
+  ranks_.assign(ranks.begin(), ranks.end());
   by_rank_.reserve(ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     by_rank_.emplace_back(ranks[rank], static_cast<int>(rank));

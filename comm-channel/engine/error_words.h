@@ -30,6 +30,8 @@ Status error_of(Code code, int peer, std::string text);
 Status error_of_closing();
 // The error of a send: its receiver did not receive the message before it closed its channel.
 Status error_not_received(int rank);
+// The error of a receive from any rank: all others have ended.
+Status error_of_solitude();
 // The error of a send that gets no number, since too many have one.
 Status error_of_numbers(int rank);
 

@@ -70,7 +70,7 @@ struct Operation : Posted {
   verbs::Registration memory;
   // The pieces of a message that has several; `from` or `to` is their whole.
   std::unique_ptr<ScatterGather> pieces;
-  // The communicator in whose ranks the user of the request knows ranks.
+  // The user of the request knows ranks by the numbers of this communicator.
   std::shared_ptr<const RankGroup> group;
 
   bool complete() const { return phase == Phase::complete; }
@@ -79,6 +79,11 @@ struct Operation : Posted {
   void finish(Status error) {
     StatusWriter::set_error(status, std::move(error));
     phase = Phase::complete;
+  }
+  // Gives the operation its pieces, or none if null, before it begins. Its buffer is their whole.
+  void set_pieces(std::unique_ptr<ScatterGather> of_message) {
+    in_pieces = of_message != nullptr;
+    pieces = std::move(of_message);
   }
   std::span<const std::byte> sent_bytes() const { return {from, length}; }
   std::span<std::byte> received_bytes() const { return {to, room}; }

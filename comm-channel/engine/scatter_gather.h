@@ -5,8 +5,11 @@
 // Only one thread at a time may call it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -16,10 +19,9 @@ namespace scela::channel {
 
 class ScatterGather {
  public:
-  // Returns null if there is no memory. The pieces have `bytes` bytes together.
-  static std::unique_ptr<ScatterGather> of(std::span<const std::span<const std::byte>> pieces,
-                                           std::size_t bytes) noexcept;
-  static std::unique_ptr<ScatterGather> of(std::span<const std::span<std::byte>> pieces,
+  // The pieces have `bytes` bytes together. Returns null if there is no memory.
+  template <class Byte>
+  static std::unique_ptr<ScatterGather> of(std::span<const std::span<Byte>> pieces,
                                            std::size_t bytes) noexcept;
 
   // Returns the memory of the whole message.
@@ -33,13 +35,56 @@ class ScatterGather {
   bool scatter(GuardedCopy& guarded_copy, std::size_t bytes);
 
  private:
-  template <class Byte>
-  static std::unique_ptr<ScatterGather> made_of(std::span<const std::span<Byte>> pieces,
-                                                std::size_t bytes) noexcept;
+  // The fewest bytes of a piece that the kernel copies, which checks its pages. A smaller value
+  // would check more pieces, at a system call each; a larger one fewer.
+  static constexpr std::size_t kGuarded = 16384;
+
+  static bool copy(GuardedCopy& guarded_copy, std::byte* to, const std::byte* from,
+                   std::size_t bytes) {
+    if (bytes >= kGuarded) return guarded_copy(to, from, bytes);
+    std::memcpy(to, from, bytes);
+    return true;
+  }
 
   std::vector<std::span<std::byte>> pieces_;  // without empty ones; a send only reads them
   std::unique_ptr<std::byte[]> memory_;
   std::size_t bytes_ = 0;
 };
+
+template <class Byte>
+std::unique_ptr<ScatterGather> ScatterGather::of(std::span<const std::span<Byte>> pieces,
+                                                 std::size_t bytes) noexcept try {
+  auto made = std::make_unique<ScatterGather>();
+  made->pieces_.reserve(pieces.size());
+  for (const std::span<Byte> piece : pieces)
+    if (!piece.empty())
+      made->pieces_.emplace_back(const_cast<std::byte*>(piece.data()), piece.size());
+  made->memory_.reset(new std::byte[bytes]);
+  made->bytes_ = bytes;
+  return made;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+inline bool ScatterGather::gather(GuardedCopy& guarded_copy) {
+  std::byte* to = memory_.get();
+  for (const std::span<std::byte> piece : pieces_) {
+    if (!copy(guarded_copy, to, piece.data(), piece.size())) return false;
+    to += piece.size();
+  }
+  return true;
+}
+
+inline bool ScatterGather::scatter(GuardedCopy& guarded_copy, std::size_t bytes) {
+  const std::byte* from = memory_.get();
+  for (const std::span<std::byte> piece : pieces_) {
+    const std::size_t size = std::min(piece.size(), bytes);
+    if (size == 0) break;
+    if (!copy(guarded_copy, piece.data(), from, size)) return false;
+    from += size;
+    bytes -= size;
+  }
+  return true;
+}
 
 }  // namespace scela::channel

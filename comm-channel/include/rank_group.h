@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,15 +22,20 @@ class RankGroup {
 
   // Returns true if each rank has the same number in the channel.
   bool is_whole() const { return is_whole_; }
+  // Returns the number of ranks.
+  int size() const { return size_; }
+  // Returns the number in the channel of a rank of the communicator, which must exist.
+  int channel_rank(int rank) const {
+    return is_whole_ ? rank : ranks_[static_cast<std::size_t>(rank)];
+  }
   // Returns the number in the communicator of a rank of the channel, or -1 if it is not of it.
   int rank_of(int rank) const;
   // Returns true if all other ranks have ended, and there are others. `has_ended` takes a rank of
-  // the channel.
+  // the channel. The group must not be whole.
   template <class HasEnded>
   bool nobody_left(const HasEnded& has_ended) const {
-    return by_rank_.size() > 1 && std::ranges::all_of(by_rank_, [&](const auto& one) {
-             return one.first == own_ || has_ended(one.first);
-           });
+    return ranks_.size() > 1 &&
+           std::ranges::all_of(ranks_, [&](int rank) { return rank == own_ || has_ended(rank); });
   }
   // Writes the numbers of the communicator into a status with those of the channel. The text of an
   // error has both.
@@ -45,9 +51,12 @@ class RankGroup {
 
  private:
   const int own_;  // in the channel
+  const int size_;
   const bool is_whole_;
   std::atomic<bool> is_freed_ = false;
-  // The channel's numbers, ascending, with those of the communicator. Empty if is_whole_.
+  // These are empty if is_whole_: the channel's numbers by those of the communicator, and the
+  // channel's numbers, ascending, with those of the communicator.
+  std::vector<int> ranks_;
   std::vector<std::pair<int, int>> by_rank_;
 };
 

@@ -64,7 +64,7 @@ void Messenger::begin(Operation& operation) {
   if (transports_.is_closed()) return operation.finish(error_of_closing());
   if (operation.in_group) [[unlikely]] {
     operation.untranslated = true;
-    if (is_of_any_in_group(operation)) group_receives_.add(operation);
+    group_receives_.add(operation);
   }
   if (operation.is_send) {
     if (operation.in_pieces && !operation.pieces->gather(guarded_copy_)) [[unlikely]]
@@ -97,38 +97,16 @@ void Messenger::release(Operation& operation) {
   operations_.give_back(operation);
 }
 
-void Messenger::set_pieces(Operation& operation, std::unique_ptr<ScatterGather> pieces) {
-  operation.in_pieces = pieces != nullptr;
-  operation.pieces = std::move(pieces);
-}
-
 void Messenger::set_group(Operation& operation, std::shared_ptr<const RankGroup> group) {
   operation.group = std::move(group);
   operation.in_group = true;
   operation.untranslated = true;
-  if (operation.phase == Phase::waiting && is_of_any_in_group(operation))
-    group_receives_.add(operation);
+  if (operation.phase == Phase::waiting) group_receives_.add(operation);
 }
 
 void Messenger::detach(Operation& operation) {
-  detached_.push_back(&operation);
-  release_detached();
-}
-
-// Each call looks at few operations, so that many of them do not slow the channel down.
-void Messenger::release_detached() {
-  constexpr std::size_t kLooks = 16;
-  for (std::size_t look = 0; look < kLooks && !detached_.empty(); ++look) {
-    if (detached_seen_ >= detached_.size()) detached_seen_ = 0;
-    Operation*& one = detached_[detached_seen_];
-    if (!one->complete()) {
-      ++detached_seen_;
-      continue;
-    }
-    release(*one);
-    one = detached_.back();
-    detached_.pop_back();
-  }
+  detached_.add(operation);
+  detached_.release_some([this](Operation& one) { release(one); });
 }
 
 bool Messenger::cancel(Operation& operation) {
@@ -153,7 +131,7 @@ unsigned Messenger::poll() {
   count += offload_.poll();
   receive_queue_.drop_unwanted();
   if (!detached_.empty()) [[unlikely]]
-    release_detached();
+    detached_.release_some([this](Operation& one) { release(one); });
   // A caller that waits for room checks for it before it sleeps.
   if (send_queue_.blocked() && send_queue_.retry()) {
     ++count;
@@ -238,10 +216,6 @@ void Messenger::notice_solitude() {
   if (!group_receives_.empty()) group_receives_.fail_solitary(error_of_solitude());
 }
 
-Status Messenger::error_of_solitude() {
-  return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
-}
-
 // ---- this process's end ----
 
 // Other ranks need to know what has gone by channels, and nothing else about channels.
@@ -263,11 +237,7 @@ bool Messenger::end_requests() {
 std::size_t Messenger::close() {
   offload_.close();
   transports_.close();
-  std::erase_if(detached_, [this](Operation* const one) {
-    if (!one->complete()) return false;
-    release(*one);
-    return true;
-  });
+  detached_.release_all([this](Operation& one) { release(one); });
   std::size_t requests = 0;
   operations_.each([&](const Operation& one) { requests += one.progress != nullptr; });
   return requests;

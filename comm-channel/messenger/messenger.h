@@ -19,6 +19,7 @@
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/core/match/matching.h"
 #include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/detached_operations.h"
 #include "comm-channel/engine/guarded_copy.h"
 #include "comm-channel/engine/network.h"
 #include "comm-channel/engine/operation.h"
@@ -65,11 +66,9 @@ class Messenger final : private NetworkUser {
   // Returns false if the operation is a send, if it was matched already, or if that is not known
   // yet. In the last case it ends later with its message, or as cancelled.
   bool cancel(Operation& operation);
-  // Gives the operation its pieces, before it begins. Its buffer is the whole of them.
-  static void set_pieces(Operation& operation, std::unique_ptr<ScatterGather> pieces);
   // The user of the operation knows ranks by their numbers in the group. It may have begun.
   void set_group(Operation& operation, std::shared_ptr<const RankGroup> group);
-  // Nothing asks for the operation any more: gives it back once it is complete.
+  // No request names the operation any more: it is given back once it is complete.
   void detach(Operation& operation);
 
   // Sends a small message to a rank of this node if nothing has to be waited for. Returns false if
@@ -133,13 +132,12 @@ class Messenger final : private NetworkUser {
   // nothing to move calls this.
   void notice_solitude();
   // Returns true if all other ranks have ended, and there were others.
-  bool nobody_left() const { return peers_.all_others_ended(); }
-  // Does so for the ranks of a group.
-  bool nobody_left(const RankGroup& group) const {
-    return group.is_whole() ? nobody_left()
-                            : group.nobody_left([this](int rank) { return has_ended(rank); });
+  // With a group, this is so for its ranks.
+  bool nobody_left(const RankGroup* group = nullptr) const {
+    return group == nullptr || group->is_whole()
+               ? peers_.all_others_ended()
+               : group->nobody_left([this](int rank) { return has_ended(rank); });
   }
-  static Status error_of_solitude();
   // Drops, before the process ends, what others need not wait for.
   void finish();
   // Ends the receives of open requests if their messages have not come. Tells the senders of
@@ -162,12 +160,6 @@ class Messenger final : private NetworkUser {
   void arrived(int rank, const Header& header, std::span<const std::byte> payload) override;
   void moved(Operation& operation, Outcome outcome) override;
   void lost(int rank, const std::string& why) override;
-  // Whether it is a receive that `group_receives_` has to know of.
-  static bool is_of_any_in_group(const Operation& operation) {
-    return !operation.is_send && operation.pattern.source == kAny && !operation.group->is_whole();
-  }
-  // Gives back detached operations that are complete.
-  void release_detached();
   // Calls ended() when no message of the rank, which is on another node, is on its way any more.
   void ended_elsewhere(int rank);
 
@@ -192,8 +184,7 @@ class Messenger final : private NetworkUser {
   SendRouter send_router_;
   AwaitedRanks awaited_ranks_{peers_, matcher_};
   GroupReceives group_receives_{peers_, matcher_};
-  std::vector<Operation*> detached_;
-  std::size_t detached_seen_ = 0;  // where release_detached() goes on
+  DetachedOperations detached_;
   const ChannelOptions& options_;
 };
 

@@ -11,7 +11,7 @@
 // A Collective says what is to be done. A communicator does it at once (run), begins it (start), or
 // makes it ready to be started any number of times (prepare). All ranks of a communicator call the
 // same operations in the same order. Two threads must not use a communicator, or its requests, at
-// once. Its messages (send, recv and so on) have the channel's rule for threads instead.
+// once. Its messages (scela/messages.h) have the channel's rule for threads instead.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -27,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include <scela/pieces.h>
+#include <scela/messages.h>
 #include <scela/request.h>
 #include <scela/status.h>
 
@@ -37,7 +36,6 @@ namespace scela {
 class Channel;
 class Communicator;
 class PointToPoint;
-class ProbedMessage;
 namespace collectives {
 class PendingCollective;
 }
@@ -290,7 +288,7 @@ struct [[nodiscard]] AgreeResult {
   std::vector<int> exited;  // ranks of the communicator that have ended
 };
 
-class [[nodiscard]] Communicator {
+class [[nodiscard]] Communicator : public Messages {
  public:
   Communicator();  // an empty one, as after free()
   // Makes a communicator of all ranks of a channel. All of them call it; it may block until they
@@ -336,39 +334,6 @@ class [[nodiscard]] Communicator {
   Request prepare(const Collective& collective);
   Status barrier() { return run(Collective::barrier()); }
 
-  // Messages among the ranks of this communicator. They do what the functions of Channel do
-  // (scela/channel.h), with these differences. `peer`, `source`, Status::source() and rank() are
-  // ranks of the communicator; the text of an error also has those of the channel. A tag is 0 to
-  // kMaxTag. Messages of one communicator match neither those of another, nor those of the channel,
-  // nor what its operations send. A receive or probe from kAnySource fails with peer_ended once
-  // none of the communicator's other ranks is left. If the communicator is empty, or was made by
-  // over(), the error is bad_communicator. If the program has closed the channel, it is closed.
-  //
-  // These calls have the channel's rule for threads: with Threads::multiple, several threads may
-  // make them at once, also while another one runs operations of the communicator. Only free(), the
-  // destructor and assignments need it for themselves. Messages that are under way when this rank
-  // frees the communicator go on. Those that no receive has matched by then are dropped, and
-  // persistent requests are not started any more: start() returns bad_communicator.
-  Request isend(int peer, int tag, std::span<const std::byte> bytes);
-  Request issend(int peer, int tag, std::span<const std::byte> bytes);
-  Request irecv(int source, int tag, std::span<std::byte> bytes);
-  Status send(int peer, int tag, std::span<const std::byte> bytes);
-  Status recv(int source, int tag, std::span<std::byte> bytes, Timeout timeout = {});
-  Request send_init(int peer, int tag, std::span<const std::byte> bytes);
-  Request recv_init(int source, int tag, std::span<std::byte> bytes);
-  Request isend(int peer, int tag, SendPieces pieces);
-  Request issend(int peer, int tag, SendPieces pieces);
-  Request irecv(int source, int tag, ReceivePieces pieces);
-  Status send(int peer, int tag, SendPieces pieces);
-  Status recv(int source, int tag, ReceivePieces pieces, Timeout timeout = {});
-  Request send_init(int peer, int tag, SendPieces pieces);
-  Request recv_init(int source, int tag, ReceivePieces pieces);
-  std::optional<Status> iprobe(int source, int tag);
-  Status probe(int source, int tag, Timeout timeout = {});
-  std::optional<ProbedMessage> improbe(int source, int tag);
-  Request imrecv(ProbedMessage message, std::span<std::byte> bytes);
-  Request imrecv(ProbedMessage message, ReceivePieces pieces);
-
   // All ranks call these, which block until all have. The new communicator has the options of this
   // one. Ranks with one color get one communicator, in the order of key, then
   // rank. A rank with kUndefinedColor gets an empty one.
@@ -412,26 +377,6 @@ class [[nodiscard]] Communicator {
   // ranks call it with the same number. It sets kNoNumber
   // (collectives/communicator/communicator.cpp) if no context is free.
   Status agree_on_number(std::uint64_t& number);
-  // Return the state if messages with this rank, or from this source, are possible, otherwise null.
-  // why_not() returns the error then; `tried` is for example "send to".
-  const State* messages_with(int rank) const;
-  const State* messages_from(int source) const;
-  Status why_not(const char* tried, int rank) const;
-  // These do the work of the calls above; Bytes is a span or a list of pieces.
-  template <class Bytes>
-  Request begin_send(int peer, int tag, Bytes bytes);
-  template <class Bytes>
-  Request begin_synchronous(int peer, int tag, Bytes bytes);
-  template <class Bytes>
-  Request begin_receive(int source, int tag, Bytes bytes);
-  template <class Bytes>
-  Status send_bytes(int peer, int tag, Bytes bytes);
-  template <class Bytes>
-  Status receive_bytes(int source, int tag, Bytes bytes, Timeout timeout);
-  template <class Bytes>
-  Request prepare_send(int peer, int tag, Bytes bytes);
-  template <class Bytes>
-  Request prepare_receive(int source, int tag, Bytes bytes);
   std::shared_ptr<State> state_;
   Status status_;
 };

@@ -81,9 +81,9 @@ class [[nodiscard]] Status {
   // Returns the text for the user, without a newline. It is "no error" for Code::ok.
   std::string message() const;
 
-  // These describe the message of a receive or a probe that is ok or truncated: the sender's rank
-  // (of the communicator, for a message of one), the tag, and the length in bytes, even if the message was truncated. They are -1, -1 and 0 for
-  // all other calls.
+  // These describe the message of a receive or a probe that is ok or truncated: the sender's rank,
+  // the tag, and the length in bytes, even if the message was truncated. They are -1, -1 and 0 for
+  // all other calls. The rank is one of the communicator for its messages.
   int source() const { return source_; }
   int tag() const { return tag_; }
   std::size_t bytes() const { return bytes_; }

@@ -1,5 +1,5 @@
-// Messages within communicators, messages of several pieces, and messages that outlive their
-// requests, by the functions that libscela exports. It runs on 4 ranks or more; rank 0 prints one
+// This program tries messages within communicators, messages of several pieces, and messages that
+// outlive their requests, by the functions that libscela exports. It runs on 4 ranks or more; rank 0 prints one
 // line if all is well.
 //
 //   messages_probe communicators|pieces|detached|threads|death
@@ -390,63 +390,75 @@ void pieces(Channel& channel) {
 
 // ---- messages that outlive their requests ----
 
+// Messages of each length go on without their requests.
+void detached_messages(Channel& channel, Communicator* part) {
+  const int next = (part->rank() + 1) % part->size();
+  const int last = (part->rank() + part->size() - 1) % part->size();
+  for (const std::size_t length : kLengths) {
+    const Data mine = data_of(length, part->rank()), right = data_of(length, last);
+    Data got(length), late(length);
+    // The receive's end is learned by the message that follows it.
+    must(part->irecv(last, 1, got).detach(), "detach of a receive");
+    must(part->issend(next, 1, mine).detach(), "detach of a send");
+    must(part->isend(next, 2, mine).detach(), "detach of a second send");
+    must(part->recv(last, 2, late, kLimit), "the second message");
+    must(late == right, "the second message is another");
+    Apart message(mine, 100);
+    must(part->isend(next, 3, message.sent).detach(), "detach of a send of pieces");
+    must(part->recv(last, 3, late, kLimit), "the third message");
+    must(late == right, "the third message is another");
+    const auto end = std::chrono::steady_clock::now() + kLimit;
+    while (got != right && std::chrono::steady_clock::now() < end)
+      channel.progress();
+    must(got == right, "what a detached receive got is another message");
+    // Each answers when it has received all three; their buffers may go then.
+    int answer = 0, heard = -1;
+    Request thanks = part->isend(last, 4, bytes_of(answer));
+    must(part->recv(next, 4, room_of(heard), kLimit), "the answer");
+    must(thanks.wait(kLimit), "the answer's send");
+  }
+}
+
+// Requests that are not under way, wrong ones, and those of operations.
+void detached_others(Communicator* part) {
+  const int next = (part->rank() + 1) % part->size();
+  const int last = (part->rank() + part->size() - 1) % part->size();
+  int number = 0, other = 0;
+  Request persistent_send = part->send_init(next, 5, bytes_of(number));
+  must(persistent_send.detach(), "detach of one that was not started");
+  must(persistent_send.start().code() == Code::bad_request, "it is empty");
+  persistent_send = part->send_init(next, 5, bytes_of(number));
+  must(persistent_send.start(), "start");
+  must(persistent_send.detach(), "detach of one that was started");
+  must(part->recv(last, 5, room_of(other), kLimit), "what was started");
+  Request gone;
+  must(gone.detach(), "detach of an empty one");
+  // Errors are dropped.
+  must(part->isend(part->size(), 1, bytes_of(number)).detach(), "detach of a wrong one");
+  must(part->isend(next, -1, bytes_of(number)).detach(), "detach of a wrong tag");
+  // Collective operations need each rank.
+  must(part->barrier(), "barrier");
+  if (part->rank() == 0) {
+    Request operation = part->start(Collective::barrier());
+    must(operation.detach().code() == Code::bad_request, "detach of an operation");
+    const int start = 1;
+    for (int rank = 1; rank < part->size(); ++rank)
+      must(part->send(rank, 6, bytes_of(start)), "the start");
+    must(operation.wait(kLimit), "the operation goes on");
+    must(operation.detach(), "detach of a complete operation");
+  } else {
+    must(part->recv(0, 6, room_of(other), kLimit), "the start");
+    must(part->barrier(), "the operation");
+  }
+}
+
 void detached(Channel& channel) {
   Communicator world = Communicator::world(channel);
   must(world.status(), "world");
   Communicator turned = world.split(0, -world.rank());
   for (Communicator* const part : {&world, &turned}) {
-    const int next = (part->rank() + 1) % part->size();
-    const int last = (part->rank() + part->size() - 1) % part->size();
-    for (const std::size_t length : kLengths) {
-      const Data mine = data_of(length, part->rank()), right = data_of(length, last);
-      Data got(length), late(length);
-      // The receive's end is learned by the message that follows it.
-      must(part->irecv(last, 1, got).detach(), "detach of a receive");
-      must(part->issend(next, 1, mine).detach(), "detach of a send");
-      must(part->isend(next, 2, mine).detach(), "detach of a second send");
-      must(part->recv(last, 2, late, kLimit), "the second message");
-      must(late == right, "the second message is another");
-      Apart message(mine, 100);
-      must(part->isend(next, 3, message.sent).detach(), "detach of a send of pieces");
-      must(part->recv(last, 3, late, kLimit), "the third message");
-      must(late == right, "the third message is another");
-      const auto end = std::chrono::steady_clock::now() + kLimit;
-      while (got != right && std::chrono::steady_clock::now() < end)
-        channel.progress();
-      must(got == right, "what a detached receive got is another message");
-      // Each answers when it has received all three; their buffers may go then.
-      int answer = 0, heard = -1;
-      Request thanks = part->isend(last, 4, bytes_of(answer));
-      must(part->recv(next, 4, room_of(heard), kLimit), "the answer");
-      must(thanks.wait(kLimit), "the answer's send");
-    }
-    int number = 0, other = 0;
-    Request persistent_send = part->send_init(next, 5, bytes_of(number));
-    must(persistent_send.detach(), "detach of one that was not started");
-    must(persistent_send.start().code() == Code::bad_request, "it is empty");
-    persistent_send = part->send_init(next, 5, bytes_of(number));
-    must(persistent_send.start(), "start");
-    must(persistent_send.detach(), "detach of one that was started");
-    must(part->recv(last, 5, room_of(other), kLimit), "what was started");
-    Request gone;
-    must(gone.detach(), "detach of an empty one");
-    // Errors are dropped.
-    must(part->isend(part->size(), 1, bytes_of(number)).detach(), "detach of a wrong one");
-    must(part->isend(next, -1, bytes_of(number)).detach(), "detach of a wrong tag");
-    // Collective operations need each rank.
-    must(part->barrier(), "barrier");
-    if (part->rank() == 0) {
-      Request operation = part->start(Collective::barrier());
-      must(operation.detach().code() == Code::bad_request, "detach of an operation");
-      const int start = 1;
-      for (int rank = 1; rank < part->size(); ++rank)
-        must(part->send(rank, 6, bytes_of(start)), "the start");
-      must(operation.wait(kLimit), "the operation goes on");
-      must(operation.detach(), "detach of a complete operation");
-    } else {
-      must(part->recv(0, 6, room_of(other), kLimit), "the start");
-      must(part->barrier(), "the operation");
-    }
+    detached_messages(channel, part);
+    detached_others(part);
   }
   // What is detached when the channel closes: a receive that nothing matches, and a long send to
   // the next rank, which receives it before it closes.

@@ -102,6 +102,66 @@ TEST_CASE(
         }) == "");
 }
 
+// Returns what is wrong with a message of rank `last`, which is its number; empty if nothing is.
+std::string wrong_message(const Status& status, int last, int got, const char* what) {
+  if (!status.ok()) return cat(what, ": ", status.message());
+  return status.source() == last && got == last
+             ? ""
+             : cat(what, " from ", status.source(), " got ", got);
+}
+
+// Receives a message of rank `last` in one of five ways. Returns what is wrong.
+std::string received(Communicator& part, int last, int way) {
+  int got = -1;
+  Request receive;
+  Status status;
+  switch (way) {
+    case 0:
+      receive = part.irecv(kAnySource, 1, room(got));
+      status = receive.wait(kLimit);
+      break;
+    case 1: {
+      receive = part.irecv(kAnySource, 1, room(got));
+      Request* const one[] = {&receive};
+      if (wait_any(one, kLimit) != 0) return "no receive is over";
+      status = receive.status();
+      if (receive.wait().source() != last) return "the second look at a source";
+      break;
+    }
+    case 2:
+      receive = part.recv_init(last, 1, room(got));
+      if (!receive.start().ok()) return "a persistent receive";
+      status = receive.wait(kLimit);
+      break;
+    case 3:
+      status = part.recv(last, 1, room(got), kLimit);
+      break;
+    default: {
+      const Status found = part.probe(kAnySource, 1, kLimit);
+      if (found.source() != last) return cat("a probe finds rank ", found.source());
+      std::optional<ProbedMessage> taken = part.improbe(last, 1);
+      if (!taken || taken->status().source() != last) return "a probe takes another";
+      receive = part.imrecv(std::move(*taken), room(got));
+      status = receive.wait(kLimit);
+    }
+  }
+  return wrong_message(status, last, got, "a message");
+}
+
+std::string wrong_errors(Communicator& part, int last) {
+  int got = 0;
+  Request never = part.irecv(last, 2, room(got));
+  const Status late = never.wait(0ns);
+  if (late.code() != Code::timed_out || late.rank() != last)
+    return cat("a timeout of rank ", late.rank());
+  if (!never.cancel() || never.status().rank() != last) return "a cancelled receive";
+  if (never.describe().find(cat("rank ", last, " of the communicator")) == std::string::npos)
+    return never.describe();
+  const Status wrong = part.send(3, 1, sent(got));
+  if (wrong.code() != Code::bad_rank || wrong.rank() != 3) return wrong.message();
+  return "";
+}
+
 TEST_CASE("communicator messages: sources and errors have its ranks") {
   CHECK(on_ranks(4, [](std::unique_ptr<Channel>&, Communicator& world) -> std::string {
           const std::vector<int> ranks{3, 0, 2};
@@ -110,62 +170,15 @@ TEST_CASE("communicator messages: sources and errors have its ranks") {
           const int next = (part.rank() + 1) % part.size();
           const int last = (part.rank() + part.size() - 1) % part.size();
           const int own = part.rank();
-          int got = -1;
-          const auto is = [&](const Status& status, const char* what) -> std::string {
-            if (!status.ok()) return cat(what, ": ", status.message());
-            if (status.source() != last || got != last)
-              return cat(what, " from ", status.source(), " got ", got);
-            got = -1;
-            return "";
-          };
-          for (int round = 0; round < 5; ++round) {
+          for (int way = 0; way < 5; ++way) {
             Request send = part.isend(next, 1, sent(own));
-            std::string wrong;
-            switch (round) {
-              case 0:
-                wrong = is(part.irecv(kAnySource, 1, room(got)).wait(kLimit), "irecv from any");
-                break;
-              case 1: {
-                Request receive = part.irecv(kAnySource, 1, room(got));
-                Request* const one[] = {&receive};
-                if (wait_any(one, kLimit) != 0) return "no receive is over";
-                wrong = is(receive.status(), "the status after wait_any");
-                if (receive.wait().source() != last) return "the second look at a source";
-                break;
-              }
-              case 2: {
-                Request again = part.recv_init(last, 1, room(got));
-                if (!again.start().ok()) return "a persistent receive";
-                wrong = is(again.wait(kLimit), "a persistent receive");
-                break;
-              }
-              case 3:
-                wrong = is(part.recv(last, 1, room(got), kLimit), "a blocking receive");
-                break;
-              default: {
-                const Status found = part.probe(kAnySource, 1, kLimit);
-                if (found.source() != last) return cat("a probe finds rank ", found.source());
-                std::optional<ProbedMessage> taken = part.improbe(last, 1);
-                if (!taken || taken->status().source() != last) return "a probe takes another";
-                wrong = is(part.imrecv(std::move(*taken), room(got)).wait(kLimit), "imrecv");
-              }
-            }
-            if (!wrong.empty()) return wrong;
+            if (std::string wrong = received(part, last, way); !wrong.empty())
+              return cat("way ", way, ": ", wrong);
             if (!send.wait(kLimit).ok()) return "a send";
             // A message that comes early is for the next round.
             if (!part.barrier().ok()) return "the barrier";
           }
-          Request never = part.irecv(last, 2, room(got));
-          const Status late = never.wait(0ns);
-          if (late.code() != Code::timed_out || late.rank() != last)
-            return cat("a timeout of rank ", late.rank());
-          if (!never.cancel() || never.status().rank() != last) return "a cancelled receive";
-          if (never.describe().find(cat("rank ", last, " of the communicator")) ==
-              std::string::npos)
-            return never.describe();
-          const Status wrong = part.send(3, 1, sent(own));
-          if (wrong.code() != Code::bad_rank || wrong.rank() != 3) return wrong.message();
-          return "";
+          return wrong_errors(part, last);
         }) == "");
 }
 

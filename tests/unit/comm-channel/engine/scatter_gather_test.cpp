@@ -1,5 +1,5 @@
 // Tests messages of several pieces, and what an operation keeps for them.
-#include "comm-channel/include/scela/pieces.h"
+#include "comm-channel/engine/scatter_gather.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,10 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "comm-channel/engine/scatter_gather.h"
 #include "tests/unit/comm-channel/ranks.h"
 
-namespace scela::channel::test::pieces_test {
+namespace scela::channel::test::scatter_gather_test {
 namespace {
 
 using Pieces = std::vector<std::span<std::byte>>;
@@ -37,19 +36,19 @@ class Hole {
 };
 
 Operation& send(Ranks& ranks, int from, int to, const ConstPieces& pieces, std::size_t bytes) {
-  auto whole = ScatterGather::of(pieces, bytes);
+  auto whole = ScatterGather::of(std::span(pieces), bytes);
   REQUIRE(whole);
   Operation& operation = ranks[from].send_operation(to, 1, whole->whole(), kWorld);
-  Messenger::set_pieces(operation, std::move(whole));
+  operation.set_pieces(std::move(whole));
   ranks[from].begin(operation);
   return operation;
 }
 
 Operation& receive(Ranks& ranks, int rank, int source, const Pieces& pieces, std::size_t bytes) {
-  auto whole = ScatterGather::of(pieces, bytes);
+  auto whole = ScatterGather::of(std::span(pieces), bytes);
   REQUIRE(whole);
   Operation& operation = ranks[rank].receive_operation(source, 1, whole->whole(), kWorld);
-  Messenger::set_pieces(operation, std::move(whole));
+  operation.set_pieces(std::move(whole));
   ranks[rank].begin(operation);
   return operation;
 }
@@ -122,8 +121,8 @@ TEST_CASE("channel pieces: a message that is longer than its pieces fills them")
 TEST_CASE("channel pieces: without memory for the whole there is none") {
   const std::array<std::byte, 4> some{};
   const ConstPieces pieces{some, some};
-  CHECK(ScatterGather::of(pieces, std::size_t{1} << 60) == nullptr);
+  CHECK(ScatterGather::of(std::span(pieces), std::size_t{1} << 60) == nullptr);
 }
 
 }  // namespace
-}  // namespace scela::channel::test::pieces_test
+}  // namespace scela::channel::test::scatter_gather_test
