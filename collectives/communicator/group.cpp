@@ -102,11 +102,14 @@ Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number
 void Communicator::State::complete() {
   node_count = count_nodes(nodes);
   auto made = std::make_shared<MessageGroup>();
+  made->size = static_cast<int>(ranks.size());
   made->own = rank;
   if (engine->channel != nullptr) {
     made->channel = engine->channel;
+    made->closed = &channel::Inside::closed(*engine->channel);
     made->ranks = std::make_shared<channel::RankGroup>(ranks, engine->channel->rank(),
                                                        engine->channel->size());
+    made->is_whole = made->ranks->is_whole();
     made->context = static_cast<Context>(context) + kContextsOfOne;
   }
   messages = std::move(made);

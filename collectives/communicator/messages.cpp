@@ -32,17 +32,18 @@ constexpr const char* kProbe = "probe for a message of";
 
 // Returns whether there are messages at all; why_not() says why there are none.
 bool are_possible(const MessageGroup* here) {
-  return here != nullptr && here->channel != nullptr && !Inside::is_closed(*here->channel);
+  return here != nullptr && here->channel != nullptr &&
+         !here->closed->load(std::memory_order_relaxed);
 }
 bool can_send(const MessageGroup* here, int peer) {
-  return are_possible(here) && peer >= 0 && peer < here->ranks->size();
+  return are_possible(here) && peer >= 0 && peer < here->size;
 }
 bool can_receive(const MessageGroup* here, int source) {
-  return are_possible(here) && source < here->ranks->size() &&
-         (source >= 0 || source == kAnySource);
+  return are_possible(here) && source < here->size && (source >= 0 || source == kAnySource);
 }
 
-Status why_not(const MessageGroup* here, const char* tried, int rank) {
+// This function and the next are kept out of the calls, so that these stay short.
+[[gnu::noinline, gnu::cold]] Status why_not(const MessageGroup* here, const char* tried, int rank) {
   if (here == nullptr) return error_of_empty();
   const auto refuse = [&](Code code, const std::string& why) {
     return Status(code, rank,
@@ -52,55 +53,65 @@ Status why_not(const MessageGroup* here, const char* tried, int rank) {
     return refuse(Code::bad_communicator,
                   "its messages are those of another library (PointToPoint): send and receive by "
                   "that");
-  if (Inside::is_closed(*here->channel))
+  if (here->closed->load(std::memory_order_relaxed))
     return refuse(Code::closed, "the program has closed its channel");
-  return refuse(Code::bad_rank, cat("there are ranks 0 to ", here->ranks->size() - 1));
+  return refuse(Code::bad_rank, cat("there are ranks 0 to ", here->size - 1));
+}
+
+[[gnu::noinline, gnu::cold]] Request refused(const MessageGroup* here, const char* tried,
+                                             int rank) {
+  return refused_request(why_not(here, tried, rank));
 }
 
 int in_channel(const MessageGroup& here, int rank) {
-  return rank == kAnySource ? kAnySource : here.ranks->channel_rank(rank);
+  return here.is_whole || rank == kAnySource ? rank : here.ranks->channel_rank(rank);
 }
 
-Request of_group(const MessageGroup& here, Request request) {
-  if (!here.ranks->is_whole()) Inside::set_group(request, here.ranks);
-  return request;
-}
-
-// A persistent request asks its group whether the communicator was freed.
-Request kept_of_group(const MessageGroup& here, Request request) {
+// The user of the request knows its ranks by the communicator's numbers.
+Request named(const MessageGroup& here, Request request) {
   Inside::set_group(request, here.ranks);
   return request;
 }
+Status named(const MessageGroup& here, Status status) {
+  here.ranks->translate(status);
+  return status;
+}
 
-// Each of these is for contiguous bytes, and for pieces.
+// Each of these is for contiguous bytes, and for pieces. A communicator of all ranks in their order
+// passes the call on. A persistent request asks its group whether the communicator was freed.
 template <class Bytes>
 Request begin_send(const MessageGroup* here, int peer, int tag, Bytes bytes) {
   if (!can_send(here, peer)) [[unlikely]]
-    return refused_request(why_not(here, kSend, peer));
-  return of_group(*here, here->channel->isend(in_channel(*here, peer), tag, bytes, here->context));
+    return refused(here, kSend, peer);
+  if (here->is_whole) [[likely]]
+    return here->channel->isend(peer, tag, bytes, here->context);
+  return named(*here, here->channel->isend(in_channel(*here, peer), tag, bytes, here->context));
 }
 
 template <class Bytes>
 Request begin_synchronous(const MessageGroup* here, int peer, int tag, Bytes bytes) {
-  if (!can_send(here, peer)) return refused_request(why_not(here, kSend, peer));
-  return of_group(*here, here->channel->issend(in_channel(*here, peer), tag, bytes, here->context));
+  if (!can_send(here, peer)) return refused(here, kSend, peer);
+  if (here->is_whole) [[likely]]
+    return here->channel->issend(peer, tag, bytes, here->context);
+  return named(*here, here->channel->issend(in_channel(*here, peer), tag, bytes, here->context));
 }
 
 template <class Bytes>
 Request begin_receive(const MessageGroup* here, int source, int tag, Bytes bytes) {
   if (!can_receive(here, source)) [[unlikely]]
-    return refused_request(why_not(here, kReceive, source));
-  return of_group(*here,
-                  here->channel->irecv(in_channel(*here, source), tag, bytes, here->context));
+    return refused(here, kReceive, source);
+  if (here->is_whole) [[likely]]
+    return here->channel->irecv(source, tag, bytes, here->context);
+  return named(*here, here->channel->irecv(in_channel(*here, source), tag, bytes, here->context));
 }
 
 template <class Bytes>
 Status send_whole(const MessageGroup* here, int peer, int tag, Bytes bytes) {
   if (!can_send(here, peer)) [[unlikely]]
     return why_not(here, kSend, peer);
-  Status status = here->channel->send(in_channel(*here, peer), tag, bytes, here->context);
-  here->ranks->translate(status);
-  return status;
+  if (here->is_whole) [[likely]]
+    return here->channel->send(peer, tag, bytes, here->context);
+  return named(*here, here->channel->send(in_channel(*here, peer), tag, bytes, here->context));
 }
 
 // A receive from any rank ends with the communicator's ranks, so its request must know them.
@@ -108,33 +119,32 @@ template <class Bytes>
 Status receive_whole(const MessageGroup* here, int source, int tag, Bytes bytes, Timeout timeout) {
   if (!can_receive(here, source)) [[unlikely]]
     return why_not(here, kReceive, source);
-  if (source == kAnySource && !here->ranks->is_whole()) {
+  if (source == kAnySource && !here->is_whole) {
     Request request = begin_receive(here, source, tag, bytes);
     return Inside::received(request, timeout);
   }
-  Status status =
-      here->channel->recv(in_channel(*here, source), tag, bytes, here->context, timeout);
-  here->ranks->translate(status);
-  return status;
+  if (here->is_whole) [[likely]]
+    return here->channel->recv(source, tag, bytes, here->context, timeout);
+  return named(*here,
+               here->channel->recv(in_channel(*here, source), tag, bytes, here->context, timeout));
 }
 
 template <class Bytes>
 Request prepare_send(const MessageGroup* here, int peer, int tag, Bytes bytes) {
-  if (!can_send(here, peer)) return refused_request(why_not(here, kSend, peer));
-  return kept_of_group(
-      *here, here->channel->send_init(in_channel(*here, peer), tag, bytes, here->context));
+  if (!can_send(here, peer)) return refused(here, kSend, peer);
+  return named(*here, here->channel->send_init(in_channel(*here, peer), tag, bytes, here->context));
 }
 
 template <class Bytes>
 Request prepare_receive(const MessageGroup* here, int source, int tag, Bytes bytes) {
-  if (!can_receive(here, source)) return refused_request(why_not(here, kReceive, source));
-  return kept_of_group(
-      *here, here->channel->recv_init(in_channel(*here, source), tag, bytes, here->context));
+  if (!can_receive(here, source)) return refused(here, kReceive, source);
+  return named(*here,
+               here->channel->recv_init(in_channel(*here, source), tag, bytes, here->context));
 }
 
 template <class Bytes>
 Request receive_probed(const MessageGroup* here, ProbedMessage message, Bytes bytes) {
-  if (!are_possible(here)) return refused_request(why_not(here, kReceive, kAnySource));
+  if (!are_possible(here)) return refused(here, kReceive, kAnySource);
   return here->channel->imrecv(std::move(message), bytes);
 }
 

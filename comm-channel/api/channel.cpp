@@ -298,7 +298,10 @@ bool channel::Inside::allows_threads(const Channel& channel) {
   return channel.state_->options.threads == Threads::multiple;
 }
 bool channel::Inside::is_closed(const Channel& channel) {
-  return channel.state_->is_closed.load(std::memory_order_relaxed);
+  return closed(channel).load(std::memory_order_relaxed);
+}
+const std::atomic<bool>& channel::Inside::closed(const Channel& channel) {
+  return channel.state_->is_closed;
 }
 
 namespace {

@@ -22,7 +22,8 @@ Status misused(const char* why) {
 
 // Writes the ranks of its communicator into the status of an operation that is complete.
 Status& in_group(Operation& operation) {
-  if (std::exchange(operation.untranslated, false)) operation.group->translate(operation.status);
+  if (operation.untranslated) operation.group->translate(operation.status);
+  operation.untranslated = false;
   return operation.status;
 }
 

@@ -34,15 +34,16 @@ enum class Phase : unsigned char {
 // are kept in a pool of the messenger.
 struct Operation : Posted {
   bool is_send = false;
-  bool persistent = false;      // Request::start() starts it again
   bool synchronous = false;     // a send that completes when matched
-  bool cancelling = false;      // a receive; cancelled if it is possible
-  bool invalid = false;         // always complete, with its error
   bool everybodys = false;      // shared; complete, and in no pool
   bool was_waited_for = false;  // complete, and wait() has returned its status
-  bool in_pieces = false;       // `pieces` is set
-  bool in_group = false;        // `group` is set
-  bool untranslated = false;    // the status has ranks of the channel, and `group` is set
+  bool persistent : 1 = false;  // Request::start() starts it again
+  bool cancelling : 1 = false;  // a receive; cancelled if it is possible
+  bool invalid : 1 = false;     // always complete, with its error
+  // Most operations have none of these, which share a byte with those above.
+  bool in_pieces : 1 = false;     // `pieces` is set
+  bool in_group : 1 = false;      // `group` is set
+  bool untranslated : 1 = false;  // the status has ranks of the channel, and `group` is set
   Phase phase = Phase::idle;
   Progress* progress = nullptr;  // of its channel
 

@@ -3,6 +3,7 @@
 // they say more.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -28,6 +29,8 @@ struct Inside {
   static bool allows_threads(const Channel& channel);
   // Returns true once the program has closed the channel, or has begun to. Any thread may ask.
   static bool is_closed(const Channel& channel);
+  // Returns what becomes true then, and is valid as long as an object of the channel.
+  static const std::atomic<bool>& closed(const Channel& channel);
   // Blocks until a receive is complete, and returns its status. If the timeout passes before, the
   // receive is cancelled; if it cannot be, the call goes on until it is complete.
   static Status received(Request& request, Timeout timeout);

@@ -83,15 +83,13 @@ void Messenger::release(Operation& operation) {
   operation.synchronous = false;
   operation.invalid = false;
   operation.was_waited_for = false;
-  if (operation.in_pieces) [[unlikely]] {
-    operation.pieces.reset();
-    operation.in_pieces = false;
-  }
-  if (operation.in_group) [[unlikely]] {
-    group_receives_.remove(operation);
+  if (operation.in_pieces || operation.in_group) [[unlikely]] {
+    if (operation.in_group) group_receives_.remove(operation);
     operation.group.reset();
+    operation.pieces.reset();
     operation.in_group = false;
     operation.untranslated = false;
+    operation.in_pieces = false;
   }
   StatusWriter::clear_error(operation.status);
   operations_.give_back(operation);

@@ -1,6 +1,6 @@
 // This program tries messages within communicators, messages of several pieces, and messages that
-// outlive their requests, by the functions that libscela exports. It runs on 4 ranks or more; rank 0 prints one
-// line if all is well.
+// outlive their requests, by the functions that libscela exports. It runs on 4 ranks or more; rank
+// 0 prints one line if all is well.
 //
 //   messages_probe communicators|pieces|detached|threads|death
 #include <scela/channel.h>
@@ -460,7 +460,7 @@ void detached(Channel& channel) {
     detached_messages(channel, part);
     detached_others(part);
   }
-  // What is detached when the channel closes: a receive that nothing matches, and a long send to
+  // These are detached when the channel closes: a receive that nothing matches, and a long send to
   // the next rank, which receives it before it closes.
   static int never = 0;
   static Data last_bytes = data_of(300'000, 9);
