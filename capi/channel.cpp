@@ -1,4 +1,6 @@
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capi/handles.h"
@@ -11,24 +13,10 @@ using scela::Status;
 
 namespace {
 
-constexpr const char* kNoChannel = "the channel is NULL: open it by scela_channel_open()";
-
-std::span<const std::byte> readable(const void* data, size_t bytes) {
-  return {static_cast<const std::byte*>(data), bytes};
-}
-
-std::span<std::byte> writable(void* data, size_t bytes) {
-  return {static_cast<std::byte*>(data), bytes};
-}
-
 // Calls a function of an open channel, which makes a request.
 template <class Begin>
 scela_code begin(scela_channel* channel, scela_request** request, Begin&& call) {
-  if (request == nullptr)
-    return refuse(Code::bad_argument, "`request` is NULL: where is it to go?");
-  *request = nullptr;
-  if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
-  return guarded([&] { return make([&] { return call(*channel->channel); }, request); });
+  return begin_message(channel, request, [&] { return call(*channel->channel); });
 }
 
 }  // namespace
@@ -82,14 +70,14 @@ int scela_node_of(const scela_channel* channel, int rank) {
 
 scela_code scela_send(scela_channel* channel, int peer, int tag, const void* data, size_t bytes,
                       uint32_t context) {
-  if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
+  if (channel == nullptr) return refuse_null(channel);
   return guarded(
       [&] { return report(channel->channel->send(peer, tag, readable(data, bytes), context)); });
 }
 
 scela_code scela_recv(scela_channel* channel, int source, int tag, void* data, size_t bytes,
                       uint32_t context, int64_t timeout, scela_received* received) {
-  if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
+  if (channel == nullptr) return refuse_null(channel);
   return guarded([&] {
     const Status status =
         channel->channel->recv(source, tag, writable(data, bytes), context, timeout_of(timeout));
@@ -131,7 +119,7 @@ scela_code scela_recv_init(scela_channel* channel, int source, int tag, void* da
 
 scela_code scela_probe(scela_channel* channel, int source, int tag, uint32_t context,
                        int64_t timeout, scela_received* received) {
-  if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
+  if (channel == nullptr) return refuse_null(channel);
   return guarded([&] {
     const Status status = channel->channel->probe(source, tag, context, timeout_of(timeout));
     give(status, received);
@@ -141,32 +129,24 @@ scela_code scela_probe(scela_channel* channel, int source, int tag, uint32_t con
 
 scela_code scela_probe_take(scela_channel* channel, int source, int tag, uint32_t context,
                             scela_received* received, scela_probed** message) {
-  if (message == nullptr)
-    return refuse(Code::bad_argument, "`message` is NULL: where is it to go?");
-  *message = nullptr;
-  if (channel == nullptr) return refuse(Code::bad_argument, kNoChannel);
-  return guarded([&] {
-    auto handle = std::make_unique<scela_probed>();
-    std::optional<scela::ProbedMessage>& taken = handle->message;
-    taken = channel->channel->improbe(source, tag, context);
-    if (!taken) return refuse(Code::timed_out, "take a probed message: there is none yet");
-    const Status status = taken->status();
-    if (!status.ok()) return report(status);
-    give(status, received);
-    *message = handle.release();
-    return SCELA_OK;
-  });
+  return take_probed(channel, received, message,
+                     [&] { return channel->channel->improbe(source, tag, context); });
 }
 
 scela_code scela_irecv_probed(scela_channel* channel, scela_probed* message, void* data,
                               size_t bytes, scela_request** request) {
-  const std::unique_ptr<scela_probed> taken(message);
-  if (message == nullptr && request != nullptr) {
-    *request = nullptr;
-    return refuse(Code::bad_argument, "`message` is NULL: take one by scela_probe_take()");
-  }
-  return begin(channel, request, [&](scela::Channel& open) {
-    return open.imrecv(std::move(*taken->message), writable(data, bytes));
+  return receive_probed(channel, message, request, [&](scela::ProbedMessage taken) {
+    return channel->channel->imrecv(std::move(taken), writable(data, bytes));
+  });
+}
+scela_code scela_irecv_probed_pieces(scela_channel* channel, scela_probed* message,
+                                     const scela_piece* pieces, size_t count,
+                                     scela_request** request) {
+  std::unique_ptr<scela_probed> owned(message);  // freed in any case
+  return with_pieces(pieces, count, request, [&](scela::ReceivePieces list) {
+    return receive_probed(channel, owned.release(), request, [&](scela::ProbedMessage taken) {
+      return channel->channel->imrecv(std::move(taken), list);
+    });
   });
 }
 

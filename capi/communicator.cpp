@@ -20,8 +20,6 @@ using scela::Status;
 
 namespace {
 
-constexpr const char* kNoCommunicator = "the communicator is NULL: make one by scela_world()";
-
 Status wrong(std::string text) {
   return {Code::bad_argument, -1, std::move(text)};
 }
@@ -179,7 +177,7 @@ Collective operation_of(const scela_collective& call, int ranks) {
 template <class Use>
 scela_code with_operation(scela_communicator* communicator, const scela_collective* call,
                           Use&& use) {
-  if (communicator == nullptr) return refuse(Code::bad_communicator, kNoCommunicator);
+  if (communicator == nullptr) return refuse_null(communicator);
   if (call == nullptr) return refuse(Code::bad_argument, "`collective` is NULL");
   if (call->operation < SCELA_BARRIER || call->operation > SCELA_REDUCE_SCATTER)
     return refuse(Code::bad_argument, "scela_collective: `operation` is none of scela_operation");
@@ -212,7 +210,7 @@ template <class Make>
 scela_code derive(scela_communicator* communicator, scela_communicator** made, Make&& make) {
   if (made == nullptr) return refuse(Code::bad_argument, "`made` is NULL: where is it to go?");
   *made = nullptr;
-  if (communicator == nullptr) return refuse(Code::bad_communicator, kNoCommunicator);
+  if (communicator == nullptr) return refuse_null(communicator);
   return guarded(
       [&] { return give_communicator([&] { return make(communicator->communicator); }, made); });
 }
@@ -272,7 +270,7 @@ scela_code scela_shrink(scela_communicator* communicator, scela_communicator** m
 }
 
 scela_code scela_agree(scela_communicator* communicator, int* flag) {
-  if (communicator == nullptr) return refuse(Code::bad_communicator, kNoCommunicator);
+  if (communicator == nullptr) return refuse_null(communicator);
   if (flag == nullptr) return refuse(Code::bad_argument, "agree: `flag` is NULL");
   return guarded([&] {
     const scela::AgreeResult result = communicator->communicator.agree(*flag != 0);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "capi/include/scela/scela.h"
 #include "collectives/include/scela/communicator.h"
@@ -83,10 +85,93 @@ scela_code make(Begin&& begin, scela_request** made) {
   handle->request = begin();
   const bool is_complete = channel::Inside::is_complete(handle->request);
   if (is_complete && handle->request.status().code() >= Code::bad_rank &&
-      handle->request.status().code() <= Code::bad_argument)
+      handle->request.status().code() <= Code::bad_communicator)
     return report(handle->request.status());
   *made = handle.release();
   return SCELA_OK;
+}
+
+// ---- messages, of a channel or of a communicator ----
+
+inline std::span<const std::byte> readable(const void* data, std::size_t bytes) {
+  return {static_cast<const std::byte*>(data), bytes};
+}
+inline std::span<std::byte> writable(void* data, std::size_t bytes) {
+  return {static_cast<std::byte*>(data), bytes};
+}
+
+// Return the error of a handle that is NULL.
+inline scela_code refuse_null(const scela_channel*) {
+  return refuse(Code::bad_argument, "the channel is NULL: open it by scela_channel_open()");
+}
+inline scela_code refuse_null(const scela_communicator*) {
+  return refuse(Code::bad_communicator, "the communicator is NULL: make one by scela_world()");
+}
+
+// Calls `begin()`, which begins a message of `of` and returns its request.
+template <class Of, class Begin>
+scela_code begin_message(const Of* of, scela_request** request, Begin&& begin) {
+  if (request == nullptr)
+    return refuse(Code::bad_argument, "`request` is NULL: where is it to go?");
+  *request = nullptr;
+  if (of == nullptr) return refuse_null(of);
+  return guarded([&] { return make(begin, request); });
+}
+
+// Calls `take()`, which looks for a message of `of` and takes it.
+template <class Of, class Take>
+scela_code take_probed(const Of* of, scela_received* received, scela_probed** message,
+                       Take&& take) {
+  if (message == nullptr)
+    return refuse(Code::bad_argument, "`message` is NULL: where is it to go?");
+  *message = nullptr;
+  if (of == nullptr) return refuse_null(of);
+  return guarded([&] {
+    auto handle = std::make_unique<scela_probed>();
+    std::optional<ProbedMessage>& taken = handle->message;
+    taken = take();
+    if (!taken) return refuse(Code::timed_out, "take a probed message: there is none yet");
+    const Status status = taken->status();
+    if (!status.ok()) return report(status);
+    give(status, received);
+    *message = handle.release();
+    return SCELA_OK;
+  });
+}
+
+// Calls `receive(message)`, and frees the handle of the message in any case.
+template <class Of, class Receive>
+scela_code receive_probed(const Of* of, scela_probed* message, scela_request** request,
+                          Receive&& receive) {
+  const std::unique_ptr<scela_probed> taken(message);
+  if (message == nullptr && request != nullptr) {
+    *request = nullptr;
+    return refuse(Code::bad_argument, "`message` is NULL: take one by scela_probe_take()");
+  }
+  return begin_message(of, request, [&] { return receive(std::move(*taken->message)); });
+}
+
+// Calls `use(list)` with pieces of C++. `made` is where the call puts a handle, or null.
+template <class Byte, class Piece, class Made, class Use>
+scela_code with_list(const Piece* pieces, std::size_t count, Made** made, Use&& use) {
+  if (made != nullptr) *made = nullptr;
+  if (pieces == nullptr && count != 0)
+    return refuse(Code::bad_buffer, "`pieces` is NULL, and there are some");
+  return guarded([&] {
+    std::vector<std::span<Byte>> list;
+    list.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+      list.emplace_back(static_cast<Byte*>(pieces[i].data), pieces[i].bytes);
+    return use(PieceList<Byte>(list));
+  });
+}
+template <class Made, class Use>
+scela_code with_pieces(const scela_const_piece* pieces, std::size_t count, Made** made, Use&& use) {
+  return with_list<const std::byte>(pieces, count, made, use);
+}
+template <class Made, class Use>
+scela_code with_pieces(const scela_piece* pieces, std::size_t count, Made** made, Use&& use) {
+  return with_list<std::byte>(pieces, count, made, use);
 }
 
 }  // namespace scela::capi

@@ -74,6 +74,15 @@ scela_code scela_request_start(scela_request* request) {
   return guarded([&] { return report(request->request.start()); });
 }
 
+scela_code scela_request_detach(scela_request* request) {
+  if (request == nullptr) return SCELA_OK;
+  return guarded([&] {
+    const Status status = request->request.detach();
+    if (status.ok()) delete request;
+    return report(status);
+  });
+}
+
 void scela_request_free(scela_request* request) {
   delete request;
 }

@@ -39,15 +39,6 @@ Status of_child(const Communicator::State& state) {
                   "communicate, or start the child by the launcher");
 }
 
-// It is made once, since moves of communicators may not need memory.
-const Status& of_empty() {
-  static const Status empty =
-      error_of(Code::bad_communicator, -1,
-               "this communicator is empty: it was freed or moved from, could not be made, or this "
-               "rank is not of it");
-  return empty;
-}
-
 // Stands for the name of an operation that had no memory for its arguments.
 constexpr std::string_view kUnmade = "an operation";
 
@@ -93,6 +84,7 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
   if (!table) return fail(table.error());
   engine->table = std::move(*table);
   engine->make_transport = maker.transport;
+  engine->channel = maker.channel;
   engine->close_contexts = maker.close_contexts;
   engine->open_contexts = maker.open_contexts;
   const auto said = maker.environment("SCELA_COLL_CHECK");
@@ -159,9 +151,9 @@ Communicator CommunicatorMaker::make() const {
   auto state = std::make_shared<Communicator::State>(std::move(*engine), 0);
   state->rank = rank;
   state->nodes = nodes;
-  state->node_count = count_nodes(nodes);
   for (std::size_t i = 0; i < nodes.size(); ++i)
     state->ranks.push_back(static_cast<int>(i));
+  state->complete();
   return Communicator(std::move(state));
 }
 
@@ -191,11 +183,14 @@ Communicator Communicator::world(Channel& channel, const CommunicatorOptions& op
   if (options.progress == ProgressMode::thread && options.bind_thread)
     maker.threads = beside_ranks(channel);
   maker.transport = [shared] { return make_channel_transport(*shared); };
+  maker.channel = shared;
   maker.close_contexts = [shared](std::uint32_t first, std::uint32_t count) {
     shared->close_contexts(first, count);
+    shared->close_contexts(first + kContextsOfOne, count);  // of messages
   };
   maker.open_contexts = [shared](std::uint32_t first, std::uint32_t count) {
     shared->open_contexts(first, count);
+    shared->open_contexts(first + kContextsOfOne, count);
   };
   maker.ended = [shared, families, family](std::uint32_t life_after) {
     families->give_back(*shared, family, life_after);
@@ -239,16 +234,20 @@ Communicator Communicator::over(PointToPoint& messages, const CommunicatorOption
   return maker.make();
 }
 
-Communicator::Communicator() : status_(of_empty()) {}
-Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Communicator::Communicator() : status_(error_of_empty()) {}
+Communicator::Communicator(std::shared_ptr<State> state)
+    : Messages(state->messages), state_(std::move(state)) {}
 Communicator::Communicator(Status why) : status_(std::move(why)) {}
 Communicator::Communicator(Communicator&& other) noexcept
-    : state_(std::move(other.state_)), status_(std::move(other.status_)) {
-  other.status_ = of_empty();
+    : Messages(std::move(other)),
+      state_(std::move(other.state_)),
+      status_(std::move(other.status_)) {
+  other.status_ = error_of_empty();
 }
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  Messages::operator=(std::move(other));
   state_ = std::move(other.state_);
-  status_ = std::exchange(other.status_, of_empty());
+  status_ = std::exchange(other.status_, error_of_empty());
   return *this;
 }
 Communicator::~Communicator() = default;
@@ -289,12 +288,13 @@ EngineCounters Communicator::engine_counters() const {
 
 void Communicator::free() {
   if (state_ && !state_->engine->made_here.is_copy()) state_->leave();
+  forget_messages();
   state_.reset();
-  status_ = of_empty();
+  status_ = error_of_empty();
 }
 
 Status Communicator::run(const Collective& collective) {
-  if (!state_) return of_empty();
+  if (!state_) return error_of_empty();
   if (state_->engine->made_here.is_copy()) return of_child(*state_);
   if (!state_->exhausted.ok()) return state_->exhausted;
   const std::uint64_t number = state_->begun;
@@ -332,7 +332,7 @@ PendingCollective* Communicator::make(const Collective& collective, bool persist
                                       Request& refused) {
   std::string_view what = kUnmade;
   if (!state_) {
-    refused = refused_request(of_empty());
+    refused = refused_request(error_of_empty());
     return nullptr;
   }
   if (state_->engine->made_here.is_copy()) {
@@ -357,7 +357,7 @@ PendingCollective* Communicator::make(const Collective& collective, bool persist
 AgreeResult Communicator::agree(bool flag) {
   AgreeResult result;
   if (!state_) {
-    result.status = of_empty();
+    result.status = error_of_empty();
     return result;
   }
   if (state_->engine->made_here.is_copy()) {
@@ -375,7 +375,7 @@ AgreeResult Communicator::agree(bool flag) {
 }
 
 Communicator Communicator::shrink() {
-  if (!state_) return Communicator(of_empty());
+  if (!state_) return Communicator(error_of_empty());
   if (state_->engine->made_here.is_copy()) return Communicator(of_child(*state_));
   ContextNumbers& contexts = state_->engine->contexts;
   Decision made = agree_on(*state_, true, AgreementCall::shrink, contexts.next());
@@ -397,7 +397,7 @@ Communicator Communicator::shrink() {
     state->ranks.push_back(state_->ranks[static_cast<std::size_t>(rank)]);
     state->nodes.push_back(state_->nodes[static_cast<std::size_t>(rank)]);
   }
-  state->node_count = count_nodes(state->nodes);
+  state->complete();
   return Communicator(std::move(state));
 }
 
@@ -422,7 +422,7 @@ Status Communicator::agree_on_number(std::uint64_t& number) {
 }
 
 Communicator Communicator::split(int color, int key) {
-  if (!state_) return Communicator(of_empty());
+  if (!state_) return Communicator(error_of_empty());
   if (color >= kUndefinedColor) return split(color, key, kSplit, "");
   return split(kUndefinedColor, 0, kWrongCall,
                cat("split by rank ", state_->rank, ": there is no color ", color,
@@ -469,7 +469,7 @@ Communicator Communicator::split(int color, int key, std::uint64_t alike,
     state->ranks.push_back(state_->ranks[members[i]]);
     state->nodes.push_back(state_->nodes[members[i]]);
   }
-  state->node_count = count_nodes(state->nodes);
+  state->complete();
   return Communicator(std::move(state));
 }
 
@@ -478,7 +478,7 @@ Communicator Communicator::dup() {
 }
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
-  if (!state_) return Communicator(of_empty());
+  if (!state_) return Communicator(error_of_empty());
   std::vector<bool> named(state_->ranks.size());
   std::string wrong;
   int place = kUndefinedColor;
@@ -504,12 +504,12 @@ Communicator Communicator::subgroup(std::span<const int> ranks) {
 }
 
 Communicator Communicator::node() {
-  if (!state_) return Communicator(of_empty());
+  if (!state_) return Communicator(error_of_empty());
   return split(state_->nodes[static_cast<std::size_t>(state_->rank)], 0);
 }
 
 Communicator Communicator::leaders() {
-  if (!state_) return Communicator(of_empty());
+  if (!state_) return Communicator(error_of_empty());
   const auto own = static_cast<std::size_t>(state_->rank);
   const auto first = std::ranges::find(state_->nodes, state_->nodes[own]);
   return split(static_cast<std::size_t>(first - state_->nodes.begin()) == own ? 0 : kUndefinedColor,

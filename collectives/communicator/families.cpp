@@ -28,7 +28,7 @@ std::shared_ptr<Families> Families::of(Channel& channel) {
 Families::Family Families::take(Channel& channel) {
   const std::lock_guard one_at_a_time(taking_);
   Family family;
-  const std::uint32_t reserved = channel.reserve_contexts(kContextsOfOne);
+  const std::uint32_t reserved = channel.reserve_contexts(kContextsOfFamily);
   if (reserved == kWorld && agreed_.empty()) family.status = agree(channel);
   if (!family.status.ok()) return family;
   const std::lock_guard lock(mutex_);
@@ -55,7 +55,7 @@ Families::Family Families::take(Channel& channel) {
 }
 
 void Families::give_back(Channel& channel, const Family& family, std::uint32_t life_after) {
-  channel.close_contexts(family.first_context, kContextsOfOne);
+  channel.close_contexts(family.first_context, kContextsOfFamily);
   const std::lock_guard lock(mutex_);
   free_[family.place] = true;
   life_ = std::max(life_, life_after);
@@ -72,7 +72,7 @@ Status Families::agree(Channel& channel) {
     for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
       if (!free_[place]) continue;
       free[place / kBits] |= std::uint64_t{1} << place % kBits;
-      channel.open_contexts(first_contexts_[place], kContextsOfOne);
+      channel.open_contexts(first_contexts_[place], kContextsOfFamily);
     }
     life[0] = life_;
   }
@@ -98,7 +98,7 @@ Status Families::agree(Channel& channel) {
     if ((agreed[place / kBits] & bit) != 0)
       agreed_.push_back(place);
     else if ((free[place / kBits] & bit) != 0)
-      channel.close_contexts(first_contexts_[place], kContextsOfOne);
+      channel.close_contexts(first_contexts_[place], kContextsOfFamily);
   }
   return status;
 }

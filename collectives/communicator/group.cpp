@@ -11,8 +11,10 @@
 #include "collectives/algorithms/registry/registry.h"
 #include "collectives/algorithms/scratch.h"
 #include "collectives/communicator/call/reductions.h"
+#include "collectives/communicator/maker.h"
 #include "collectives/communicator/pending_collective.h"
 #include "comm-channel/include/inside.h"
+#include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -97,6 +99,22 @@ Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number
   engine->contexts.take(context_number);
 }
 
+void Communicator::State::complete() {
+  node_count = count_nodes(nodes);
+  auto made = std::make_shared<MessageGroup>();
+  made->size = static_cast<int>(ranks.size());
+  made->own = rank;
+  if (engine->channel != nullptr) {
+    made->channel = engine->channel;
+    made->closed = &channel::Inside::closed(*engine->channel);
+    made->ranks = std::make_shared<channel::RankGroup>(ranks, engine->channel->rank(),
+                                                       engine->channel->size());
+    made->is_whole = made->ranks->is_whole();
+    made->context = static_cast<Context>(context) + kContextsOfOne;
+  }
+  messages = std::move(made);
+}
+
 // A child process (fork) leaks the engine, because it has no thread that would end the parent's
 // operations.
 Communicator::State::~State() {
@@ -104,6 +122,7 @@ Communicator::State::~State() {
     static_cast<void>(new std::shared_ptr<Engine>(engine));
     return;
   }
+  if (messages != nullptr && messages->ranks != nullptr) messages->ranks->free();
   engine->executor->contexts().forget(context);
   engine->contexts.give_back(context_number);
   if (!engine->close_contexts) return;
@@ -113,6 +132,7 @@ Communicator::State::~State() {
 
 void Communicator::State::leave() {
   is_freed = true;
+  if (messages != nullptr && messages->ranks != nullptr) messages->ranks->free();
   if (ranks.size() == 1) return;
   AbortedContext what;
   what.context = context;
@@ -186,8 +206,8 @@ Status Communicator::State::choose(const Collective::Inside& call, const Argumen
                                    Choice& choice) const {
   const auto refuse = [&](const std::string& why) {
     return error_of(Code::bad_argument, rank,
-                    cat(name_of(call.operation), " by rank ", rank, " of ", ranks.size(), ": ", why,
-                        "; nothing was sent or received by this rank"));
+                    cat(name_of_call(call.operation, call.has_parts), " by rank ", rank, " of ",
+                        ranks.size(), ": ", why, "; nothing was sent or received by this rank"));
   };
   Question question;
   question.operation = call.operation;

@@ -21,6 +21,7 @@
 #include "collectives/communicator/call/call_cache.h"
 #include "collectives/communicator/call/checking.h"
 #include "collectives/communicator/contexts.h"
+#include "collectives/communicator/message_group.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
 #include "comm-channel/include/request_body.h"
@@ -70,6 +71,9 @@ struct Engine final : channel::RequestMover {
   // are always kept.
   std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
   std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;
+
+  // Moves the messages of the communicators' own calls; null over another library.
+  std::shared_ptr<Channel> channel;
 
   void open_context(ContextNumbers::Number number) const {
     if (open_contexts) open_contexts(static_cast<std::uint32_t>(contexts.id(number)), 1);
@@ -130,6 +134,8 @@ struct Communicator::State {
   // Frees what the executor has kept for the context, which another communicator may have then.
   ~State();
 
+  // Called once `ranks` and `nodes` are complete.
+  void complete();
   // Returns the data for a call; never null. Calls of one form share it.
   std::shared_ptr<const collectives::PreparedCall> prepare(const Collective::Inside& call);
   // Runs a blocking call of a form that was seen before and is short, with the data kept for it,
@@ -178,6 +184,7 @@ struct Communicator::State {
   std::vector<int> ranks;  // by rank: its number in the transport
   std::vector<int> nodes;  // by rank: any number for each node
   int node_count = 1;
+  std::shared_ptr<const collectives::MessageGroup> messages;  // set by complete()
   std::size_t templates_made = 0;
   std::uint64_t begun = 0;  // count of operations and agreements
   bool is_freed = false;

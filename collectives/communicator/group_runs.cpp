@@ -34,8 +34,8 @@ Code code_of(FaultCode code) {
 }  // namespace
 
 std::string collectives::words_of(const PreparedCall& prepared, const Collective::Inside& call) {
-  if (prepared.made == nullptr) return std::string(name_of(call.operation));
-  return cat(name_of(call.operation), " by ", prepared.made->algorithm->name);
+  if (prepared.made == nullptr) return name_of_call(call.operation, call.has_parts);
+  return cat(name_of_call(call.operation, call.has_parts), " by ", prepared.made->algorithm->name);
 }
 
 Call Communicator::State::call_of(const PreparedCall& prepared, const Collective::Inside& call,

@@ -14,8 +14,11 @@
 
 namespace scela {
 
-// The number of communicators made from one another that can live at a time.
+// The number of communicators made from one another that can live at a time. Over a channel, a
+// family of them has twice as many contexts: the first half is for operations, and the context of a
+// communicator's messages is so far above that of its operations.
 inline constexpr std::uint32_t kContextsOfOne = 1U << 20;
+inline constexpr std::uint32_t kContextsOfFamily = 2 * kContextsOfOne;
 
 // The arguments for a communicator's parts. The caller sets the members and calls make().
 struct CommunicatorMaker {
@@ -25,6 +28,7 @@ struct CommunicatorMaker {
       std::unique_ptr<collectives::Transport> transport);
 
   std::function<std::unique_ptr<collectives::Transport>()> transport;  // one for each executor
+  std::shared_ptr<Channel> channel;                                    // as in Engine
   // As in Engine; if they are empty, no context is closed.
   std::function<void(std::uint32_t first, std::uint32_t count)> close_contexts;
   std::function<void(std::uint32_t first, std::uint32_t count)> open_contexts;

@@ -27,7 +27,7 @@ PendingCollective::PendingCollective(std::shared_ptr<Communicator::State> commun
   } else {
     lacks_ = std::make_unique<const Status>(
         error_of(Code::resources, group_->rank,
-                 cat(name_of(call_->operation), " by rank ", group_->rank,
+                 cat(name_of_call(call_->operation, call_->has_parts), " by rank ", group_->rank,
                      ": too many operations of this communicator were prepared: start those "
                      "that there are again, or take another communicator (dup)")));
   }
@@ -53,8 +53,9 @@ PendingCollective::~PendingCollective() {
 }
 
 Status PendingCollective::misuse(Code code, const std::string& why) const {
-  return error_of(code, group_->rank,
-                  cat(name_of(call_->operation), " by rank ", group_->rank, ": ", why));
+  return error_of(
+      code, group_->rank,
+      cat(name_of_call(call_->operation, call_->has_parts), " by rank ", group_->rank, ": ", why));
 }
 
 Status PendingCollective::start() {

@@ -32,6 +32,15 @@ class RefusedRequest final : public channel::RequestBody {
 
 }  // namespace
 
+// It is made once, since moves of communicators may not need memory.
+const Status& error_of_empty() {
+  static const Status empty(
+      Code::bad_communicator, -1,
+      "this communicator is empty: it was freed or moved from, could not be made, or this rank is "
+      "not of it");
+  return empty;
+}
+
 Request refused_request(Status why) {
   return channel::Inside::request_of(*new RefusedRequest(std::move(why)));
 }

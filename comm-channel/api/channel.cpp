@@ -2,7 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "comm-channel/api/shared_operations.h"
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/engine/error_words.h"
+#include "comm-channel/engine/scatter_gather.h"
 #include "comm-channel/include/inside.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
@@ -30,6 +35,74 @@ Status told(Code code, std::string text, int peer = -1) {
 template <class Byte>
 bool is_buffer(std::span<Byte> bytes) {
   return bytes.data() != nullptr || bytes.empty();
+}
+
+// The bytes of a message of several pieces: where the pieces lie, if they follow each other,
+// otherwise those of `whole`. If the pieces are wrong, `wrong` says why.
+template <class Byte>
+struct Gathered {
+  Status wrong;
+  std::span<Byte> bytes;
+  std::unique_ptr<ScatterGather> whole;
+};
+
+// Returns how many bytes the pieces have together. `tried` is for example "send to rank 3".
+template <class Byte>
+std::size_t length_of(std::span<const std::span<Byte>> pieces, const char* tried, int rank,
+                      Status& wrong) {
+  constexpr std::size_t kMaxBytes = std::numeric_limits<std::int64_t>::max();
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!is_buffer(pieces[i])) {
+      wrong = told(Code::bad_buffer,
+                   cat(tried, rank, ": the address of piece ", i, ", of ", pieces[i].size(),
+                       " bytes, is null"),
+                   rank);
+      return 0;
+    }
+    if (pieces[i].size() > kMaxBytes - bytes) {
+      wrong = told(Code::bad_count,
+                   cat(tried, rank, ": its ", pieces.size(), " pieces have more than ", kMaxBytes,
+                       " bytes together"),
+                   rank);
+      return 0;
+    }
+    bytes += pieces[i].size();
+  }
+  return bytes;
+}
+
+template <class Byte>
+bool are_contiguous(std::span<const std::span<Byte>> pieces) {
+  const std::byte* end = nullptr;
+  for (const std::span<Byte> piece : pieces) {
+    if (piece.empty()) continue;
+    if (end != nullptr && piece.data() != end) return false;
+    end = piece.data() + piece.size();
+  }
+  return true;
+}
+
+template <class Byte>
+Gathered<Byte> gathered(std::span<const std::span<Byte>> pieces, const char* tried, int rank) {
+  Gathered<Byte> made;
+  const std::size_t bytes = length_of(pieces, tried, rank, made.wrong);
+  if (bytes == 0) return made;
+  if (are_contiguous(pieces)) {
+    const auto first =
+        std::ranges::find_if(pieces, [](std::span<Byte> one) { return !one.empty(); });
+    made.bytes = {first->data(), bytes};
+    return made;
+  }
+  made.whole = ScatterGather::of(pieces, bytes);
+  if (made.whole == nullptr)
+    made.wrong = told(Code::resources,
+                      cat(tried, rank, " with ", pieces.size(), " pieces: there is no memory for ",
+                          bytes, " bytes"),
+                      rank);
+  else
+    made.bytes = made.whole->whole();
+  return made;
 }
 
 }  // namespace
@@ -118,6 +191,50 @@ struct Channel::State {
       return operation;
     });
   }
+  // These do so for messages of several pieces.
+  Operation& send(int peer, int tag, SendPieces pieces, Context context, bool synchronous,
+                  Begin when) {
+    if (progress.is_copy()) return of_child();
+    Gathered<const std::byte> message;
+    message.wrong = wrong_send(peer, tag);
+    if (message.wrong.ok()) message = gathered(pieces.pieces(), "send to rank ", peer);
+    return progress.with([&](Messenger& messenger) -> Operation& {
+      Operation& operation = messenger.send_operation(peer, tag, message.bytes, context);
+      operation.progress = &progress;
+      operation.synchronous = synchronous;
+      operation.set_pieces(std::move(message.whole));
+      return begin(messenger, operation, std::move(message.wrong), when);
+    });
+  }
+  Operation& receive(int source, int tag, ReceivePieces pieces, Context context, Begin when) {
+    if (progress.is_copy()) return of_child();
+    Gathered<std::byte> message;
+    message.wrong = wrong_receive(source, tag);
+    if (message.wrong.ok()) message = gathered(pieces.pieces(), "receive from rank ", source);
+    return progress.with([&](Messenger& messenger) -> Operation& {
+      Operation& operation = messenger.receive_operation(source, tag, message.bytes, context);
+      operation.progress = &progress;
+      operation.set_pieces(std::move(message.whole));
+      return begin(messenger, operation, std::move(message.wrong), when);
+    });
+  }
+  // Returns true if a short message of these pieces was sent, and nothing is left to wait for.
+  bool send_at_once(int peer, int tag, SendPieces pieces, Context context) {
+    constexpr std::size_t kShort = 1024;
+    std::array<std::byte, kShort> whole;
+    std::size_t bytes = 0;
+    for (const std::span<const std::byte> piece : pieces.pieces()) {
+      if (!is_buffer(piece) || piece.size() > whole.size() - bytes) return false;
+      if (!piece.empty()) std::memcpy(whole.data() + bytes, piece.data(), piece.size());
+      bytes += piece.size();
+    }
+    return send_at_once(peer, tag, std::span<const std::byte>(whole.data(), bytes), context);
+  }
+
+  // Returns the message, or the error, that a probe finds. `group` is null, or the ranks that may
+  // send it. Returns std::nullopt if there is nothing yet.
+  std::optional<Status> found(Messenger& messenger, const Pattern& pattern, const RankGroup* group);
+
   // The operation must be complete, and the channel open.
   void release(Operation& operation) {
     progress.with([&](Messenger& messenger) { messenger.release(operation); });
@@ -148,6 +265,7 @@ struct Channel::State {
 
 struct ProbedMessage::State {
   std::shared_ptr<Progress> progress;
+  std::shared_ptr<const RankGroup> group;  // null: the channel's ranks
   Unexpected* kept = nullptr;
   Status status;
 };
@@ -180,7 +298,10 @@ bool channel::Inside::allows_threads(const Channel& channel) {
   return channel.state_->options.threads == Threads::multiple;
 }
 bool channel::Inside::is_closed(const Channel& channel) {
-  return channel.state_->is_closed.load(std::memory_order_relaxed);
+  return closed(channel).load(std::memory_order_relaxed);
+}
+const std::atomic<bool>& channel::Inside::closed(const Channel& channel) {
+  return channel.state_->is_closed;
 }
 
 namespace {
@@ -261,6 +382,8 @@ Channel::Opened Channel::open(const ChannelOptions& options) {
     environment.push_back(*word);
   Result<ChannelOptions> chosen = overruled(options, environment);
   if (!chosen) return {nullptr, told(Code::bad_argument, chosen.error().text())};
+  if (const auto checked = Bootstrap::check_variable(); !checked)
+    return {nullptr, told(Code::bad_argument, cat("open the channel: ", checked.error().text()))};
   if (is_open.exchange(true)) return already_open();
   Opened opened = open_first(std::move(*chosen));
   if (!opened.channel) is_open = false;
@@ -303,6 +426,29 @@ Request Channel::isend(int peer, int tag, std::span<const std::byte> bytes, Cont
   if (state_->send_at_once(peer, tag, bytes, context)) return Request(&sent_at_once());
   return Request(&state_->send(peer, tag, bytes, context, false, State::Begin::now));
 }
+Request Channel::isend(int peer, int tag, SendPieces pieces, Context context) {
+  if (state_->send_at_once(peer, tag, pieces, context)) return Request(&sent_at_once());
+  return Request(&state_->send(peer, tag, pieces, context, false, State::Begin::now));
+}
+Request Channel::issend(int peer, int tag, SendPieces pieces, Context context) {
+  return Request(&state_->send(peer, tag, pieces, context, true, State::Begin::now));
+}
+Request Channel::irecv(int source, int tag, ReceivePieces pieces, Context context) {
+  return Request(&state_->receive(source, tag, pieces, context, State::Begin::now));
+}
+Request Channel::send_init(int peer, int tag, SendPieces pieces, Context context) {
+  return Request(&state_->send(peer, tag, pieces, context, false, State::Begin::later));
+}
+Request Channel::recv_init(int source, int tag, ReceivePieces pieces, Context context) {
+  return Request(&state_->receive(source, tag, pieces, context, State::Begin::later));
+}
+Status Channel::send(int peer, int tag, SendPieces pieces, Context context) {
+  return isend(peer, tag, pieces, context).wait();
+}
+Status Channel::recv(int source, int tag, ReceivePieces pieces, Context context, Timeout timeout) {
+  Request request = irecv(source, tag, pieces, context);
+  return Inside::received(request, timeout);
+}
 Request Channel::issend(int peer, int tag, std::span<const std::byte> bytes, Context context) {
   return Request(&state_->send(peer, tag, bytes, context, true, State::Begin::now));
 }
@@ -333,7 +479,11 @@ Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context co
     state_->release(*std::exchange(request.operation_, nullptr));
     return StatusWriter::of_message(source, tag, length);
   }
-  Status status = request.wait(std::chrono::nanoseconds(0));
+  return Inside::received(request, std::chrono::nanoseconds(0));
+}
+
+Status channel::Inside::received(Request& request, Timeout timeout) {
+  Status status = request.wait(timeout);
   if (status.code() != Code::timed_out || request.cancel()) return status;
   // The message is on its way, or the sender has to say whether it is.
   Status last = request.wait();
@@ -348,92 +498,158 @@ Status status_of(const Unexpected& message) {
 }
 
 // Returns no error if a message of the source may come yet.
-Status nobody_comes(Messenger& messenger, int source) {
-  if (source == kAnySource)
-    return messenger.nobody_left() ? Messenger::error_of_solitude() : Status();
+Status nobody_comes(Messenger& messenger, int source, const RankGroup* group) {
+  if (source == kAny) return messenger.nobody_left(group) ? error_of_solitude() : Status();
   messenger.probed_in_vain(source);
   return messenger.has_ended(source) ? messenger.peer_ended(source) : Status();
 }
 
-Pattern pattern_of(int source, int tag, Context context) {
+Pattern pattern_for(int source, int tag, Context context) {
   return {context, source == kAnySource ? kAny : source, tag == kAnyTag ? kAny : tag};
 }
 
-}  // namespace
-
-std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
-  if (Status wrong = state_->wrong_receive(source, tag); !wrong.ok()) return wrong;
-  if (state_->progress.is_copy()) return error_of_child();
-  return state_->progress.with([&](Messenger& messenger) -> std::optional<Status> {
-    state_->progress.poll();
-    const Unexpected* const message = messenger.probe(pattern_of(source, tag, context));
-    if (message != nullptr) return status_of(*message);
-    if (Status gone = nobody_comes(messenger, source); !gone.ok()) return gone;
-    return std::nullopt;
-  });
-}
-
-Status Channel::probe(int source, int tag, Context context, Timeout timeout) {
-  if (Status wrong = state_->wrong_receive(source, tag); !wrong.ok()) return wrong;
-  if (state_->progress.is_copy()) return error_of_child();
-  Status status;
-  const bool found = state_->progress.wait_until(
-      [&](Messenger& messenger) {
-        if (const Unexpected* const message = messenger.probe(pattern_of(source, tag, context))) {
-          status = status_of(*message);
-          return true;
-        }
-        status = nobody_comes(messenger, source);
-        return !status.ok();
-      },
-      timeout);
-  if (!found)
-    status =
-        error_with(Code::timed_out, source, tried_to("probe", pattern_of(source, tag, context)));
+Status of_group(Status status, const std::shared_ptr<const RankGroup>& group) {
+  if (group != nullptr) group->translate(status);
   return status;
 }
 
+const std::shared_ptr<const RankGroup> kNoGroup;
+
+}  // namespace
+
+std::optional<Status> Channel::State::found(Messenger& messenger, const Pattern& pattern,
+                                            const RankGroup* group) {
+  const Unexpected* const message = messenger.probe(pattern);
+  if (message != nullptr) return status_of(*message);
+  if (Status gone = nobody_comes(messenger, pattern.source, group); !gone.ok()) return gone;
+  return std::nullopt;
+}
+
+std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
+  return Inside::iprobe(*this, source, tag, context, kNoGroup);
+}
+
+std::optional<Status> channel::Inside::iprobe(Channel& channel, int source, int tag,
+                                              Context context,
+                                              const std::shared_ptr<const RankGroup>& group) {
+  Channel::State& state = *channel.state_;
+  if (Status wrong = state.wrong_receive(source, tag); !wrong.ok())
+    return of_group(std::move(wrong), group);
+  if (state.progress.is_copy()) return error_of_child();
+  std::optional<Status> found = state.progress.with([&](Messenger& messenger) {
+    state.progress.poll();
+    return state.found(messenger, pattern_for(source, tag, context), group.get());
+  });
+  if (found && group != nullptr) group->translate(*found);
+  return found;
+}
+
+Status Channel::probe(int source, int tag, Context context, Timeout timeout) {
+  return Inside::probe(*this, source, tag, context, timeout, kNoGroup);
+}
+
+Status channel::Inside::probe(Channel& channel, int source, int tag, Context context,
+                              Timeout timeout, const std::shared_ptr<const RankGroup>& group) {
+  Channel::State& state = *channel.state_;
+  if (Status wrong = state.wrong_receive(source, tag); !wrong.ok())
+    return of_group(std::move(wrong), group);
+  if (state.progress.is_copy()) return error_of_child();
+  const Pattern pattern = pattern_for(source, tag, context);
+  std::optional<Status> found;
+  const bool in_time = state.progress.wait_until(
+      [&](Messenger& messenger) {
+        found = state.found(messenger, pattern, group.get());
+        return found.has_value();
+      },
+      timeout);
+  if (!in_time) found = error_with(Code::timed_out, source, tried_to("probe", pattern));
+  return of_group(*std::move(found), group);
+}
+
 std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context context) {
+  return Inside::improbe(*this, source, tag, context, kNoGroup);
+}
+
+std::optional<ProbedMessage> channel::Inside::improbe(
+    Channel& channel, int source, int tag, Context context,
+    const std::shared_ptr<const RankGroup>& group) {
+  const std::shared_ptr<Channel::State>& whole = channel.state_;
   auto state = std::make_unique<ProbedMessage::State>();
-  state->status = state_->wrong_receive(source, tag);
-  if (state_->progress.is_copy()) state->status = error_of_child();
+  state->group = group;
+  state->status = of_group(whole->wrong_receive(source, tag), group);
+  if (whole->progress.is_copy()) state->status = error_of_child();
   if (!state->status.ok()) return ProbedMessage(std::move(state));
-  return state_->progress.with([&](Messenger& messenger) -> std::optional<ProbedMessage> {
-    state_->progress.poll();
-    state->progress = {state_, &state_->progress};
-    state->kept = messenger.take(pattern_of(source, tag, context));
+  return whole->progress.with([&](Messenger& messenger) -> std::optional<ProbedMessage> {
+    whole->progress.poll();
+    const Pattern pattern = pattern_for(source, tag, context);
+    state->progress = {whole, &whole->progress};
+    state->kept = messenger.take(pattern);
     if (state->kept != nullptr)
-      state->status = status_of(*state->kept);
+      state->status = of_group(status_of(*state->kept), group);
     else
-      state->status = nobody_comes(messenger, source);
+      state->status = of_group(nobody_comes(messenger, pattern.source, group.get()), group);
     if (state->kept == nullptr && state->status.ok()) return std::nullopt;
     return ProbedMessage(std::move(state));
   });
 }
 
+ProbedMessage channel::Inside::nothing_probed(Status why) {
+  auto state = std::make_unique<ProbedMessage::State>();
+  state->status = std::move(why);
+  return ProbedMessage(std::move(state));
+}
+
 Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
   if (state_->progress.is_copy()) return Request(&of_child());
-  return state_->progress.with([&](Messenger& messenger) {
-    const bool is_there = message.state_ != nullptr && message.state_->kept != nullptr;
-    if (!is_there || !is_buffer(bytes)) {
-      Status wrong = message.state_ == nullptr ? Status() : message.state_->status;
-      if (is_there)
-        wrong = told(Code::bad_buffer, cat("receive ", bytes.size(),
-                                           " bytes of a probed message: their address is null"));
-      else if (wrong.ok())
-        wrong = told(Code::bad_request, "receive a probed message that was received already");
-      Operation& operation = messenger.receive_operation(0, 0, bytes, kWorld);
-      operation.progress = &state_->progress;
-      return Request(&State::begin(messenger, operation, std::move(wrong), State::Begin::now));
-    }
-    Unexpected& kept = *std::exchange(message.state_->kept, nullptr);
-    Operation& operation = messenger.receive_operation(kept.envelope.source, kept.envelope.tag,
-                                                       bytes, kept.envelope.context);
-    operation.progress = &state_->progress;
+  Status wrong;
+  if (!is_buffer(bytes))
+    wrong = told(Code::bad_buffer, cat("receive ", bytes.size(),
+                                       " bytes of a probed message: their address is null"));
+  return Inside::imrecv(*this, std::move(message), bytes, nullptr, std::move(wrong));
+}
+
+Request Channel::imrecv(ProbedMessage message, ReceivePieces pieces) {
+  if (state_->progress.is_copy()) return Request(&of_child());
+  const int source = message.status().source();
+  Gathered<std::byte> room = gathered(pieces.pieces(), "receive a probed message of rank ", source);
+  return Inside::imrecv(*this, std::move(message), room.bytes, std::move(room.whole),
+                        std::move(room.wrong));
+}
+
+Request channel::Inside::imrecv(Channel& channel, ProbedMessage message, std::span<std::byte> bytes,
+                                std::unique_ptr<ScatterGather> pieces, Status wrong) {
+  Progress& progress = channel.state_->progress;
+  ProbedMessage::State* const probed = message.state_.get();
+  if (probed == nullptr || probed->kept == nullptr) {
+    wrong = probed == nullptr ? Status() : probed->status;
+    if (wrong.ok())
+      wrong = told(Code::bad_request, "receive a probed message that was received already");
+  } else if (probed->progress.get() != &progress) {
+    wrong = told(Code::bad_request,
+                 "receive a probed message of another channel: the channel that took it receives "
+                 "it");
+  }
+  return progress.with([&](Messenger& messenger) {
+    const bool is_good = wrong.ok();
+    const Envelope envelope = is_good ? probed->kept->envelope : Envelope();
+    Operation& operation =
+        messenger.receive_operation(envelope.source, envelope.tag, bytes, envelope.context);
+    operation.progress = &progress;
+    if (!is_good)
+      return Request(&Channel::State::begin(messenger, operation, std::move(wrong),
+                                            Channel::State::Begin::now));
+    operation.set_pieces(std::move(pieces));
     operation.status = {};
-    messenger.receive(operation, kept);
+    messenger.receive(operation, *std::exchange(probed->kept, nullptr));
+    if (probed->group != nullptr) messenger.set_group(operation, probed->group);
     return Request(&operation);
   });
+}
+
+void channel::Inside::set_group(Request& request, const std::shared_ptr<const RankGroup>& group) {
+  Operation* const operation = request.operation_;
+  if (operation == nullptr || operation->everybodys) return;
+  operation->progress->with([&](Messenger& messenger) { messenger.set_group(*operation, group); });
 }
 
 Context Channel::reserve_contexts(Context count) {

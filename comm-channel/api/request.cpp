@@ -20,6 +20,13 @@ Status misused(const char* why) {
   return {Code::bad_request, -1, why};
 }
 
+// Writes the ranks of its communicator into the status of an operation that is complete.
+Status& in_group(Operation& operation) {
+  if (operation.untranslated) operation.group->translate(operation.status);
+  operation.untranslated = false;
+  return operation.status;
+}
+
 }  // namespace
 
 Request& Request::operator=(Request&& other) noexcept {
@@ -92,16 +99,23 @@ Status Request::wait(Timeout timeout) {
     operation_->was_waited_for = true;
     return error_of_child();
   }
-  if (!completes(timeout)) return error_with(Code::timed_out, *operation_);
+  if (!completes(timeout)) {
+    Status late = error_with(Code::timed_out, *operation_);
+    return operation_->in_group ? operation_->group->translated(std::move(late)) : late;
+  }
   if (operation_->phase == Phase::idle)
     return misused("wait for a persistent request that was not started (start it first)");
   operation_->was_waited_for = true;
+  if (operation_->untranslated) [[unlikely]]
+    return in_group(*operation_);
   return operation_->status;
 }
 
 const Status& Request::status() const {
   if (body_ != nullptr) return body_->status();
-  return operation_ == nullptr ? kOfNothing : operation_->status;
+  if (operation_ == nullptr) return kOfNothing;
+  return operation_->untranslated && channel::Inside::is_complete(*this) ? in_group(*operation_)
+                                                                         : operation_->status;
 }
 
 bool Request::cancel() {
@@ -119,10 +133,38 @@ Status Request::start() {
   return operation_->progress->with([&](Messenger& messenger) -> Status {
     if (operation_->phase == Phase::waiting)
       return misused("start a request that is under way (wait for it first)");
-    if (operation_->invalid) return operation_->status;
+    if (operation_->invalid) return in_group(*operation_);
+    if (operation_->in_group && operation_->group->is_freed())
+      return {Code::bad_communicator, -1,
+              "start a message: its communicator was freed, and nothing more is started in it"};
     messenger.begin(*operation_);
     return {};
   });
+}
+
+Status Request::detach() {
+  if (body_ != nullptr) {
+    if (body_->mover() != nullptr && !body_->is_over())
+      return misused(
+          "detach a collective operation that is under way (wait for it: all ranks need each one's "
+          "part)");
+    reset();
+    return {};
+  }
+  if (operation_ == nullptr || operation_->everybodys || operation_->progress->is_copy()) {
+    operation_ = nullptr;
+    return {};
+  }
+  const bool goes_on = operation_->progress->with([&](Messenger& messenger) {
+    if (operation_->phase != Phase::waiting) return false;
+    messenger.detach(*operation_);
+    return true;
+  });
+  if (goes_on)
+    operation_ = nullptr;
+  else
+    reset();
+  return {};
 }
 
 bool Request::persistent() const {
@@ -134,7 +176,13 @@ std::string Request::describe() const {
   if (body_ != nullptr) return body_->describe();
   if (operation_ == nullptr) return "nothing";
   if (operation_->everybodys) return "a message that was complete at once";
-  return what_of(*operation_);
+  if (!operation_->in_group || operation_->group->is_whole()) return what_of(*operation_);
+  const int rank = operation_->is_send ? operation_->peer : operation_->pattern.source;
+  std::string text = what_of(*operation_);
+  if (rank >= 0)
+    text += ", which is rank " + std::to_string(operation_->group->rank_of(rank)) +
+            " of the communicator";
+  return text;
 }
 
 }  // namespace scela

@@ -87,6 +87,12 @@ Error wrong_use(std::string what, std::string why) {
 
 }  // namespace
 
+Result<void> Bootstrap::check_variable() {
+  const auto kind = chosen_kind();
+  if (!kind) return fail(kind.error());
+  return {};
+}
+
 std::vector<int> World::ranks_of(int node) const {
   std::vector<int> ranks;
   for (int other = 0; other < size; ++other) {

@@ -47,6 +47,8 @@ class Bootstrap {
   // be: pmi1, pmi2, pmix, alone. If it is empty or auto, the launcher's variables decide. A process
   // can join once, since launchers talk to one party in each process.
   static Result<std::unique_ptr<Bootstrap>> join();
+  // Returns an error if SCELA_BOOTSTRAP names no kind.
+  static Result<void> check_variable();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
   ~Bootstrap();  // leaves, if leave() was not called

@@ -45,6 +45,10 @@ Status error_not_received(int rank) {
                       "receive all messages before it closes its channel"));
 }
 
+Status error_of_solitude() {
+  return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
+}
+
 Status error_of_numbers(int rank) {
   return error_of(Code::resources, rank,
                   cat("send to rank ", rank,

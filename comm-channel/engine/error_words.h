@@ -30,6 +30,8 @@ Status error_of(Code code, int peer, std::string text);
 Status error_of_closing();
 // Returns the error of a send to a rank that closed its channel before it received the message.
 Status error_not_received(int rank);
+// Returns the error of a receive from any rank: all others have ended.
+Status error_of_solitude();
 // Returns the error of a send to the rank that gets no number (PendingTransfers), since too many
 // operations have one.
 Status error_of_numbers(int rank);

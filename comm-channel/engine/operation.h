@@ -13,7 +13,9 @@
 #include "comm-channel/core/match/matching.h"
 #include "comm-channel/core/protocol/rendezvous.h"
 #include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/scatter_gather.h"
 #include "comm-channel/engine/status_writer.h"
+#include "comm-channel/include/rank_group.h"
 #include "comm-channel/include/scela/request.h"
 #include "comm-channel/verbs/factory.h"
 #include "common/core/error.h"
@@ -33,12 +35,16 @@ enum class Phase : unsigned char {
 // are kept in a pool of the messenger.
 struct Operation : Posted {
   bool is_send = false;
-  bool persistent = false;      // Request::start() starts it again
   bool synchronous = false;     // a send that completes when matched
-  bool cancelling = false;      // a receive; cancelled if it is possible
-  bool invalid = false;         // always complete, with its error
-  bool everybodys = false;      // shared by requests; complete, in no pool
+  bool everybodys = false;      // shared; complete, and in no pool
   bool was_waited_for = false;  // complete, and wait() has returned its status
+  bool persistent : 1 = false;  // Request::start() starts it again
+  bool cancelling : 1 = false;  // a receive; cancelled if it is possible
+  bool invalid : 1 = false;     // always complete, with its error
+  // Most operations have none of these, which share a byte with those above.
+  bool in_pieces : 1 = false;     // `pieces` is set
+  bool in_group : 1 = false;      // `group` is set
+  bool untranslated : 1 = false;  // the status has ranks of the channel, and `group` is set
   Phase phase = Phase::idle;
   Progress* progress = nullptr;  // of its channel
 
@@ -64,6 +70,10 @@ struct Operation : Posted {
   Rts rts;                   // of a receive
   std::optional<Error> why;  // the system's reason of a failure
   verbs::Registration memory;
+  // The pieces of a message that has several; `from` or `to` is their whole.
+  std::unique_ptr<ScatterGather> pieces;
+  // The user of the request knows ranks by the numbers of this communicator.
+  std::shared_ptr<const RankGroup> group;
 
   bool complete() const { return phase == Phase::complete; }
   // These end the operation; its user sees that at the next look. An error that is ok is a success.
@@ -71,6 +81,11 @@ struct Operation : Posted {
   void finish(Status error) {
     StatusWriter::set_error(status, std::move(error));
     phase = Phase::complete;
+  }
+  // Gives the operation its pieces, or none if null, before it begins. Its buffer is their whole.
+  void set_pieces(std::unique_ptr<ScatterGather> of_message) {
+    in_pieces = of_message != nullptr;
+    pieces = std::move(of_message);
   }
   std::span<const std::byte> sent_bytes() const { return {from, length}; }
   std::span<std::byte> received_bytes() const { return {to, room}; }

@@ -18,6 +18,18 @@ bool ReceiveCompletion::deliver_guarded(Operation& receive, const Envelope& enve
   return good;
 }
 
+void ReceiveCompletion::complete_pieces(Operation& receive, const Envelope& envelope) {
+  const std::size_t size = std::min<std::size_t>(envelope.length, receive.room);
+  if (!receive.pieces->scatter(guarded_copy_, size))
+    receive.finish(error_of(Code::bad_buffer, envelope.source,
+                            cat("receive ", envelope.length, " bytes of rank ", envelope.source,
+                                " into pieces: ", buffer_gone("copy them").text())));
+  else if (envelope.length <= receive.room)
+    receive.finish();
+  else
+    truncate(receive, envelope);
+}
+
 void ReceiveCompletion::truncate(Operation& receive, const Envelope& envelope) {
   receive.finish(error_of(Code::truncated, envelope.source,
                           cat("receive a message of rank ", envelope.source, " with tag ",

@@ -36,6 +36,8 @@ class ReceiveCompletion {
   void complete(Operation& receive, const Envelope& envelope, std::uint64_t bytes);
 
  private:
+  // Completes a receive of several pieces.
+  void complete_pieces(Operation& receive, const Envelope& envelope);
   static void truncate(Operation& receive, const Envelope& envelope);
 
   Peers& peers_;
@@ -54,6 +56,8 @@ inline void ReceiveCompletion::complete(Operation& receive, const Envelope& enve
                                         std::uint64_t bytes) {
   StatusWriter::set_message(receive.status, envelope.source, envelope.tag, envelope.length);
   peers_.count_received(envelope.source, bytes);
+  if (receive.in_pieces) [[unlikely]]
+    return complete_pieces(receive, envelope);
   if (envelope.length <= receive.room) [[likely]]
     receive.phase = Phase::complete;
   else

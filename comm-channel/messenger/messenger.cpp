@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm-channel/engine/error_words.h"
+#include "common/core/text.h"
 
 namespace scela::channel {
 
@@ -61,10 +62,19 @@ void Messenger::begin(Operation& operation) {
   StatusWriter::set_message(operation.status, -1, -1, 0);
   StatusWriter::clear_error(operation.status);
   if (transports_.is_closed()) return operation.finish(error_of_closing());
-  if (operation.is_send)
+  if (operation.in_group) [[unlikely]] {
+    operation.untranslated = true;
+    group_receives_.add(operation);
+  }
+  if (operation.is_send) {
+    if (operation.in_pieces && !operation.pieces->gather(guarded_copy_)) [[unlikely]]
+      return operation.finish(
+          error_of(Code::bad_buffer, operation.peer,
+                   cat(what_of(operation), ", in pieces: ", buffer_gone("copy them").text())));
     send_router_.begin(operation);
-  else
+  } else {
     receive_queue_.begin(operation);
+  }
 }
 
 void Messenger::release(Operation& operation) {
@@ -73,8 +83,28 @@ void Messenger::release(Operation& operation) {
   operation.synchronous = false;
   operation.invalid = false;
   operation.was_waited_for = false;
+  if (operation.in_pieces || operation.in_group) [[unlikely]] {
+    if (operation.in_group) group_receives_.remove(operation);
+    operation.group.reset();
+    operation.pieces.reset();
+    operation.in_group = false;
+    operation.untranslated = false;
+    operation.in_pieces = false;
+  }
   StatusWriter::clear_error(operation.status);
   operations_.give_back(operation);
+}
+
+void Messenger::set_group(Operation& operation, std::shared_ptr<const RankGroup> group) {
+  operation.group = std::move(group);
+  operation.in_group = true;
+  operation.untranslated = true;
+  if (operation.phase == Phase::waiting) group_receives_.add(operation);
+}
+
+void Messenger::detach(Operation& operation) {
+  detached_.add(operation);
+  detached_.release_some([this](Operation& one) { release(one); });
 }
 
 bool Messenger::cancel(Operation& operation) {
@@ -98,6 +128,8 @@ unsigned Messenger::poll() {
   }
   count += offload_.poll();
   receive_queue_.drop_unwanted();
+  if (!detached_.empty()) [[unlikely]]
+    detached_.release_some([this](Operation& one) { release(one); });
   // A caller that waits for room checks for it before it sleeps.
   if (send_queue_.blocked() && send_queue_.retry()) {
     ++count;
@@ -180,10 +212,7 @@ void Messenger::ended(int rank, std::string why) {
 
 void Messenger::notice_solitude() {
   if (nobody_left()) receive_queue_.fail_receives_of_any(error_of_solitude());
-}
-
-Status Messenger::error_of_solitude() {
-  return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
+  if (!group_receives_.empty()) group_receives_.fail_solitary(error_of_solitude());
 }
 
 // ---- this process's end ----
@@ -207,6 +236,7 @@ bool Messenger::end_requests() {
 std::size_t Messenger::close() {
   offload_.close();
   transports_.close();
+  detached_.release_all([this](Operation& one) { release(one); });
   std::size_t requests = 0;
   operations_.each([&](const Operation& one) { requests += one.progress != nullptr; });
   return requests;

@@ -19,6 +19,7 @@
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/core/match/matching.h"
 #include "comm-channel/core/protocol/wire.h"
+#include "comm-channel/engine/detached_operations.h"
 #include "comm-channel/engine/guarded_copy.h"
 #include "comm-channel/engine/network.h"
 #include "comm-channel/engine/operation.h"
@@ -30,6 +31,7 @@
 #include "comm-channel/engine/unexpected_store.h"
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/messenger/awaited_ranks.h"
+#include "comm-channel/messenger/group_receives.h"
 #include "comm-channel/messenger/loopback.h"
 #include "comm-channel/messenger/match_queue.h"
 #include "comm-channel/messenger/offload_events.h"
@@ -67,6 +69,10 @@ class Messenger final : private NetworkUser {
   // operation is a send, if it was matched already, or if that is not known yet. In the last case
   // it ends later with its message, or as cancelled.
   bool cancel(Operation& operation);
+  // The user of the operation knows ranks by their numbers in the group. It may have begun.
+  void set_group(Operation& operation, std::shared_ptr<const RankGroup> group);
+  // No request names the operation any more: it is given back once it is complete.
+  void detach(Operation& operation);
 
   // Sends a small message to a rank of this node if nothing has to be waited for. Returns false if
   // the message must become an operation.
@@ -130,9 +136,12 @@ class Messenger final : private NetworkUser {
   // nothing to move calls this.
   void notice_solitude();
   // Returns true if all other ranks have ended, and there were others.
-  bool nobody_left() const { return peers_.all_others_ended(); }
-  // Returns the error of a receive from any rank if all others have ended.
-  static Status error_of_solitude();
+  // With a group, this is so for its ranks.
+  bool nobody_left(const RankGroup* group = nullptr) const {
+    return group == nullptr || group->is_whole()
+               ? peers_.all_others_ended()
+               : group->nobody_left([this](int rank) { return has_ended(rank); });
+  }
   // Drops, before the process ends, what others need not wait for.
   void finish();
   // Ends the receives of open requests if their messages have not come. Tells the senders of
@@ -180,6 +189,8 @@ class Messenger final : private NetworkUser {
   ReceiveQueue receive_queue_;
   SendRouter send_router_;
   AwaitedRanks awaited_ranks_{peers_, matcher_};
+  GroupReceives group_receives_{peers_, matcher_};
+  DetachedOperations detached_;
   const ChannelOptions& options_;
 };
 

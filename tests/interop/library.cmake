@@ -1,7 +1,7 @@
-# Programs that see of ScELA what libscela exports: waits for messages and operations together, the radix sort, and
+# Programs that see of ScELA what libscela exports: waits for messages and operations together, messages of all kinds, the radix sort, and
 # programs in C.
 foreach(source tests/interop/programs/channel/waits_probe.cpp tests/interop/programs/capi/capi_probe.c examples/radix_sort.cpp
-    examples/ring_scela.c)
+    tests/interop/programs/channel/messages_probe.cpp examples/ring_scela.c)
   cmake_path(GET source STEM program)
   add_executable(${program} "${PROJECT_SOURCE_DIR}/${source}")
   target_link_libraries(${program} PRIVATE scela)
@@ -30,6 +30,33 @@ foreach(by at-once polled thread both)
       CHECK --quiet --out "waits ${by}: 4 ranks on 2 nodes" RUN ${between} -n 4 ${bin}/waits_probe ${by})
   endif()
 endforeach()
+
+# Messages within communicators, of several pieces, and without their requests.
+set(probe ${bin}/messages_probe)
+foreach(part communicators pieces detached threads)
+  library_test("messages, ${part}, on a node" CHECK --quiet --out "messages ${part}: 5 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 5 ${probe} ${part})
+  if(between)
+    library_test("messages, ${part}, between nodes" CHECK --quiet --out "messages ${part}: 4 ranks on 2 nodes"
+      RUN ${between} -n 4 ${probe} ${part})
+  endif()
+endforeach()
+library_test("messages, a rank of a communicator dies, on a node" CHECK --status 137 --out "messages death: 5 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 5 --on-failure wait ${probe} death)
+library_test("messages, pieces, where one process may not read another's memory" CHECK --said 1 ".*" --said 1
+    "libscela: rank [0-3]: copy 8 bytes .*kernel refuses process_vm_readv .*large messages go in pieces.*" --out "messages pieces: 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 4 $<TARGET_FILE:unprivileged> --refuse-transfers ${probe} pieces)
+if(between)
+  library_test("messages, a rank of a communicator dies, between nodes" CHECK --status 137 --out "messages death: 4 ranks on 2 nodes"
+    RUN ${between} -n 4 --on-failure wait ${probe} death)
+  set(three ${run} --pmi fd --sim-nodes 3 -n 6 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
+  foreach(way write read offloaded)
+    foreach(part pieces detached)
+      library_test("messages, ${part}, between three nodes, ${way}" CHECK --quiet --out "messages ${part}: 6 ranks on 3 nodes"
+        RUN ${three} --env SCELA_CHANNEL_RENDEZVOUS=${way} --env SCELA_HCA_STRICT=5 ${probe} ${part})
+    endforeach()
+  endforeach()
+endif()
 
 # What comes out is checked by the program: in order, the same keys, what std::sort makes of them.
 function(radix_test name ranks options)

@@ -137,6 +137,45 @@ scela_code scela_irecv_probed(scela_channel* channel, scela_probed* message, voi
 /* Drops a message that was taken. NULL is allowed. */
 void scela_probed_free(scela_probed* message);
 
+/* ---- messages of several pieces ---- */
+
+/* A piece of a message. A message is the concatenation of its pieces; the receiver may have it in other
+ * pieces, or in one. There may be none, and a piece may be empty. */
+typedef struct scela_const_piece {
+  const void* data;
+  size_t bytes;
+} scela_const_piece;
+typedef struct scela_piece {
+  void* data;
+  size_t bytes;
+} scela_piece;
+
+/* These are the functions above for `count` pieces. The call copies the list; the pieces belong to the
+ * channel as a buffer does. */
+scela_code scela_send_pieces(scela_channel* channel, int peer, int tag,
+                             const scela_const_piece* pieces, size_t count, uint32_t context);
+scela_code scela_recv_pieces(scela_channel* channel, int source, int tag, const scela_piece* pieces,
+                             size_t count, uint32_t context, int64_t timeout,
+                             scela_received* received);
+scela_code scela_isend_pieces(scela_channel* channel, int peer, int tag,
+                              const scela_const_piece* pieces, size_t count, uint32_t context,
+                              scela_request** request);
+scela_code scela_issend_pieces(scela_channel* channel, int peer, int tag,
+                               const scela_const_piece* pieces, size_t count, uint32_t context,
+                               scela_request** request);
+scela_code scela_irecv_pieces(scela_channel* channel, int source, int tag,
+                              const scela_piece* pieces, size_t count, uint32_t context,
+                              scela_request** request);
+scela_code scela_send_init_pieces(scela_channel* channel, int peer, int tag,
+                                  const scela_const_piece* pieces, size_t count, uint32_t context,
+                                  scela_request** request);
+scela_code scela_recv_init_pieces(scela_channel* channel, int source, int tag,
+                                  const scela_piece* pieces, size_t count, uint32_t context,
+                                  scela_request** request);
+scela_code scela_irecv_probed_pieces(scela_channel* channel, scela_probed* message,
+                                     const scela_piece* pieces, size_t count,
+                                     scela_request** request);
+
 /* Moves what can be moved, without blocking. Returns 1 if something was moved, otherwise 0. */
 int scela_progress(scela_channel* channel);
 /* Returns 1 if the channel knows that the rank has ended or cannot be reached, otherwise 0. */
@@ -162,8 +201,13 @@ scela_code scela_request_wait_all(scela_request* const* requests, size_t count, 
 int scela_request_cancel(scela_request* request);
 /* Starts a persistent request. */
 scela_code scela_request_start(scela_request* request);
-/* Frees a request. Unlike MPI_Request_free, it cancels a request that is not complete, or blocks until
- * it is complete if it cannot be cancelled. NULL is allowed. */
+/* Lets a message go on without its handle, as MPI_Request_free does, and frees the handle. The program
+ * keeps the buffer valid until the message is complete, which it learns by other means. A request that is
+ * not under way is freed. For a collective operation that is under way the result is SCELA_BAD_REQUEST,
+ * and the handle stays. NULL is allowed. */
+scela_code scela_request_detach(scela_request* request);
+/* Frees a request. Unlike MPI_Request_free (see scela_request_detach), it cancels a request that is not
+ * complete, or blocks until it is complete if it cannot be cancelled. NULL is allowed. */
 void scela_request_free(scela_request* request);
 
 /* ---- collective operations ---- */
@@ -315,6 +359,58 @@ scela_code scela_start(scela_communicator* communicator, const scela_collective*
                        scela_request** request);
 scela_code scela_prepare(scela_communicator* communicator, const scela_collective* collective,
                          scela_request** request);
+
+/* ---- messages of a communicator ---- */
+
+/* These are the functions of a channel, for messages among the ranks of a communicator: `peer`, `source`,
+ * scela_received.source and scela_message_rank() are ranks of the communicator. Such messages match neither
+ * those of another communicator nor those of the channel. The threads may be those of the channel. */
+scela_code scela_communicator_send(scela_communicator* communicator, int peer, int tag,
+                                   const void* data, size_t bytes);
+scela_code scela_communicator_recv(scela_communicator* communicator, int source, int tag,
+                                   void* data, size_t bytes, int64_t timeout,
+                                   scela_received* received);
+scela_code scela_communicator_isend(scela_communicator* communicator, int peer, int tag,
+                                    const void* data, size_t bytes, scela_request** request);
+scela_code scela_communicator_issend(scela_communicator* communicator, int peer, int tag,
+                                     const void* data, size_t bytes, scela_request** request);
+scela_code scela_communicator_irecv(scela_communicator* communicator, int source, int tag,
+                                    void* data, size_t bytes, scela_request** request);
+scela_code scela_communicator_send_init(scela_communicator* communicator, int peer, int tag,
+                                        const void* data, size_t bytes, scela_request** request);
+scela_code scela_communicator_recv_init(scela_communicator* communicator, int source, int tag,
+                                        void* data, size_t bytes, scela_request** request);
+scela_code scela_communicator_probe(scela_communicator* communicator, int source, int tag,
+                                    int64_t timeout, scela_received* received);
+scela_code scela_communicator_probe_take(scela_communicator* communicator, int source, int tag,
+                                         scela_received* received, scela_probed** message);
+scela_code scela_communicator_irecv_probed(scela_communicator* communicator, scela_probed* message,
+                                           void* data, size_t bytes, scela_request** request);
+
+/* These are the same for messages of several pieces. */
+scela_code scela_communicator_send_pieces(scela_communicator* communicator, int peer, int tag,
+                                          const scela_const_piece* pieces, size_t count);
+scela_code scela_communicator_recv_pieces(scela_communicator* communicator, int source, int tag,
+                                          const scela_piece* pieces, size_t count, int64_t timeout,
+                                          scela_received* received);
+scela_code scela_communicator_isend_pieces(scela_communicator* communicator, int peer, int tag,
+                                           const scela_const_piece* pieces, size_t count,
+                                           scela_request** request);
+scela_code scela_communicator_issend_pieces(scela_communicator* communicator, int peer, int tag,
+                                            const scela_const_piece* pieces, size_t count,
+                                            scela_request** request);
+scela_code scela_communicator_irecv_pieces(scela_communicator* communicator, int source, int tag,
+                                           const scela_piece* pieces, size_t count,
+                                           scela_request** request);
+scela_code scela_communicator_send_init_pieces(scela_communicator* communicator, int peer, int tag,
+                                               const scela_const_piece* pieces, size_t count,
+                                               scela_request** request);
+scela_code scela_communicator_recv_init_pieces(scela_communicator* communicator, int source,
+                                               int tag, const scela_piece* pieces, size_t count,
+                                               scela_request** request);
+scela_code scela_communicator_irecv_probed_pieces(scela_communicator* communicator,
+                                                  scela_probed* message, const scela_piece* pieces,
+                                                  size_t count, scela_request** request);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

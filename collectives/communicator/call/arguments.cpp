@@ -86,9 +86,10 @@ class Reader {
   void refuse(Refusal refusal, const std::string& why) {
     if (!read_.status.ok()) return;
     read_.refusal = refusal;
-    read_.status = error_of(code_of(refusal), rank_,
-                            cat(name_of(call_.operation), " by rank ", rank_, " of ", ranks_, ": ",
-                                why, "; nothing was sent or received by this rank"));
+    read_.status =
+        error_of(code_of(refusal), rank_,
+                 cat(name_of_call(call_.operation, call_.has_parts), " by rank ", rank_, " of ",
+                     ranks_, ": ", why, "; nothing was sent or received by this rank"));
   }
 
   // A length must fit into 63 bits for all ranks together. No memory is larger, and sums of larger

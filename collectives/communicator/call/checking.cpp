@@ -66,9 +66,7 @@ ElementType type_of(const Collective::Inside& call, const Arguments& arguments) 
 using Says = std::string (*)(const CallRecord& record);
 
 std::string operation(const CallRecord& record) {
-  const bool is_block = record.operation == Operation::reduce_scatter && !record.has_parts;
-  const bool is_v = record.operation != Operation::reduce_scatter && record.has_parts;
-  return cat("it calls ", name_of(record.operation), is_block ? "_block" : is_v ? "v" : "");
+  return cat("it calls ", name_of_call(record.operation, record.has_parts));
 }
 std::string root(const CallRecord& record) {
   return has_root(record.operation) ? cat("its root is rank ", record.root) : "";

@@ -9,6 +9,12 @@ namespace scela {
 
 using collectives::Operation;
 
+std::string collectives::name_of_call(Operation operation, bool has_parts) {
+  if (operation == Operation::reduce_scatter)
+    return has_parts ? "reduce_scatter" : "reduce_scatter_block";
+  return cat(name_of(operation), has_parts ? "v" : "");
+}
+
 namespace {
 
 // Returns null if there is no memory. The communicator that is to run the operation then says so to

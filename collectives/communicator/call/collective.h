@@ -28,6 +28,9 @@ struct Collective::Inside {
 
 namespace collectives {
 
+// Returns the name of the operation, as Collective has it: "gather", "gatherv".
+std::string name_of_call(Operation operation, bool has_parts);
+
 // Returns an error with this text. `rank` is the rank at fault in the communicator, or -1 if no
 // rank is.
 Status error_of(Code code, int rank, std::string message);

@@ -11,7 +11,7 @@
 // A Collective says what is to be done. A communicator does it at once (run), begins it (start), or
 // makes it ready to be started any number of times (prepare). All ranks of a communicator call the
 // same operations in the same order. Two threads must not use a communicator, or its requests, at
-// once.
+// once. Its messages (scela/messages.h) have the channel's rule for threads instead.
 #pragma once
 
 #include <concepts>
@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include <scela/messages.h>
 #include <scela/request.h>
 #include <scela/status.h>
 
@@ -65,7 +66,7 @@ enum class ElementType : unsigned char {
   opaque,
 };
 
-// Operations on elements. The logical and bitwise ones take integers. minloc and maxloc take the
+// Operations on elements. The bitwise ones take integers. minloc and maxloc take the
 // types called ..._index, and give the least index of the least (greatest) values.
 enum class ReduceOp : unsigned char {
   sum,
@@ -287,7 +288,7 @@ struct [[nodiscard]] AgreeResult {
   std::vector<int> exited;  // ranks of the communicator that have ended
 };
 
-class Communicator {
+class [[nodiscard]] Communicator : public Messages {
  public:
   Communicator();  // an empty one, as after free()
   // Makes a communicator of all ranks of a channel. All of them call it; it may block until they

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include <scela/pieces.h>
 #include <scela/request.h>
 #include <scela/status.h>
 
@@ -145,6 +146,7 @@ class ProbedMessage {
 
  private:
   friend class Channel;
+  friend struct channel::Inside;
   struct State;
   explicit ProbedMessage(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -206,6 +208,21 @@ class Channel {
   Request send_init(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);
   Request recv_init(int source, int tag, std::span<std::byte> bytes, Context context = kWorld);
 
+  // These do so for a message of several pieces (scela/pieces.h). The list is copied; the pieces
+  // belong to the channel as a buffer does, and those of a receive must not overlap. A message
+  // counts as one of contiguous bytes in all other respects. The channel keeps a copy of the whole
+  // message meanwhile, unless it is short: this costs its bytes of memory, and one copy more on the
+  // side that has pieces. Without that memory the error is resources. If the pieces have more than
+  // 2^63 - 1 bytes together, it is bad_count. A persistent request reads its pieces at each start.
+  Request isend(int peer, int tag, SendPieces pieces, Context context = kWorld);
+  Request issend(int peer, int tag, SendPieces pieces, Context context = kWorld);
+  Request irecv(int source, int tag, ReceivePieces pieces, Context context = kWorld);
+  Status send(int peer, int tag, SendPieces pieces, Context context = kWorld);
+  Status recv(int source, int tag, ReceivePieces pieces, Context context = kWorld,
+              Timeout timeout = {});
+  Request send_init(int peer, int tag, SendPieces pieces, Context context = kWorld);
+  Request recv_init(int source, int tag, ReceivePieces pieces, Context context = kWorld);
+
   // Returns the message that a receive would match now, or the error that it would have. Returns
   // std::nullopt if there is neither yet. Does not block.
   std::optional<Status> iprobe(int source, int tag, Context context = kWorld);
@@ -216,6 +233,7 @@ class Channel {
   std::optional<ProbedMessage> improbe(int source, int tag, Context context = kWorld);
   // Receives a message that improbe() has taken, once.
   Request imrecv(ProbedMessage message, std::span<std::byte> bytes);
+  Request imrecv(ProbedMessage message, ReceivePieces pieces);
 
   // Returns the first of `count` contexts that no other caller gets, from 2^31 up. Returns kWorld
   // if there are not so many left. Ranks that make the same calls in the same order get the same

@@ -6,8 +6,9 @@
 //   if (scela::wait_any(both) == 0) use(message.wait().source());
 //
 // Channel (scela/channel.h) makes the requests of messages, Communicator (scela/communicator.h)
-// those of collective operations. A request owns its state. If it is destroyed before it is
-// complete, it is cancelled, or waited for if it cannot be cancelled. So no buffer is written after
+// those of collective operations, and of messages in its ranks. A request owns its state. If it is
+// destroyed before it is complete, it is cancelled, or waited for if it cannot be cancelled; after
+// detach() it goes on instead. So no buffer is written after
 // the program has left it. The destructor of a collective operation cancels it on this rank; other
 // ranks may wait for this one then. Requests that are left when their channel ends are treated
 // alike; they may be destroyed after it. Two threads must not use one request at once, nor two
@@ -35,7 +36,7 @@ struct Inside;
 // moves what can be moved, and does not block.
 using Timeout = std::optional<std::chrono::nanoseconds>;
 
-class Request {
+class [[nodiscard]] Request {
  public:
   Request() = default;  // an empty request: it is complete
   Request(Request&& other) noexcept : operation_(other.operation_), body_(other.body_) {
@@ -68,6 +69,16 @@ class Request {
   // Code::bad_request. It does not block, but for a communicator with ProgressMode::at_once.
   Status start();
   bool persistent() const;
+  // Lets a message go on without its request, which is empty afterwards. The channel frees what it
+  // needs for the message once that is complete. The program keeps the buffer valid until then,
+  // and learns by other means when that is, for example by an answer. An error of the message is
+  // not reported. The channel's destructor waits for such sends, and cancels such receives that
+  // nothing has matched. A request that is complete, or persistent and not started, is freed. For
+  // a collective operation that is under way the call returns Code::bad_request, and changes
+  // nothing. It does not block.
+  //
+  //   if (const auto status = channel.isend(1, 7, bytes).detach(); !status.ok()) report(status);
+  Status detach();
   // Returns text for people, for example "allreduce by ring" or "receive from rank 3 with tag 5".
   std::string describe() const;
 

@@ -32,7 +32,7 @@ enum class Code : unsigned char {
   // Another argument: an option, a setting, an algorithm, ranks of a subgroup.
   bad_argument,
   // A request that cannot do what was asked: it is empty, not persistent, under way, or was not
-  // started; or a probed message that was received already.
+  // started; or a probed message that was received already, or is one of another channel.
   bad_request,
   // The communicator is empty or was freed.
   bad_communicator,
@@ -76,14 +76,14 @@ class [[nodiscard]] Status {
   bool ok() const { return code_ == Code::ok; }
   Code code() const { return code_; }
   // Returns the rank that the error concerns, or -1. It is a rank of the communicator for
-  // collective operations, and of the channel for messages.
+  // collective operations and for messages of a communicator, otherwise of the channel.
   int rank() const { return rank_; }
   // Returns the text for the user, without a newline. It is "no error" for Code::ok.
   std::string message() const;
 
   // These describe the message of a receive or a probe that is ok or truncated: the sender's rank,
   // the tag, and the length in bytes, even if the message was truncated. They are -1, -1 and 0 for
-  // all other calls.
+  // all other calls. The rank is one of the communicator for its messages.
   int source() const { return source_; }
   int tag() const { return tag_; }
   std::size_t bytes() const { return bytes_; }

@@ -439,6 +439,203 @@ static void communicators(void) {
   FAILS(SCELA_BAD_ARGUMENT, "there is no rank -1", scela_subgroup(world, NULL, 2, &made));
 }
 
+/* Messages of several pieces, each by another function, and received in other pieces. */
+static void in_pieces(void) {
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  enum { kHead = 3, kBody = 50000, kTail = 7, kAll = kHead + kBody + kTail };
+  static char head[kHead], body[kBody], tail[kTail], got[kAll];
+  const scela_const_piece sent[] = {{head, kHead}, {NULL, 0}, {body, kBody}, {tail, kTail}};
+  const scela_piece room[] = {{got + 100, kAll - 100}, {got, 100}}; /* the second half first */
+  scela_request* requests[2] = {NULL, NULL};
+  scela_probed* taken = NULL;
+  scela_received received;
+  scela_code code;
+  memset(head, 'h' + rank, kHead);
+  memset(body, 'b' + rank, kBody);
+  memset(tail, 't' + rank, kTail);
+  for (int way = 0; way < 5; ++way) {
+    memset(got, 0, sizeof got);
+    switch (way) {
+      case 0:
+        GOOD(scela_irecv_pieces(channel, last, 1, room, 2, 0, &requests[0]));
+        GOOD(scela_send_pieces(channel, next, 1, sent, 4, 0));
+        break;
+      case 1:
+        GOOD(scela_isend_pieces(channel, next, 1, sent, 4, 0, &requests[1]));
+        GOOD(scela_recv_pieces(channel, last, 1, room, 2, 0, SCELA_NO_TIMEOUT, &received));
+        MUST(received.source == last && received.bytes == kAll);
+        break;
+      case 2:
+        GOOD(scela_issend_pieces(channel, next, 1, sent, 4, 0, &requests[1]));
+        do
+          code = scela_probe_take(channel, last, 1, 0, &received, &taken);
+        while (code == SCELA_TIMED_OUT);
+        GOOD(code);
+        GOOD(scela_irecv_probed_pieces(channel, taken, room, 2, &requests[0]));
+        break;
+      case 3:
+        GOOD(scela_recv_init_pieces(channel, SCELA_ANY_SOURCE, 1, room, 2, 0, &requests[0]));
+        GOOD(scela_send_init_pieces(channel, next, 1, sent, 4, 0, &requests[1]));
+        for (int i = 0; i < 2; ++i)
+          GOOD(scela_request_start(requests[i]));
+        break;
+      default:
+        GOOD(scela_communicator_irecv_pieces(world, last, 1, room, 2, &requests[0]));
+        GOOD(scela_communicator_isend_pieces(world, next, 1, sent, 4, &requests[1]));
+    }
+    GOOD(scela_request_wait_all(requests, 2, SCELA_NO_TIMEOUT));
+    for (int i = 0; i < 2; ++i) {
+      GOOD(scela_request_wait(requests[i], SCELA_NO_TIMEOUT, NULL));
+      scela_request_free(requests[i]);
+      requests[i] = NULL;
+    }
+    MUST(got[100] == 'h' + last && got[100 + kHead] == 'b' + last && got[0] == 'b' + last);
+    MUST(got[100 - kTail - 1] == 'b' + last && got[100 - kTail] == 't' + last);
+  }
+}
+
+static void wrong_pieces(void) {
+  char head[3] = "";
+  const scela_const_piece sent[] = {{head, sizeof head}};
+  const scela_piece null_room[] = {{NULL, 1}};
+  const scela_const_piece null_piece[] = {{head, sizeof head}, {NULL, 1}};
+  scela_request* requests[2] = {NULL, NULL};
+  FAILS(SCELA_BAD_BUFFER, "piece 1", scela_send_pieces(channel, rank, 1, null_piece, 2, 0));
+  FAILS(SCELA_BAD_BUFFER, "piece 0",
+        scela_irecv_pieces(channel, rank, 1, null_room, 1, 0, requests));
+  FAILS(SCELA_BAD_BUFFER, "`pieces` is NULL", scela_send_pieces(channel, rank, 1, NULL, 1, 0));
+  FAILS(SCELA_BAD_RANK, "rank", scela_isend_pieces(channel, size, 1, sent, 1, 0, requests));
+  FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL",
+        scela_isend_pieces(channel, rank, 1, sent, 1, 0, NULL));
+  FAILS(SCELA_BAD_ARGUMENT, "channel is NULL", scela_send_pieces(NULL, rank, 1, sent, 1, 0));
+  MUST(requests[0] == NULL);
+}
+
+/* Begins to send `own` to the next rank, and to receive `got` of the last one, in one of six ways. */
+static void begin_in(scela_communicator* turned, int way, const int* own, int* got,
+                     scela_request** requests) {
+  const int next = (*own + 1) % size, last = (*own + size - 1) % size;
+  const scela_const_piece sent[] = {{own, 2}, {(const char*)own + 2, sizeof *own - 2}};
+  const scela_piece room[] = {{got, 1}, {(char*)got + 1, sizeof *got - 1}};
+  scela_probed* taken = NULL;
+  scela_received received;
+  scela_code code;
+  switch (way) {
+    case 0:
+      GOOD(scela_communicator_irecv(turned, SCELA_ANY_SOURCE, 1, got, sizeof *got, &requests[0]));
+      GOOD(scela_communicator_send(turned, next, 1, own, sizeof *own));
+      break;
+    case 1:
+      GOOD(scela_communicator_recv_init(turned, last, 1, got, sizeof *got, &requests[0]));
+      GOOD(scela_communicator_send_init(turned, next, 1, own, sizeof *own, &requests[1]));
+      for (int i = 0; i < 2; ++i)
+        GOOD(scela_request_start(requests[i]));
+      break;
+    case 2:
+      GOOD(scela_communicator_issend(turned, next, 1, own, sizeof *own, &requests[1]));
+      GOOD(scela_communicator_probe(turned, SCELA_ANY_SOURCE, 1, SCELA_NO_TIMEOUT, &received));
+      MUST(received.source == last);
+      do
+        code = scela_communicator_probe_take(turned, last, 1, &received, &taken);
+      while (code == SCELA_TIMED_OUT);
+      GOOD(code);
+      GOOD(scela_communicator_irecv_probed(turned, taken, got, sizeof *got, &requests[0]));
+      break;
+    case 3:
+      GOOD(scela_communicator_recv_init_pieces(turned, last, 1, room, 2, &requests[0]));
+      GOOD(scela_communicator_send_init_pieces(turned, next, 1, sent, 2, &requests[1]));
+      for (int i = 0; i < 2; ++i)
+        GOOD(scela_request_start(requests[i]));
+      break;
+    case 4:
+      GOOD(scela_communicator_issend_pieces(turned, next, 1, sent, 2, &requests[1]));
+      do
+        code = scela_communicator_probe_take(turned, last, 1, NULL, &taken);
+      while (code == SCELA_TIMED_OUT);
+      GOOD(code);
+      GOOD(scela_communicator_irecv_probed_pieces(turned, taken, room, 2, &requests[0]));
+      break;
+    default:
+      GOOD(scela_communicator_irecv_pieces(turned, last, 1, room, 2, &requests[0]));
+      GOOD(scela_communicator_send_pieces(turned, next, 1, sent, 2));
+  }
+}
+
+static void wrong_in(scela_communicator* turned, int next) {
+  int number = 0;
+  scela_request* request = NULL;
+  FAILS(SCELA_BAD_RANK, "there are ranks 0 to",
+        scela_communicator_isend(turned, size, 1, &number, sizeof number, &request));
+  MUST(scela_message_rank() == size && request == NULL);
+  FAILS(SCELA_BAD_TAG, "tag", scela_communicator_send(turned, next, -1, &number, sizeof number));
+  MUST(scela_message_rank() == next);
+  FAILS(SCELA_BAD_COMMUNICATOR, "NULL",
+        scela_communicator_send(NULL, 0, 1, &number, sizeof number));
+  FAILS(SCELA_BAD_COMMUNICATOR, "NULL",
+        scela_communicator_irecv(NULL, 0, 1, &number, sizeof number, &request));
+}
+
+/* Messages of a communicator with the ranks in the other order, also of pieces. */
+static void of_communicator(void) {
+  scela_communicator* turned = NULL;
+  GOOD(scela_split(world, 0, -rank, &turned));
+  const int own = scela_communicator_rank(turned);
+  const int next = (own + 1) % size, last = (own + size - 1) % size;
+  int got = -1;
+  const scela_piece room[] = {{&got, 1}, {(char*)&got + 1, sizeof got - 1}};
+  scela_request* requests[2] = {NULL, NULL};
+  scela_received received;
+  MUST(own == size - 1 - rank);
+  for (int way = 0; way < 6; ++way) {
+    got = -1;
+    begin_in(turned, way, &own, &got, requests);
+    GOOD(scela_request_wait_all(requests, 2, SCELA_NO_TIMEOUT));
+    GOOD(scela_request_wait(requests[0], SCELA_NO_TIMEOUT, &received));
+    MUST(received.source == last && received.bytes == sizeof got && got == last);
+    for (int i = 0; i < 2; ++i) {
+      scela_request_free(requests[i]);
+      requests[i] = NULL;
+    }
+  }
+  GOOD(scela_communicator_isend(turned, next, 2, &own, sizeof own, &requests[0]));
+  GOOD(scela_communicator_recv(turned, last, 2, &got, sizeof got, SCELA_NO_TIMEOUT, &received));
+  GOOD(scela_communicator_isend(turned, next, 3, &own, sizeof own, &requests[1]));
+  GOOD(scela_communicator_recv_pieces(turned, last, 3, room, 2, SCELA_NO_TIMEOUT, &received));
+  MUST(received.source == last && got == last);
+  for (int i = 0; i < 2; ++i)
+    scela_request_free(requests[i]);
+  wrong_in(turned, next);
+  scela_communicator_free(turned);
+}
+
+static void without_handles(void) {
+  static int sent;
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
+  scela_collective barrier = {.operation = SCELA_BARRIER};
+  scela_request* request = NULL;
+  int got = -1;
+  sent = rank;
+  GOOD(scela_issend(channel, next, 11, &sent, sizeof sent, 0, &request));
+  GOOD(scela_request_detach(request));
+  GOOD(scela_recv(channel, last, 11, &got, sizeof got, 0, SCELA_NO_TIMEOUT, NULL));
+  MUST(got == last);
+  GOOD(scela_send_init(channel, next, 11, &sent, sizeof sent, 0, &request));
+  GOOD(scela_request_detach(request));
+  GOOD(scela_request_detach(NULL));
+  /* The others come to the barrier when this rank has tried. */
+  if (rank == 0) {
+    GOOD(scela_start(world, &barrier, &request));
+    if (size > 1) FAILS(SCELA_BAD_REQUEST, "under way", scela_request_detach(request));
+    for (int other = 1; other < size; ++other)
+      GOOD(scela_send(channel, other, 12, &sent, sizeof sent, 0));
+    GOOD(scela_request_wait(request, SCELA_NO_TIMEOUT, NULL));
+    GOOD(scela_request_detach(request));
+  } else {
+    GOOD(scela_recv(channel, 0, 12, &got, sizeof got, 0, SCELA_NO_TIMEOUT, NULL));
+    GOOD(scela_run(world, &barrier));
+  }
+}
+
 int main(void) {
   const char* const thread[] = {"PROGRESS=thread", "BIND_THREAD=0", "CHECK=1", NULL};
   const char* const no_mode[] = {"PROGRESS=steam", NULL};
@@ -453,6 +650,10 @@ int main(void) {
   collectives();
   requests();
   communicators();
+  in_pieces();
+  wrong_pieces();
+  of_communicator();
+  without_handles();
   scela_communicator_free(world);
   FAILS(SCELA_BAD_ARGUMENT, "steam", scela_world(channel, no_mode, &world));
   FAILS(SCELA_BAD_ARGUMENT, "SPEED", scela_world(channel, no_name, &world));

@@ -1,11 +1,14 @@
-// Tests requests: sends that are over before their request exists, sends that nothing receives, and
-// errors.
+// Tests requests: sends that are over before their request exists, sends that nothing receives,
+// messages that outlive their requests, and errors.
 #include "comm-channel/include/scela/request.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -14,6 +17,7 @@
 #include "comm-channel/api/opening.h"
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/shm/factory.h"
+#include "tests/unit/comm-channel/ranks.h"
 
 namespace scela::channel::request_test {
 namespace {
@@ -287,6 +291,95 @@ TEST_CASE("channel requests: an error says what was tried, and with whom, whatev
   is(channel.send(7, 1, got), Code::bad_rank, 7, "send to rank 7: there are ranks 0 to 1");
   is(channel.recv(7, 1, got), Code::bad_rank, 7, "receive from rank 7: there are ranks 0 to 1");
   is(channel.recv(0, -5, got), Code::bad_tag, 0, "receive with tag -5: tags are 0 to 2147483647");
+}
+
+TEST_CASE(
+    "channel requests: a message goes on without its request, and what it used is given back") {
+  test::Ranks ranks(2);
+  const std::vector<std::byte> bytes(100, std::byte{7});
+  std::vector<std::byte> got(100);
+  for (const std::size_t count : {1U, 40U}) {
+    std::vector<Operation*> sends, receives;
+    for (std::size_t i = 0; i < count; ++i) {
+      sends.push_back(&ranks.send(0, 1, 5, bytes, kWorld, true));
+      ranks[0].detach(*sends.back());
+    }
+    CHECK(std::ranges::none_of(sends, &Operation::complete));
+    for (std::size_t i = 0; i < count; ++i) {
+      receives.push_back(&ranks.receive(1, 0, 5, got));
+      ranks[1].detach(*receives.back());
+    }
+    // Each poll looks at some of them.
+    for (std::size_t i = 0; i < count; ++i)
+      ranks.settle();
+    CHECK(got == bytes);
+    CHECK(std::ranges::all_of(sends, &Operation::complete));
+    // New operations are made of those that were given back.
+    for (std::vector<Operation*>* const all : {&sends, &receives}) {
+      test::Ranks& from = ranks;
+      const int rank = all == &sends ? 0 : 1;
+      std::set<Operation*> taken;
+      for (std::size_t i = 0; i < count; ++i)
+        taken.insert(&from[rank].send_operation(1 - rank, 1, {}, kWorld));
+      CHECK(taken == std::set<Operation*>(all->begin(), all->end()));
+      for (Operation* const one : taken)
+        from[rank].release(*one);
+    }
+    got.assign(got.size(), std::byte{0});
+  }
+}
+
+// The receive is of a rank that sends nothing; the last send is long, and the peer receives it.
+TEST_CASE("channel requests: a channel closes with messages that have no request any more") {
+  Pair pair;
+  std::array<std::byte, 8> never{};
+  const std::vector<std::byte> large(300'000, std::byte{3});
+  std::vector<std::byte> got(large.size());
+  CHECK(pair.channels[0]->irecv(1, 5, never).detach().ok());
+  CHECK(pair.channels[0]->isend(1, 6, large).detach().ok());
+  Status came;
+  std::thread other([&] {
+    came = pair.channels[1]->recv(0, 6, got);
+    pair.channels[1].reset();
+  });
+  pair.channels[0].reset();
+  other.join();
+  CHECK(came.ok());
+  CHECK(got == large);
+}
+
+TEST_CASE("channel requests: what is not under way is freed instead of going on") {
+  Pair pair;
+  std::array<std::byte, 8> bytes{}, got{};
+  Request idle = pair.channels[0]->send_init(1, 5, bytes);
+  CHECK(idle.detach().ok());
+  CHECK(idle.describe() == "nothing");
+  Request started = pair.channels[0]->send_init(1, 5, bytes);
+  REQUIRE(started.start().ok());
+  CHECK(started.detach().ok());
+  CHECK_FALSE(started.persistent());
+  CHECK(pair.channels[1]->recv(0, 5, got).ok());
+  CHECK(pair.channels[0]->isend(7, 5, bytes).detach().ok());  // its error is dropped
+  CHECK(pair.channels[0]->isend(1, 5, bytes).detach().ok());
+  CHECK(pair.channels[1]->recv(0, 5, got).ok());
+  Request over = pair.channels[1]->irecv(0, 5, got);
+  CHECK(pair.channels[0]->send(1, 5, bytes).ok());
+  CHECK(over.wait().ok());
+  CHECK(over.detach().ok());
+  CHECK(Request().detach().ok());
+}
+
+TEST_CASE("channel requests: a probed message of another channel is refused") {
+  Pair old, fresh;
+  const std::array<std::byte, 4> bytes{};
+  std::array<std::byte, 4> room{};
+  REQUIRE(old.channels[1]->send(0, 1, bytes).ok());
+  std::optional<ProbedMessage> message;
+  while (!message)
+    message = old.channels[0]->improbe(1, 1);
+  const Status status = fresh.channels[0]->imrecv(std::move(*message), room).wait();
+  CHECK(status.code() == Code::bad_request);
+  CHECK(status.message().find("another channel") != std::string::npos);
 }
 
 }  // namespace

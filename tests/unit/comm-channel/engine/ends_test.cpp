@@ -1,6 +1,7 @@
 // Tests that a caller that never waits, and only asks again and again, is told that a rank of the
 // node has ended.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "comm-channel/api/opening.h"
+#include "comm-channel/include/inside.h"
 #include "comm-channel/messenger/messenger.h"
 #include "tests/unit/comm-channel/recording_network.h"
 #include "tests/unit/comm-channel/shm/shm_ranks.h"
@@ -84,6 +86,44 @@ void must_name_it(const Status& status) {
 }
 
 }  // namespace
+
+// Rank 2 lives, but is not of the group of ranks 1 and 0.
+TEST_CASE(
+    "channel ends: a receive from any rank of a group fails once none of its others is left") {
+  for (const Threads threads : {Threads::single, Threads::multiple}) {
+    const Left left(threads);
+    Channel& channel = *left.channel;
+    const auto pair = std::make_shared<const RankGroup>(std::vector<int>{1, 0}, 0, 3);
+    const auto turned = std::make_shared<const RankGroup>(std::vector<int>{2, 1, 0}, 0, 3);
+    std::array<std::byte, 4> bytes{};
+    Request any = channel.irecv(kAnySource, 1, bytes, 5);
+    Inside::set_group(any, pair);
+    Request kept = channel.recv_init(kAnySource, 1, bytes, 5);
+    Inside::set_group(kept, pair);
+    Request of_three = channel.irecv(kAnySource, 1, bytes, 6);
+    Inside::set_group(of_three, turned);
+    Request named = channel.irecv(1, 1, bytes, 5);
+    Inside::set_group(named, pair);
+    for (int round = 0; round < 2; ++round) {
+      REQUIRE(kept.start().ok());
+      const Status failed = kept.wait(20s);
+      CHECK(failed.code() == Code::peer_ended);
+      CHECK(failed.rank() == -1);
+    }
+    CHECK(any.wait(20s).code() == Code::peer_ended);
+    const Status gone = named.wait(20s);
+    CHECK(gone.code() == Code::peer_ended);
+    CHECK(gone.rank() == 0);
+    CHECK(Inside::probe(channel, kAnySource, 1, 5, 20s, pair).code() == Code::peer_ended);
+    CHECK(Inside::iprobe(channel, kAnySource, 1, 5, pair)->code() == Code::peer_ended);
+    CHECK_FALSE(Inside::iprobe(channel, kAnySource, 1, 6, turned));
+    CHECK_FALSE(of_three.test());
+    CHECK(left.another->send(0, 1, bytes, 6).ok());
+    const Status came = of_three.wait(20s);
+    CHECK(came.ok());
+    CHECK(came.source() == 0);
+  }
+}
 
 TEST_CASE("channel ends: a receive that is only tested ends with the name of the rank") {
   for (const Threads threads : {Threads::single, Threads::multiple}) {
