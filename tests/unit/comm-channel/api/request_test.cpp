@@ -17,7 +17,7 @@
 #include "comm-channel/api/opening.h"
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/shm/factory.h"
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 
 namespace scela::channel::request_test {
 namespace {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "tests/unit/comm-channel/ranks.h"
+#include "tests/unit/comm-channel/channel_ranks.h"
 
 namespace scela::channel::test::scatter_gather_test {
 namespace {
