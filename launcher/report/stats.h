@@ -12,7 +12,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/report/rank_counters.h"
 #include "launcher/report/report_lines.h"
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 namespace scela {
 

@@ -1,8 +1,8 @@
 // One end of a link, the connection between an agent and its parent agent: frames in, messages out,
 // over a byte stream (decision D3) of any kind (nla/io/transport.h), which can change to another
 // while the link runs. A frame (common/core/frame.h) carries one message of
-// nla/core/wire/messages.h, or speaks about the link itself. The shell, the code around an agent's
-// core that makes system calls, uses it, in the thread of its loop.
+// nla/core/wire/agent_messages.h, or speaks about the link itself. The shell, the code around an
+// agent's core that makes system calls, uses it, in the thread of its loop.
 //
 // Messages that are sent before the stream is attached are kept. The listener is never called from
 // within a call of the link's functions. flush() may find the stream broken; the reading side
@@ -17,8 +17,8 @@
 #include "common/core/frame.h"
 #include "nla/core/tree/events.h"
 #include "nla/core/tree/heartbeat.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/link_frames.h"
-#include "nla/core/wire/messages.h"
 #include "nla/io/transport.h"
 #include "nla/link/link_queue.h"
 

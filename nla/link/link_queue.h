@@ -11,7 +11,7 @@
 #include <deque>
 #include <string>
 
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 namespace scela::nla {
 

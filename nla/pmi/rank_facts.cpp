@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/core/overloaded.h"
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 #include "pmi/protocol/pmi2/pmi2_session.h"
 
 namespace scela::nla {

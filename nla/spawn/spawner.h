@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/contact.h"
-#include "nla/core/wire/messages.h"
 #include "nla/io/transport.h"
 
 namespace scela::nla {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 using namespace scela;
 

@@ -10,10 +10,10 @@
 // if a child is slow. If all others have been ready for a second (kSlowMs), this agent starts the
 // nodes that the slow child should start.
 //
-// Messages (msg::...) are those of nla/core/wire/messages.h. Hello is a child's first message and
-// Done its last one. An orphan is an agent that lost its parent but keeps its ranks. A rank has a
-// verdict once it is known how that rank ended. A world is a set of ranks that a rank added to the
-// running job (PMI spawn).
+// Messages (msg::...) are those of nla/core/wire/agent_messages.h. Hello is a child's first message
+// and Done its last one. An orphan is an agent that lost its parent but keeps its ranks. A rank has
+// a verdict once it is known how that rank ended. A world is a set of ranks that a rank added to
+// the running job (PMI spawn).
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "common/core/chunk.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/job.h"
-#include "nla/core/wire/messages.h"
 #include "nla/core/wire/outcome.h"
 #include "nla/core/wire/request_names.h"
 

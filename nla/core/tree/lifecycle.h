@@ -3,10 +3,10 @@
 // only, for any thread.
 //
 // The root is the agent inside scela-run. Start, SliceHosts, Ready, Shutdown, Done and Terminate
-// are messages between agents (nla/core/wire/messages.h). Begin, Launch and Measured are events
-// that the shell around an agent's core reports. AllReady, Finishing, Finish and JobEnded are
-// actions that the core asks of the shell (events.h, actions.h). A slice is a range of nodes; "used
-// up" means that the last of its nodes has failed. A verdict says how a rank ended.
+// are messages between agents (nla/core/wire/agent_messages.h). Begin, Launch and Measured are
+// events that the shell around an agent's core reports. AllReady, Finishing, Finish and JobEnded
+// are actions that the core asks of the shell (events.h, actions.h). A slice is a range of nodes;
+// "used up" means that the last of its nodes has failed. A verdict says how a rank ended.
 //
 //   phase      entered by                            ends when
 //   waiting    creation                              Start and all SliceHosts came (root: Begin)

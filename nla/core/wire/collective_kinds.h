@@ -3,7 +3,7 @@
 // any thread.
 #pragma once
 
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 namespace scela::nla {
 

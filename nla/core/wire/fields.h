@@ -29,7 +29,7 @@
 #include "common/core/kary_tree.h"
 #include "common/core/log.h"
 #include "common/core/terminal_modes.h"
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/outcome.h"
 #include "nla/core/wire/request_names.h"
 

@@ -2,7 +2,7 @@
 // agent and its parent agent. The shell (the agent's system calls) and the link answer them. The
 // core, the agent's state machine, never sees one, so a record of its events holds none of them.
 //
-// Their kinds lie above those of all messages (nla/core/wire/messages.h). Integers are
+// Their kinds lie above those of all messages (nla/core/wire/agent_messages.h). Integers are
 // little-endian. The direction d is from parent to child, u from child to parent:
 //
 //   beat       both  no fields: the sender is alive

@@ -14,9 +14,9 @@
 
 #include "common/core/frame.h"
 #include "common/os/fd.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/job.h"
 #include "nla/core/wire/link_frames.h"
-#include "nla/core/wire/messages.h"
 
 namespace scela::test {
 

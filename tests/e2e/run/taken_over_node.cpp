@@ -20,8 +20,8 @@
 #include "common/core/frame.h"
 #include "common/core/text.h"
 #include "nla/core/tree/remote_shell.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/link_frames.h"
-#include "nla/core/wire/messages.h"
 #include "nla/core/wire/request_names.h"
 
 namespace {

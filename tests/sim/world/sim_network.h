@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/core/random.h"
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 #include "tests/sim/sim_schedule.h"
 #include "tests/sim/tasks.h"
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 namespace link_frames_test {
 

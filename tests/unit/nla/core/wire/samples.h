@@ -6,8 +6,8 @@
 #include <string>
 
 #include "common/core/random.h"
+#include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/job.h"
-#include "nla/core/wire/messages.h"
 
 namespace scela::nla::samples {
 

@@ -1,4 +1,4 @@
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include "common/core/bytes.h"
 #include "tests/unit/nla/core/wire/samples.h"
 
-namespace messages_test {
+namespace agent_messages_test {
 
 using namespace scela;
 using namespace scela::nla;
@@ -248,4 +248,4 @@ TEST_CASE("every message has a name of its own") {
   CHECK(name_of(CollectiveKind::allgather) == "allgather");
 }
 
-}  // namespace messages_test
+}  // namespace agent_messages_test

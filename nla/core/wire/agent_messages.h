@@ -459,8 +459,8 @@ using MessageKinds =
                  msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
                  msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;
 
-// One message of the protocol. Copying, moving and destroying it is compiled in messages.cpp alone:
-// with this many kinds it would be most of the compilation of every file that passes one on.
+// One message of the protocol. Copying, moving and destroying it is compiled in agent_messages.cpp
+// alone: with this many kinds it would be most of the compilation of every file that passes one on.
 class Message : public MessageKinds {
  public:
   Message();

@@ -1,4 +1,4 @@
-#include "nla/core/wire/messages.h"
+#include "nla/core/wire/agent_messages.h"
 
 #include <array>
 #include <type_traits>
@@ -18,7 +18,8 @@ Message::~Message() = default;
 
 namespace msg {
 
-// These functions list the fields of every message as they are written, in the order of messages.h.
+// These functions list the fields of every message as they are written, in the order of
+// agent_messages.h.
 auto fields(Is<Start> auto& m) {
   return std::tie(m.version, m.job_id, m.slice, m.nodes, m.degree, m.output_window, m.clock_ns,
                   m.grace_ms, m.settings, m.parent, m.adopt_ms);
