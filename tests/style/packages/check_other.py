@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rpm's spec packs a built tree into the same three packages, and the tarball runs where it is unpacked, without being installed.
 
-usage: other_packages.py ROOT BUILD
+usage: check_other.py ROOT BUILD
 """
 import glob
 import os
@@ -10,8 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from check_deb import run
 import tree
-from packages import run
 
 # Fields of the spec and of the CMake project that must agree.
 VERSION = re.compile(r"^Version:\s+(\S+)$", re.M)
