@@ -16,7 +16,7 @@ import tempfile
 import bare_root
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import tree
+import tree  # noqa: E402 (the path above)
 
 NAMES = ("libscela", "libscela-dev", "scela")
 # Folders of dpkg's own data, caches of ldconfig, and what the root's own users write.

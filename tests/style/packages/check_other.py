@@ -11,8 +11,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from check_deb import run
-import tree
+from check_deb import run  # noqa: E402 (the path above)
+import tree  # noqa: E402 (the path above)
 
 # Fields of the spec and of the CMake project that must agree.
 VERSION = re.compile(r"^Version:\s+(\S+)$", re.M)
