@@ -110,11 +110,19 @@ def use(files, depends, version, script, root):
     return sorted(files_in(root) - before)
 
 
+def in_no_package(build, files, prefix):
+    """Files that the tree installs and no package has, because their install() names no component."""
+    run(["cmake", "--install", build, "--prefix", prefix])
+    packed = {line.split()[5].removesuffix(".gz").rpartition("/")[2] for file in files for line in run(["dpkg-deb", "-c", file]).splitlines()}
+    return sorted({name for _, _, names in os.walk(prefix) for name in names} - packed)
+
+
 def check(build):
     with tempfile.TemporaryDirectory() as work:
         files = make(build, f"{work}/made")
         complaints = run(["lintian", "--allow-root", "--profile", "debian", "--fail-on", "none", *files]).splitlines()
         errors = [f"lintian: {line}" for line in complaints if not line.startswith("N:")]
+        errors += [f"in no package: {name}" for name in in_no_package(build, files, f"{work}/all")]
         version = field(files[0], "Version").partition("-")[0]
         programs = [file for file in files if "libscela-dev_" not in file]
         # What the packages depend on among themselves is found beside them.
