@@ -1,6 +1,8 @@
 # What `cmake --install` lays down: the libraries that programs link, as the CMake package Scela and as libscela.pc, with their
 # public headers, and the examples. The functions of ScelaRoom.cmake install the programs, man/ its pages, perf/ the sources that
 # scela-perf compiles. The archives and private headers of rooms are for this tree alone and are not installed.
+#
+# Each file belongs to one component, which becomes one package (ScelaPackages.cmake): programs, library or development.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Scela)
@@ -15,11 +17,12 @@ function(scela_install_library target folder)
   if(NOT TARGET ${target})
     return()
   endif()
-  install(TARGETS ${target} EXPORT ScelaTargets LIBRARY DESTINATION ${folder}
+  install(TARGETS ${target} EXPORT ScelaTargets
+    LIBRARY DESTINATION ${folder} COMPONENT library NAMELINK_COMPONENT development
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${LIBRARY_INCLUDES})
   list(TRANSFORM LIBRARY_HEADERS REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/\\1/*.h")
   file(GLOB headers CONFIGURE_DEPENDS ${LIBRARY_HEADERS})
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/scela)
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/scela COMPONENT development)
   set(SCELA_EXPORTS TRUE PARENT_SCOPE)
 endfunction()
 
@@ -35,14 +38,14 @@ endforeach()
 
 # A tree with sanitizers may have no library of these.
 if(SCELA_EXPORTS)
-  install(EXPORT ScelaTargets NAMESPACE Scela:: DESTINATION ${package_dir})
+  install(EXPORT ScelaTargets NAMESPACE Scela:: DESTINATION ${package_dir} COMPONENT development)
   configure_package_config_file(
     ${PROJECT_SOURCE_DIR}/cmake/ScelaConfig.cmake.in ${PROJECT_BINARY_DIR}/ScelaConfig.cmake
     INSTALL_DESTINATION ${package_dir})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/ScelaConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/ScelaConfig.cmake ${PROJECT_BINARY_DIR}/ScelaConfigVersion.cmake
-    DESTINATION ${package_dir})
+    DESTINATION ${package_dir} COMPONENT development)
 endif()
 
 if(TARGET scela)
@@ -50,9 +53,9 @@ if(TARGET scela)
   file(RELATIVE_PATH SCELA_PC_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
   string(REGEX REPLACE "/$" "" SCELA_PC_PREFIX "${SCELA_PC_PREFIX}")
   configure_file(${PROJECT_SOURCE_DIR}/cmake/libscela.pc.in ${PROJECT_BINARY_DIR}/libscela.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/libscela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/libscela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c"
   "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/*.sh")
-install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)

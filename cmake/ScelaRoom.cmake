@@ -106,7 +106,7 @@ function(scela_program name)
   if(PROGRAM_STATIC AND NOT SCELA_SANITIZE)
     target_link_options(${name} PRIVATE -static)
   endif()
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
 endfunction()
 
 # The arrow table has one home, which this function and tests/style/check_layers.py both read.

@@ -20,6 +20,7 @@
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "launcher/core/hosts/allocation.h"
+#include "launcher/core/options/config_text.h"
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton_call.h"
 #include "launcher/core/report/job_report.h"
@@ -201,6 +202,17 @@ int run_nodeset(const NodesetRequest& request) {
   return answer(out);
 }
 
+// Answers an option that asks for something in place of a job, and returns the exit status. Returns
+// std::nullopt if there is a job to run.
+std::optional<int> answer_request(const Options& options) {
+  if (options.help) return answer(help_text());
+  if (options.version) return answer("scela-run " SCELA_VERSION "\n");
+  if (options.nodeset) return run_nodeset(*options.nodeset);
+  if (!options.show_config) return std::nullopt;
+  warn(options.warnings);
+  return answer(config_text(options));
+}
+
 std::string_view pmi_text(nla::PmiKind kind, bool guessed) {
   if (kind == nla::PmiKind::pmix && guessed)
     return "pmix and fd (PMIx, a server on each node; PMI-1 and PMI-2, PMI_FD)";
@@ -342,9 +354,7 @@ int run_command(int argc, char** argv) {
   auto options = parse_options(*given);
   if (!options) return complain(options.error());
   if (*call) narrow_to_singleton(*options);
-  if (options->help) return answer(help_text());
-  if (options->version) return answer("scela-run " SCELA_VERSION "\n");
-  if (options->nodeset) return run_nodeset(*options->nodeset);
+  if (const auto status = answer_request(*options)) return *status;
   if (auto read = read_rankfile(*options); !read) return complain(read.error());
   warn(options->warnings);
 

@@ -10,13 +10,7 @@
 namespace scela {
 namespace {
 
-enum class Argument { one, pair, none };  // pair: NAME VALUE in two words
-
-struct MpiexecSpelling {
-  std::string_view word;
-  std::string_view option;
-  Argument takes;
-};
+using Argument = MpiexecSpelling::Argument;
 
 constexpr MpiexecSpelling kSpellings[] = {
     {"-np", "--np", Argument::one},
@@ -183,6 +177,10 @@ class WordReader {
 };
 
 }  // namespace
+
+std::span<const MpiexecSpelling> mpiexec_spellings() {
+  return kSpellings;
+}
 
 Result<std::vector<ProgramWords>> split_programs(const std::vector<std::string>& words) {
   return WordReader(words).read();

@@ -8,6 +8,7 @@
 // to know neither.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,16 @@
 #include "common/core/result.h"
 
 namespace scela {
+
+// A single-dash word of mpiexec users and the option that it stands for.
+struct MpiexecSpelling {
+  enum class Argument { one, pair, none };  // pair: NAME VALUE in two words, or NAME=VALUE in one
+  std::string_view word;                    // "-np"
+  std::string_view option;                  // "--np"
+  Argument takes;
+};
+// Returns all such words.
+std::span<const MpiexecSpelling> mpiexec_spellings();
 
 // The part of the command line for one program.
 struct ProgramWords {

@@ -1,9 +1,10 @@
-// The table of all options of scela-run. options.cpp, mpiexec_words.cpp and manual.cpp use it.
+// The table of all options of scela-run. options.cpp, mpiexec_words.cpp, manual.cpp, completion.cpp
+// and config_text.cpp use it.
 //
-// The table drives parsing, --help, the option section of the manual page, the SCELA_* variables
-// and the keys of the configuration file. An option exists if it has a row here. A command line has
-// one part per program, separated by ":". All functions are pure and safe in any thread; the rows
-// live as long as the program.
+// The table drives parsing, --help, the option section of the manual page, the completion of the
+// shells, the SCELA_* variables and the keys of the configuration file. An option exists if it has
+// a row here. A command line has one part per program, separated by ":". All functions are pure and
+// safe in any thread; the rows live as long as the program.
 #pragma once
 
 #include <span>
@@ -65,6 +66,10 @@ struct OptionRow {
   // `why` and perhaps `hint`; the caller adds the option and the source.
   Result<void> (*apply)(OptionTarget target, std::string_view value);
 
+  // The words that the option takes, separated by blanks, as completion offers them. It is empty if
+  // the values are numbers, names or files. A word that ends in ':' goes on with other text.
+  std::string_view words = {};
+
   // The option may be given several times, and each value counts. Such an option may be in a
   // configuration file although no variable can set it.
   bool repeatable = false;
@@ -94,6 +99,10 @@ bool is_invalid_for_ranks(std::string_view name, std::string_view value);
 // Returns the option as --help shows it, such as "-n, --np N", "    --sim-nodes N" or "-v,
 // --verbose[=SUBSYSTEM]".
 std::string option_heading(const OptionRow& row);
+
+// Returns the value that holds if no source sets the option, as its help names it: "(default: 3)" or
+// "auto (default)". A flag without a source is "no". Returns "" if the help names none.
+std::string_view default_of(const OptionRow& row);
 
 // Adds a variable to the list. If the list has its name, the value is replaced and the position
 // stays.

@@ -9,6 +9,7 @@
 #include "common/core/text.h"
 #include "launcher/core/options/mpiexec_words.h"
 #include "launcher/core/options/option_table.h"
+#include "launcher/core/report/report.h"
 #include "launcher/core/values/text_values.h"
 
 namespace scela {
@@ -103,6 +104,7 @@ class Parser {
   Result<void> from_source(Read read, std::string_view where) {
     const auto lower_hosts = std::exchange(defaults_.hosts, std::nullopt);
     const auto lower_file = std::exchange(options_.hostfile, std::nullopt);
+    const std::size_t lower_settings = options_.settings.size();
     if (auto done = read(); !done) return done;
     const std::optional<std::string>& hosts =
         options_.apps.empty() ? defaults_.hosts : options_.apps.front().hosts;
@@ -113,16 +115,26 @@ class Parser {
     if (!hosts && !options_.hostfile) {
       defaults_.hosts = lower_hosts;
       options_.hostfile = lower_file;
+    } else {
+      const auto end = options_.settings.begin() + static_cast<std::ptrdiff_t>(lower_settings);
+      options_.settings.erase(std::remove_if(options_.settings.begin(), end, names_hosts), end);
     }
     return {};
+  }
+
+  static bool names_hosts(const OptionSetting& setting) {
+    return setting.name == "hosts" || setting.name == "hostfile";
   }
 
   Result<void> apply(const OptionRow& row, std::string_view value, App& app,
                      std::string_view where) {
     auto applied = row.apply(OptionTarget{options_, app, global_env_}, value);
-    if (applied && row.name == "cache") options_.cache_where = where;
-    if (applied) return {};
-    return fail(located(std::move(applied.error()), row, where));
+    if (!applied) return fail(located(std::move(applied.error()), row, where));
+    if (row.name == "cache") options_.cache_where = where;
+    const std::size_t programs = options_.apps.size();
+    options_.settings.push_back({std::string(row.name), std::string(value), std::string(where),
+                                 programs == 0 ? 0 : programs - 1});
+    return {};
   }
 
   // Reads "key = value" lines. "#" begins a comment at the start of a line or after a blank.
@@ -240,6 +252,7 @@ class Parser {
           "once");
     warn_beside_rankfile();
     warn_of_unbound();
+    if (options_.show_config) return std::move(options_);
     // The first program's hosts are the job's.
     App& first = options_.apps.front();
     options_.hosts = first.hosts ? std::exchange(first.hosts, std::nullopt) : defaults_.hosts;
@@ -389,7 +402,19 @@ std::string help_text() {
       "configuration\n"
       "file (max-depth = 2); the command line wins. mpiexec's -np, -ppn, -hosts, -usize, -wdir, "
       "-env\n"
-      "K V and -genv K V are understood. See scela-run(1).\n";
+      "K V and -genv K V are understood.\n"
+      "\nExamples:\n"
+      "  scela-run -n 8 ./program                        eight ranks on this machine\n"
+      "  scela-run -w 'node[01-16]' --ppn 4 ./program    four ranks on each of 16 hosts\n"
+      "  scela-run -w 'node[01-16]' -b uname -r          a command once on each host, folded\n"
+      "  scela-run -n 2 ./ocean : -n 6 ./atmosphere      two programs, one job\n"
+      "  scela-run -n 64 --timeout 10m -l ./program      a time limit; lines begin with ranks\n"
+      "\nExit status:\n";
+  for (const ExitRow& row : exit_table()) {
+    text += cat("  ", row.code, std::string(row.code.size() < 8 ? 8 - row.code.size() : 1, ' '),
+                row.meaning, "\n");
+  }
+  text += "\nSee scela-run(1).\n";
   return text;
 }
 

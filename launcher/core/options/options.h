@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -114,6 +115,15 @@ struct NodesetRequest {
   std::string spec;  // a node set, or names
 };
 
+// One value that a source has given for an option.
+struct OptionSetting {
+  std::string name;         // the long name, without dashes
+  std::string value;        // as it was written; "" for an option without a value
+  std::string source;       // a variable, "FILE:LINE" of a configuration file; "": command line
+  std::size_t program = 0;  // on the command line, the program with the option in its part, from 0
+  friend bool operator==(const OptionSetting&, const OptionSetting&) = default;
+};
+
 // All options of scela-run. An absent value was not given.
 struct Options {
   // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
@@ -194,9 +204,13 @@ struct Options {
 
   std::vector<std::string> warnings;  // for the user, about unused settings
 
+  // These were given by the sources. Of an option that counts once, the last setting holds.
+  std::vector<OptionSetting> settings;
+
   // Requests that replace a job.
   bool version = false;
   bool help = false;
+  bool show_config = false;
   std::optional<NodesetRequest> nodeset;  // --nodeset
 };
 
@@ -223,7 +237,8 @@ struct ConfigChoice {
 // Returns the choice. It uses the words and the environment of `sources` only.
 ConfigChoice config_choice(const OptionSources& sources);
 
-// Returns the text of --help: every option, in groups, at most 100 columns wide.
+// Returns the text of --help: every option, in groups, examples and exit statuses, at most 100
+// columns wide.
 std::string help_text();
 
 }  // namespace scela

@@ -131,6 +131,16 @@ class OptionsTest(JobTest):
         ended = self.run_job("--config", path, "true")
         self.assert_refused(ended, 64, re.escape(path) + ":2: .*did you mean degree")
 
+    def test_show_config_says_where_values_came_from(self):
+        path = self.config("np = 5\ngrace = 7\n")
+        out = self.succeed("--show-config", "-l", "--degree", 4, env={"SCELA_NP": "3", "SCELA_CONFIG": path}).decode()
+        shown = {line.split()[0]: line.split()[1:] for line in out.splitlines()}
+        self.assertEqual(shown["np"], ["3", "SCELA_NP"])
+        self.assertEqual(shown["grace"], ["7", path + ":2"])
+        self.assertEqual(shown["degree"], ["4", "command", "line"])
+        self.assertEqual(shown["label"], ["yes", "command", "line"])
+        self.assertEqual(shown["fanout"], ["128", "default"])
+
     def test_dry_run_shows_tree_map_and_commands_and_starts_nothing(self):
         witness = os.path.join(self.folder, "witness")
         out = self.dry_run("--pmi", "fd", "--sim-nodes", 3, "--degree", 1, "-n", 6, "touch", witness, "two words")

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "launcher/core/options/option_table.h"
+#include "launcher/core/report/report.h"
 
 namespace options_test {
 
@@ -452,7 +453,8 @@ TEST_CASE("names, letters and variables of the option table are unique and well 
   CHECK(find_option(char{0}) == nullptr);
 }
 
-TEST_CASE("help lists every option once, in its group, within the line") {
+TEST_CASE(
+    "help lists every option once, in its group, examples and exit statuses, within the line") {
   const std::string help = help_text();
   std::size_t at = 0;
   for (const OptionGroup group : kOptionGroups) {
@@ -467,6 +469,16 @@ TEST_CASE("help lists every option once, in its group, within the line") {
       CHECK(help.find(row.help, found) != std::string::npos);
       CHECK(help.find("\n  " + option_heading(row) + " ", found + 1) == std::string::npos);
     }
+  }
+  at = help.find("\nExamples:\n  scela-run ", at);
+  REQUIRE(at != std::string::npos);
+  at = help.find("\nExit status:\n", at);
+  REQUIRE(at != std::string::npos);
+  for (const ExitRow& row : exit_table()) {
+    INFO(row.code);
+    at = help.find("\n  " + std::string(row.code) + " ", at);
+    REQUIRE(at != std::string::npos);
+    CHECK(help.find(row.meaning, at) != std::string::npos);
   }
   std::size_t line_start = 0;
   for (std::size_t end = help.find('\n'); end != std::string::npos;
