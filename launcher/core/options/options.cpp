@@ -9,7 +9,7 @@
 #include "common/core/text.h"
 #include "launcher/core/options/mpiexec_words.h"
 #include "launcher/core/options/option_table.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 #include "launcher/core/values/text_values.h"
 
 namespace scela {

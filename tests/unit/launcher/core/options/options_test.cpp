@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "launcher/core/options/option_table.h"
-#include "launcher/core/report/report.h"
+#include "launcher/core/report/job_report.h"
 
 namespace options_test {
 
