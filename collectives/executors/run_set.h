@@ -97,7 +97,8 @@ class RunSet final : public RunContexts {
     // The kinds of the last 64 operations, by number modulo 64; 0: the kind is not known.
     std::array<std::uint16_t, 64> kinds{};
 
-    // Returns the kind of an operation, or 0 if it was not begun or is not remembered.
+    // Returns the kind of an operation, or 0 if it was not begun or is not remembered. Operations
+    // are numbered from 0.
     std::uint16_t kind_of(std::uint64_t number) const;
   };
 

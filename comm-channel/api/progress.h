@@ -29,10 +29,10 @@ class Progress {
 
   Messenger& messenger() { return messenger_; }
 
-  // These are for requests that are left when the channel is gone; they keep its state (`whole`,
-  // which owns this object). The request that is destroyed calls released() within with(). If it
-  // returns true, it was the last of `requests`, and let_go() must follow, which may destroy this
-  // object.
+  // Keeps the channel's state alive after its Channel is gone, for `requests` requests that the
+  // program still has. `whole` is that state; it owns this object. Each of these requests, when it
+  // is destroyed, calls released() within with(). If released() returns true, the request was the
+  // last, and it must call let_go(), which may destroy this object.
   void keep(std::shared_ptr<void> whole, std::size_t requests) {
     whole_ = std::move(whole);
     requests_left_ = requests;

@@ -74,7 +74,8 @@ class Segment {
   // ended() is 1 once the rank is known to have ended; deaths() counts these ranks.
   SharedAtomic<std::uint8_t>& ended(std::uint32_t rank) const;
   SharedAtomic<std::uint32_t>& deaths() const;
-  // A bit set of texts that one rank has shown to the user for all ranks; bit 0: DirectCopies.
+  // Returns a bit set of the warnings that one rank of the node has shown to the user for all. Bit
+  // 0: the kernel refuses copies from process to process.
   SharedAtomic<std::uint32_t>& said() const;
 
   // Allocates the rank's own memory, except for its boxes.

@@ -57,7 +57,7 @@ class Writer {
   std::uint64_t garbage_bytes() const;
   // Lays all pairs out anew, while the sequence is odd. Pairs that do not fit are left out.
   void rebuild();
-  // Returns the offset of this many new bytes, or 0 if there is no room.
+  // Returns the offset of this many new bytes, a multiple of 8, or 0 if there is no room.
   std::uint64_t allocate(std::uint64_t bytes);
   // Copies the text to the offset `at`, word by word.
   void store_text(std::uint64_t at, std::string_view text);

@@ -309,13 +309,13 @@ void Server::ask_for_data(const msg::DataAsked& asked) {
 
 // When the key is there, the data is requested anew, because the key may have come after the first
 // answer.
-void Server::look_for(const msg::DataAsked& asked, AgentLink::Limit next) {
+void Server::look_for(const msg::DataAsked& asked, AgentLink::Limit delay) {
   if (!looking_.contains(asked.id)) return;
   if (has_put(asked.rank, asked.key)) {
     looking_.erase(asked.id);
     return request_data(asked, [this](const msg::Data& data) { link_.post(data); });
   }
-  link_.after(next, [this, asked, next] { look_for(asked, std::min(2 * next, kLastLook)); });
+  link_.after(delay, [this, asked, delay] { look_for(asked, std::min(2 * delay, kLastLook)); });
 }
 
 void Server::request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then) {

@@ -84,8 +84,11 @@ class Server {
   std::string take(const msg::World& world);
   // Answers DataAsked by Data, when the rank has committed and the key, if any, is there.
   void ask_for_data(const msg::DataAsked& asked);
-  // Looks for the key now. If it is missing, looks again after `next`, which grows each time.
-  void look_for(const msg::DataAsked& asked, AgentLink::Limit next);
+  // Looks for the key of an open question (`looking_`). If the rank has committed the key, requests
+  // the data for the answer, and the looking ends. Otherwise looks again after `delay`, and then
+  // after twice that delay each time, up to kLastLook (pmix_server.cpp). Does nothing once the
+  // question is no longer open.
+  void look_for(const msg::DataAsked& asked, AgentLink::Limit delay);
   // Asks libpmix for the rank's data. `then` gets it later, in a thread of libpmix. If libpmix
   // refuses, posts the failure and does not call `then`.
   void request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then);

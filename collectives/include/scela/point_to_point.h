@@ -65,8 +65,9 @@ class PointToPoint {
   virtual Ticket receive(int peer, Route route, std::span<std::byte> bytes) = 0;
   // Moves messages without blocking, and returns the state of one.
   virtual Outcome test(Ticket ticket) = 0;
-  // Blocks until one of the messages may be over, until wake() is called (also before), or until
-  // the timeout is over; returns false only then. It may return early.
+  // Blocks until one of the messages may be over, until wake() is called, or until the timeout is
+  // over; without a timeout there is no limit. A wake() before the call counts as well. Returns
+  // false only if the timeout is over. It may return early.
   virtual bool wait_any(std::span<const Ticket> tickets, Timeout timeout) = 0;
   // Ends a wait of any thread.
   virtual void wake() = 0;

@@ -32,7 +32,8 @@ class RequestInbox {
   // the requester sends them again.
   void set_round(Qp& qp, std::uint32_t round);
   // Returns true if no more frames may be kept for the queue pair. `waits` says that other frames,
-  // or a read, of the queue pair wait already.
+  // or a read, of the queue pair wait already; then more bytes of the process's limit may be used
+  // than for a first frame, so that what was begun can go on.
   bool is_full(const Qp& qp, bool waits) const;
   // Appends a copy of a frame from `node` to Qp::inbox.
   void keep(Qp& qp, std::uint32_t node, std::span<const std::byte> frame);

@@ -47,8 +47,9 @@ class QueueRunner {
   bool end_wait(Qp& qp);
   // Sends requests until the turn is over. Returns `wait` or `again`.
   Next send_requests(Qp& qp);
-  // Makes sure that the window has a request that is not sent whole, if need be by reading one.
-  // Returns `go_on` if there is one.
+  // Makes sure that the window, the requests that are sent and not acknowledged, has one that is
+  // not sent whole. If need be, takes the next request from the send queue. Returns `go_on` if
+  // there is one, otherwise when to come back.
   Next begin_request(Qp& qp);
   // Sends the next part; `bytes` grows by its size in bytes.
   Next send_part(Qp& qp, std::uint64_t& bytes);

@@ -89,8 +89,9 @@ class Names {
   bool has_no_parent() const { return context_.orphaned || context_.parent_lost; }
   // Returns the world, node or rank that `rank` belongs to in a range, and 0 for the whole job.
   std::uint64_t where(NameRange range, Rank rank) const;
-  // Finds the name that a look-up of `rank` gets, the narrowest range first. The publisher must be
-  // among the ranks of `range` around `rank`. Returns table_.end() if there is none.
+  // Finds the name that a look-up of `rank` gets. A name counts if its publisher is in `range`: in
+  // the same job, world or node as `rank`, or `rank` itself. If several count, the one with the
+  // narrowest range of its own is taken. Returns table_.end() if there is none.
   Table::iterator find(const std::string& name, Rank rank, NameRange range);
   // At the root: carries out a question.
   void serve(const msg::NameAsked& message);

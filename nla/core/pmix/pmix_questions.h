@@ -55,9 +55,9 @@ class PmixQuestions {
   std::optional<PmixQuestion> take(RequestId number);
   // Returns the open questions of a rank, in the order in which they were asked, and removes them.
   std::vector<PmixQuestion> take_of(Rank rank);
-  // Makes the agent end the wait of the look-up with this server's id. The question stays open: its
-  // answer is the value, if the name was published at this moment, or else `timed_out`. Does
-  // nothing if there is no such look-up.
+  // Makes the agent end the wait of a look-up. `id` is the number that the server gave it. The
+  // question stays open: its answer is the value, if the name was published at this moment, or else
+  // `timed_out`. Does nothing if there is no such look-up.
   void give_up(pmix::Id id);
   // Returns the number of open questions of a rank that have this PmixQuestion::refused.
   std::size_t count(Rank rank, pmix::Status refused) const;
