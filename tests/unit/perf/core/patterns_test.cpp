@@ -121,7 +121,7 @@ TEST_CASE("perf patterns: what all tell rank 0, and rank 0 all, goes to partners
           Wired below{down, rank, ranks, {}, {}};
           int value = rank == 0 ? 7 : 0;
           if (!told[place]) {
-            agree(below, value);
+            broadcast_from_0(below, value);
             CHECK(value == 7);
             told[place] = true;
           }
