@@ -15,7 +15,8 @@
 // If the agent ends (exit, signal, stop), the guardian first ends the link's outgoing side. Then it
 // ends every descendant: SIGTERM, the grace, then SIGKILL until none is left. Agents of other nodes
 // are spared, since they end by their own links. At last the guardian removes the directories and
-// exits.
+// exits. If the user wants to keep what the ranks left running (tell_keep()), the guardian ends no
+// descendant of an agent that ended well.
 //
 // SIGTERM to the guardian ends the job on the node, and so does the end of the parent. An agent
 // that does not act on it, busy or stuck, is killed after the grace, kAgentSlackMs, and the time in
@@ -48,6 +49,8 @@ Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms);
 // From then on the guardian shows its own mark and recognizes the agents of other nodes.
 void tell_marks(const Fd& guardian_socket, const AgentMarks& marks);
+// The guardian leaves alone what the ranks left running, if the agent ends well.
+void tell_keep(const Fd& guardian_socket);
 // The guardian removes this directory at the end, besides those that were told before.
 void tell_directory(const Fd& guardian_socket, const std::string& path);
 // If the parent is lost, the agent may wait this long for another one.

@@ -52,11 +52,15 @@ struct ShellContext {
   std::optional<Job> job;
   std::uint64_t use_job_ns = 0;  // when UseJob came
   bool paused = false;           // child links and PMI are not read
+  bool terminated = false;       // the parent has sent Terminate
+  bool shut_down = false;        // the parent has sent Shutdown
 
   std::deque<Event> events;    // queued until the next pump
   std::function<void()> pump;  // handles the queued events; a call from within does nothing
 
   bool is_root() const { return role == Role::root; }
+  // Returns true if the end was ordered because all ranks of the job had ended by themselves.
+  bool ended_by_itself() const { return shut_down && !terminated; }
   // Returns nanoseconds on the root's clock.
   std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
   // Queues an event, which the next pump handles.

@@ -21,7 +21,8 @@ class LeftoverProcesses {
       : context_(context), descendants_(descendants), children_(children) {}
 
   // Asks (SIGTERM) or forces (SIGKILL) the leftovers to end. event::NodeEmpty follows when they
-  // have, at once if there are none.
+  // have, at once if there are none. If the job runs once on each host and has ended by itself, a
+  // log record names them first. If the user wants to keep them, they are not asked to end.
   void end(bool force);
   // A child process has ended: reports NodeEmpty if the end of the leftovers is awaited and none is
   // alive.
@@ -36,6 +37,10 @@ class LeftoverProcesses {
     killing,      // they get SIGKILL repeatedly
   };
 
+  // Returns true if leftovers stay on the node: the user wants it, and the job has ended by itself.
+  bool are_kept() const;
+  // Names the leftovers to the user.
+  void name();
   // Reports NodeEmpty if no leftover is alive.
   void check();
   // Kills all leftovers, now and every kKillAgainMs until none is alive.

@@ -229,6 +229,9 @@ void Shell::State::learn(const Event& event) {
   if (received->link == kParentLink) {
     if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
       tell_grace(context.guardian_socket, end->grace_ms);
+      context.terminated = true;
+    } else if (std::holds_alternative<msg::Shutdown>(received->message)) {
+      context.shut_down = true;
     } else if (const auto* start = std::get_if<msg::Start>(&received->message)) {
       if (context.started_ns == 0) learn(*start);
     }
@@ -332,8 +335,9 @@ void Shell::State::carry_out(action::Finishing&) {
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
   // The root has no guardian. It ends the processes that became its children because an agent and
-  // its guardian were killed together.
-  for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
+  // its guardian were killed together. Processes that the user keeps may be its children too.
+  const bool keeps = context.job && context.job->keep;
+  for (int i = 0; sweeps && !keeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};
     ::poll(&ended, 1, static_cast<int>(kKillAgainMs));

@@ -133,6 +133,10 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
     program.failure = directory_failure(errno, program.directory);
     return program;
   }
+  if (app.by_shell) {
+    use_login_shell(program);
+    return program;
+  }
   std::string_view path = value_of(program.environment, "PATH");
   if (path.empty()) path = kUsualPath;
   const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
@@ -153,6 +157,15 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
                                 looks_here ? std::string_view(program.directory) : "", search);
   }
   return program;
+}
+
+// The variable SHELL of the node is that of the login, as sshd or this machine's login has set it:
+// an agent has no name service to look it up. What the job sets is for the shell's children only.
+void RankStarter::use_login_shell(Program& program) const {
+  const std::string_view said = value_of(node_.environment, "SHELL");
+  program.path = said.starts_with('/') ? said : "/bin/sh";
+  const std::string name = program.path.substr(program.path.rfind('/') + 1);
+  program.words.insert(program.words.begin(), {name, "-c"});
 }
 
 RankStarter::Program& RankStarter::program_of(Rank rank) {
