@@ -43,6 +43,7 @@ bool LeftoverProcesses::are_kept() const {
 
 void LeftoverProcesses::name() {
   if (!context_.job || !context_.job->once_per_host || !context_.ended_by_itself()) return;
+  if (state_ == State::killing) return;  // they were killed already, and are about to end
   std::vector<std::string> names = descendants_.names(children_.kept_sessions());
   std::erase_if(names,
                 [](const std::string& process) { return process.starts_with(kOwnPrograms); });

@@ -71,7 +71,7 @@ Shell::State::State(ShellOptions wanted, Reaper made)
 
 void Shell::State::begin() {
   // Children that a shell left to the program it executed must not be ended by scela-run.
-  sweeps = context.is_root() && children_of(::getpid()).empty();
+  sweeps = may_sweep = context.is_root() && children_of(::getpid()).empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
@@ -224,6 +224,7 @@ void Shell::State::handle(const Event& event) {
 
 void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) return learn(*begin);
+  if (const auto* launch = std::get_if<event::Launch>(&event)) sweeps = sweeps && !launch->job.keep;
   const auto* received = std::get_if<event::Received>(&event);
   if (received == nullptr) return;
   if (received->link == kParentLink) {
@@ -279,6 +280,11 @@ void Shell::State::use_settings(const std::string& text) {
 void Shell::State::carry_out(action::Send& send) {
   Link* link = link_of(send.link);
   if (link == nullptr) return;
+  // Nothing is kept of a job that is ended, so the root looks for orphans then.
+  if (std::holds_alternative<msg::Terminate>(send.message)) {
+    context.terminated = true;
+    sweeps = may_sweep;
+  }
   if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = context.clock_ns();
   if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
     hello->clock_ns = context.clock_ns();
@@ -335,9 +341,8 @@ void Shell::State::carry_out(action::Finishing&) {
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
   // The root has no guardian. It ends the processes that became its children because an agent and
-  // its guardian were killed together. Processes that the user keeps may be its children too.
-  const bool keeps = context.job && context.job->keep;
-  for (int i = 0; sweeps && !keeps && i < kRootSweeps && descendants.any(); ++i) {
+  // its guardian were killed together. With --keep, the processes that stay may be its children too.
+  for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};
     ::poll(&ended, 1, static_cast<int>(kKillAgainMs));

@@ -159,10 +159,12 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   return program;
 }
 
-// The variable SHELL of the node is that of the login, as sshd or this machine's login has set it:
-// an agent has no name service to look it up. What the job sets is for the shell's children only.
+// The variable SHELL of the node is that of the login, as sshd has set it: an agent has no name
+// service to look it up. On this machine it is passed on by scela-run. What the program's own
+// options set is for the shell's children only.
 void RankStarter::use_login_shell(Program& program) const {
-  const std::string_view said = value_of(node_.environment, "SHELL");
+  std::string_view said = value_of(node_.environment, "SHELL");
+  if (said.empty()) said = value_of(job_->env, "SHELL");
   program.path = said.starts_with('/') ? said : "/bin/sh";
   const std::string name = program.path.substr(program.path.rfind('/') + 1);
   program.words.insert(program.words.begin(), {name, "-c"});

@@ -8,6 +8,8 @@ import job
 from job import JobTest
 
 LOCAL = ["--launch", "local"]
+# Leaves a process running, and goes on when that process is what it will be.
+LEAVE = "setsid sleep 1000 >/dev/null 2>&1 & until grep -q sleep /proc/$!/comm; do :; done"
 
 
 class HostsTest(JobTest):
@@ -62,7 +64,7 @@ class HostsTest(JobTest):
 
     def test_what_a_command_leaves_running_is_named_when_it_is_ended(self):
         ended = self.run_job("-w", "n[1-3]", *LOCAL,
-                             "[ $SCELA_NODE = n3 ] || setsid sleep 1000 >/dev/null 2>&1 & echo x")
+                             f"[ $SCELA_NODE = n3 ] || {{ {LEAVE}; }}; echo x")
         self.assertEqual((ended.status, sorted(ended.lines)), (0, ["n1: x", "n2: x", "n3: x"]))
         self.assertEqual(ended.err, "scela-run:   n[1-2] had processes left running, now ended: sleep "
                                     "(--keep leaves them)\n")
@@ -70,7 +72,7 @@ class HostsTest(JobTest):
 
     def test_what_a_command_leaves_running_stays_if_the_user_keeps_it(self):
         ended = self.run_job("-w", "n[1-3]", "--degree", 1, "--keep", *LOCAL,
-                             "setsid sleep 1000 >/dev/null 2>&1 & echo x")
+                             f"{LEAVE}; echo x")
         self.assertEqual((ended.status, len(ended.lines), ended.err), (0, 3, ""))
         left = self.processes()
         self.assertEqual([one.name for one in left], ["sleep"] * 3)
@@ -79,7 +81,7 @@ class HostsTest(JobTest):
 
     def test_nothing_is_kept_of_a_job_that_is_ended(self):
         running = self.start("-w", "n[1-2]", "--keep", "--grace", "0.2", *LOCAL,
-                             "setsid sleep 1000 >/dev/null 2>&1 & " + job.HOLD)
+                             f"{LEAVE}; {job.HOLD}")
         running.ranks(2)
         running.signal(signal.SIGTERM)
         self.assertEqual(running.wait().status, 143)

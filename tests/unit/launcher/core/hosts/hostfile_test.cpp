@@ -189,7 +189,7 @@ TEST_CASE("a host list may name files, and standard input") {
   const HostSourceReader read = [&](const std::string& name) -> Result<std::string> {
     asked.push_back(name);
     if (name == "-") return std::string("n[1-2] x:2\n# none\ny,z\n");
-    if (name == "/f") return std::string("a\nb slots=2\n::1 slots=3\n");
+    if (name == "/f") return std::string("a\nb slots=2\n[::1]:3\n");
     return fail(Error{ErrorKind::usage, "read", "", "no such file", "name one"});
   };
   CHECK(with_sources("n[1-4]!n2,m", read) == "n[1-4]!n2,m");
