@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -125,7 +126,9 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
   program.environment = merged({&node_.environment, &defaults_, &job_->env, &app.env});
   struct stat facts {};
-  if (job_->once_per_host && app.wdir.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+  // Another user may be barred from the directory.
+  const auto is_barred = [](const std::string& path) { return ::access(path.c_str(), X_OK) != 0; };
+  if (job_->once_per_host && app.wdir.empty() && is_barred(program.directory)) {
     program.directory = value_of(program.environment, "HOME");
     if (program.directory.empty()) program.directory = "/";
   }

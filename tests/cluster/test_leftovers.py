@@ -74,7 +74,7 @@ class LeftoversTest(JobTest):
 
     def test_of_a_command_that_the_user_keeps(self):
         """What it left running is there when the job is over, and is ended and named without --keep."""
-        text = "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo up"
+        text = "setsid sleep 1000 >/dev/null 2>&1 </dev/null & until grep -q sleep /proc/$!/comm; do :; done; echo up"
         words = ("-w", "node[001-003]", "--degree", "1")
         for keep, told in (((), ".*node\\[001-003\\] had processes left running, now ended: sleep .*\n"),
                            (("--keep",), "")):
