@@ -280,7 +280,7 @@ void Shell::State::use_settings(const std::string& text) {
 void Shell::State::carry_out(action::Send& send) {
   Link* link = link_of(send.link);
   if (link == nullptr) return;
-  // Nothing is kept of a job that is ended, so the root looks for orphans then.
+  // A job that is ended keeps no process, so the root looks for orphans then.
   if (std::holds_alternative<msg::Terminate>(send.message)) {
     context.terminated = true;
     sweeps = may_sweep;
@@ -341,7 +341,7 @@ void Shell::State::carry_out(action::Finishing&) {
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
   // The root has no guardian. It ends the processes that became its children because an agent and
-  // its guardian were killed together. With --keep, the processes that stay may be its children too.
+  // its guardian were killed together. Processes that stay (--keep) may be its children too.
   for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};
