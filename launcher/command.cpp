@@ -20,11 +20,15 @@
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "launcher/core/hosts/allocation.h"
+#include "launcher/core/hosts/hostfile.h"
+#include "launcher/core/options/command_words.h"
 #include "launcher/core/options/config_text.h"
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton_call.h"
 #include "launcher/core/report/job_report.h"
+#include "launcher/core/values/text_values.h"
 #include "launcher/hosts/host_contacts.h"
+#include "launcher/hosts/name_lookup.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
@@ -112,6 +116,60 @@ void hold_standard_descriptors() {
   }
 }
 
+// Returns all of standard input, which names hosts.
+Result<std::string> read_standard_input() {
+  std::string text;
+  char piece[4096];
+  for (;;) {
+    const ssize_t got = ::read(0, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) return text;
+    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
+    if (got < 0 || text.size() > kLargestFile) {
+      return fail(Error{ErrorKind::usage, "read the hosts from standard input (-w -)", "",
+                        got < 0 ? errno_text(errno) : std::string("it is too long"),
+                        "write host lists there"});
+    }
+  }
+}
+
+// Replaces "^FILE" and "-" in the host lists. If standard input named hosts, no rank reads it.
+Result<void> read_host_sources(Options& options) {
+  std::optional<std::string> input;
+  const auto read = [&](const std::string& name) -> Result<std::string> {
+    if (name != "-") return read_file(name, "host file");
+    if (input) return fail(value_error("standard input can name hosts once", "write '-' once"));
+    auto text = read_standard_input();
+    if (text) input = *text;
+    return text;
+  };
+  const auto replace = [&](std::string& spec) -> Result<void> {
+    auto replaced = with_sources(spec, read);
+    if (!replaced) {
+      Error error = std::move(replaced.error());
+      if (error.what.empty()) error.what = cat("read host list '", spec, "'");
+      return fail(std::move(error));
+    }
+    spec = std::move(*replaced);
+    return {};
+  };
+  std::vector<std::string*> specs;
+  if (options.hosts) specs.push_back(&*options.hosts);
+  for (App& app : options.apps)
+    if (app.hosts) specs.push_back(&*app.hosts);
+  if (options.exclude) specs.push_back(&*options.exclude);
+  if (options.nodeset) specs.push_back(&options.nodeset->spec);
+  for (std::string* spec : specs)
+    if (auto done = replace(*spec); !done) return done;
+  if (!input) return {};
+  if (options.pty || (options.stdin_to && options.stdin_to->kind != StdinTarget::Kind::none)) {
+    return fail(Error{ErrorKind::usage, "options --hosts - and --stdin or --pty", "",
+                      "standard input names hosts, so no rank can read it", "give one of them"});
+  }
+  options.stdin_to = StdinTarget{StdinTarget::Kind::none, 0};
+  return {};
+}
+
 std::vector<std::string> environment() {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry)
@@ -185,6 +243,12 @@ Result<void> read_rankfile(Options& options) {
   return {};
 }
 
+// Reads what host lists and --rankfile name.
+Result<void> read_named_files(Options& options) {
+  if (auto read = read_host_sources(options); !read) return read;
+  return read_rankfile(options);
+}
+
 int run_nodeset(const NodesetRequest& request) {
   auto set = NodeSet::parse(request.spec);
   if (!set) return complain(set.error());
@@ -202,12 +266,11 @@ int run_nodeset(const NodesetRequest& request) {
   return answer(out);
 }
 
-// Answers an option that asks for something in place of a job, and returns the exit status. Returns
-// std::nullopt if there is a job to run.
+// Answers an option that asks for something in place of a job, but --nodeset, and returns the exit
+// status. Returns std::nullopt if there is none. Reads no file, and not the standard input.
 std::optional<int> answer_request(const Options& options) {
   if (options.help) return answer(help_text());
   if (options.version) return answer("scela-run " SCELA_VERSION "\n");
-  if (options.nodeset) return run_nodeset(*options.nodeset);
   if (!options.show_config) return std::nullopt;
   warn(options.warnings);
   return answer(config_text(options));
@@ -335,6 +398,25 @@ Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Pla
   }
 }
 
+// Returns true if the word, in the place of a program, names a host. Asks the name service.
+bool names_host(const std::string& word) {
+  if (is_surely_host(word)) return true;
+  const bool is_number = word.find_first_not_of("0123456789.") == std::string::npos;
+  if (is_number || !parse_hosts(word)) return false;
+  const NameLookupLimits limits{1, std::chrono::seconds(2)};
+  return !look_up_names({NameQuery{word}}, limits).front().address.empty();
+}
+
+// Returns what to do if a program of the job was not found.
+std::string hint_for(const Options& options, const JobOutcome& outcome) {
+  const bool is_missed = std::ranges::any_of(outcome.groups, [](const JobOutcome::Group& group) {
+    return group.outcome.kind == RankOutcome::Kind::not_found;
+  });
+  if (!is_missed || options.apps.size() != 1) return "";
+  const std::vector<std::string>& argv = options.apps.front().argv;
+  return hint_for_unknown_program(argv, options.hosts.value_or(""), names_host(argv.front()));
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv) {
@@ -355,7 +437,8 @@ int run_command(int argc, char** argv) {
   if (!options) return complain(options.error());
   if (*call) narrow_to_singleton(*options);
   if (const auto status = answer_request(*options)) return *status;
-  if (auto read = read_rankfile(*options); !read) return complain(read.error());
+  if (auto read = read_named_files(*options); !read) return complain(read.error());
+  if (options->nodeset) return run_nodeset(*options->nodeset);
   warn(options->warnings);
 
   auto context = launch_context(*options);
@@ -395,6 +478,7 @@ int run_command(int argc, char** argv) {
                             person, began);
   if (!result) return complain(result.error());
   person.write(result->statistics);
+  result->outcome.not_found_hint = hint_for(*options, result->outcome);
   if (result->outcome.interrupted != SIGPIPE) person.write(verdict_text(result->outcome));
   return exit_status(result->outcome);
 }

@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <optional>
+#include <set>
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
@@ -25,6 +26,7 @@
 #include "launcher/report/stats.h"
 #include "launcher/report/verdict.h"
 #include "launcher/spawn/spawning.h"
+#include "nla/io/constants.h"
 #include "nla/process/shell.h"
 
 namespace scela {
@@ -124,13 +126,14 @@ class Session {
   bool terminal_over_ = false;  // the rank with a terminal has ended
   bool partial_armed_ = false;
   bool stopping_ = false;
-  bool launched_ = false;              // the job was sent to the nodes
-  bool over_ = false;                  // JobEnded came
-  std::optional<Error> record_error_;  // why a --record part is cut short
-  std::optional<Error> lost_node_;     // first node lost while the job ran
-  std::optional<Error> start_error_;   // of the first node that did not start
-  RankSet failed_;                     // numbers of nodes, not ranks
-  std::string last_of_pmi_;            // last PMI text of a node
+  bool launched_ = false;                       // the job was sent to the nodes
+  bool over_ = false;                           // JobEnded came
+  std::optional<Error> record_error_;           // why a --record part is cut short
+  std::optional<Error> lost_node_;              // first node lost while the job ran
+  std::optional<Error> start_error_;            // of the first node that did not start
+  RankSet failed_;                              // numbers of nodes, not ranks
+  std::string last_of_pmi_;                     // last PMI text of a node
+  std::set<std::string> nodes_with_leftovers_;  // nodes that named processes left running
   Spawning spawning_;
 };
 
@@ -303,6 +306,12 @@ void Session::on(const action::ShowLog& log) {
   if (options_.record && record.subsystem == Subsystem::trace && record.level == LogLevel::error &&
       !record_error_) {
     record_error_ = Error{ErrorKind::io, record.text, record.node, "", ""};
+    return;
+  }
+  if (record.subsystem == Subsystem::launch && record.text.starts_with(nla::kEndedProcesses)) {
+    // A host says so once.
+    if (plan_.once_per_host && nodes_with_leftovers_.insert(record.node).second)
+      outcome_.left_running[record.text.substr(nla::kEndedProcesses.size())].push_back(record.node);
     return;
   }
   // The user asked for these lines (--report-bindings), so they do not depend on -v.

@@ -131,8 +131,10 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
   }
   SshHostsOptions wanted;
   wanted.config_file = options.ssh_config;
-  wanted.host_keys =
-      options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict;
+  if (options.host_keys) {
+    wanted.host_keys = *options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new
+                                                                  : HostKeyPolicy::strict;
+  }
   Result<SshHosts> found = find_ssh_hosts(plan.hosts, wanted, this_ssh_user());
   if (!found) return fail(found.error());
   const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;

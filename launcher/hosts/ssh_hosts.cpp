@@ -14,6 +14,7 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
+#include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/ssh/ssh_jump.h"
 #include "launcher/core/ssh/ssh_patterns.h"
 #include "launcher/core/values/text_values.h"
@@ -79,6 +80,7 @@ struct Draft {
   SshSettings settings;
   SshTokens tokens;
   bool own_user = true;                  // the session's user is this user
+  bool port_stated = false;              // the user wrote a port with the host
   std::vector<std::string> known_hosts;  // files; the user's come first
 };
 
@@ -139,11 +141,11 @@ SshHosts Finder::find(const std::vector<std::string>& names) {
 
 void Finder::configure(SshHost& host, Draft& draft) {
   const std::string& name = host.contact.name;
-  const std::size_t at = name.rfind('@');
-  draft.original = at == std::string::npos ? name : name.substr(at + 1);
+  const LoginParts parts = parts_of_login(name);
+  draft.original = parts.host;
   SshQuery query{draft.original, std::nullopt, user_.name,
                  [this](const std::string& text) { return command_succeeds(user_.shell, text); }};
-  if (at != std::string::npos) query.user = name.substr(0, at);
+  if (!parts.user.empty()) query.user = std::string(parts.user);
   draft.tokens.original_name = draft.original;
   draft.tokens.local_user = user_.name;
   draft.tokens.home = user_.home;
@@ -154,6 +156,8 @@ void Finder::configure(SshHost& host, Draft& draft) {
   if (!settings) return fail_host(host, HostPhase::configuration, std::move(settings.error()));
   draft.settings = std::move(*settings);
   if (query.user) draft.settings.user = query.user;
+  if (parts.port) draft.settings.port = parts.port;
+  draft.port_stated = parts.port.has_value();
   if (auto done = apply_settings(host, draft); !done) {
     fail_host(host, HostPhase::configuration, std::move(done.error()));
   }
@@ -270,7 +274,7 @@ Result<void> Finder::choose_proxy(SshHost& host, const Draft& draft) {
 }
 
 bool Finder::is_here_by_name(const SshHost& host, const Draft& draft) const {
-  if (!host.proxy_command.empty() || !draft.own_user) return false;
+  if (!host.proxy_command.empty() || !draft.own_user || draft.port_stated) return false;
   const std::string name = to_lower(draft.original);
   const std::string own = to_lower(user_.host_name);
   if (name == own || name == own.substr(0, own.find('.'))) return !draft.settings.host_name;
@@ -358,12 +362,18 @@ Error unknown_key(const SshHost& host, const KnownKeys& keys, const KnownHosts& 
     error.why += cat("; ", known.broken(), " lines of known_hosts cannot be read, the first is ",
                      known.first_broken());
   }
+  // If no file records keys, a connection by ssh would not help.
+  if (host.known_hosts_file.empty()) {
+    error.hint =
+        "UserKnownHostsFile names no file that could have it: give --ssh-host-keys accept-new, or "
+        "write StrictHostKeyChecking accept-new";
+    return error;
+  }
   error.hint = cat("connect once with 'ssh ", host.contact.name, "'");
   if (host.proxy_command.empty()) {
     const std::string port = host.contact.port == 22 ? "" : cat("-p ", host.contact.port, " ");
-    error.hint +=
-        cat(", or compare what 'ssh-keyscan ", port, host.contact.address, "' shows and add it to ",
-            host.known_hosts_file.empty() ? "known_hosts" : host.known_hosts_file);
+    error.hint += cat(", or compare what 'ssh-keyscan ", port, host.contact.address,
+                      "' shows and add it to ", host.known_hosts_file);
   }
   error.hint += ", or give --ssh-host-keys accept-new";
   return error;
@@ -379,7 +389,10 @@ Result<void> Finder::check_host_key(SshHost& host, const Draft& draft, SshHosts&
   for (const KnownKey& key : keys.revoked)
     host.revoked.push_back({key.type, key_digest(key.blob)});
   if (!host.contact.keys.empty()) return {};
-  if (options_.host_keys == HostKeyPolicy::strict) return fail(unknown_key(host, keys, known));
+  const bool takes_new = draft.settings.key_checking == SshKeyChecking::accept_new;
+  const HostKeyPolicy policy =
+      options_.host_keys.value_or(takes_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict);
+  if (policy == HostKeyPolicy::strict) return fail(unknown_key(host, keys, known));
   host.contact.any_key = true;
   // Only scela-run itself can record the key that the host shows, and refuse a revoked one.
   host.contact.root_only = true;

@@ -34,7 +34,9 @@ enum class HostKeyPolicy {
 struct SshHostsOptions {
   // As ssh -F; "none" is allowed. If absent, the user's and the system's files are read.
   std::optional<std::string> config_file;
-  HostKeyPolicy host_keys = HostKeyPolicy::strict;  // --ssh-host-keys
+  // --ssh-host-keys. If absent, StrictHostKeyChecking of the configuration applies, which is strict
+  // by default.
+  std::optional<HostKeyPolicy> host_keys;
   // The limits of all name lookups together.
   NameLookupLimits lookup;
 };
@@ -91,7 +93,8 @@ struct SshHosts {
   std::vector<std::string> notes;
 };
 
-// Finds out how the hosts are reached. A name may be "user@host". `user` describes the user and
+// Finds out how the hosts are reached. A name may be "user@host:port", which take precedence over
+// the configuration. `user` describes the user and
 // this machine. Returns an error (kind usage) if the ssh configuration as a whole cannot be used;
 // errors of one host are in SshHost::failure.
 //

@@ -20,6 +20,9 @@ std::string padded(std::uint32_t number, std::uint32_t count) {
 }
 
 bool is_here(const std::string& name, const LaunchContext& context) {
+  // A user or a port asks for a session of ssh.
+  const LoginParts parts = parts_of_login(name);
+  if (parts.port || !parts.user.empty()) return false;
   return name == "localhost" || name.starts_with("127.") || name == context.host_name ||
          context.host_name.starts_with(name + ".");
 }
@@ -171,7 +174,7 @@ Result<Options> without_missing_hosts(const Options& options, const std::vector<
     for (const HostEntry& host : *own) {
       const auto same = [&](const MapNode& node) { return node.name == host.name; };
       if (std::ranges::none_of(left, same)) continue;
-      kept += cat(kept.empty() ? "" : ",", host.name);
+      kept += cat(kept.empty() ? "" : ",", host_text({host.name, std::nullopt}));
     }
     if (kept.empty()) {
       return fail(Error{ErrorKind::unreachable, "place a program", *app.hosts,

@@ -5,6 +5,7 @@
 #include "common/core/counted.h"
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
+#include "launcher/core/options/command_words.h"
 #include "launcher/core/options/universe.h"
 #include "launcher/plan/host_topologies.h"
 
@@ -165,6 +166,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   job.cache_limit = options.cache_limit;
   job.trace = options.trace.has_value() || options.stats != StatsFormat::none;
   job.once_per_host = plan.once_per_host;
+  job.keep = options.keep;
   // Gathered output has headings, so only standard error is left to be labelled.
   job.plain_output = options.gather;
   if (options.label.value_or(plan.once_per_host || options.gather) && !options.output_dir) {
@@ -184,6 +186,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   for (const App& from : options.apps) {
     nla::App app;
     app.argv = from.argv;
+    app.by_shell = plan.once_per_host && !from.is_exact && is_for_shell(from.argv);
     for (const EnvVariable& variable : from.env) {
       app.env.push_back(variable.name + "=" + variable.value);
     }

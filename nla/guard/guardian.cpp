@@ -32,6 +32,7 @@ constexpr char kDirectory = 'D';
 constexpr char kEndNode = 'E';
 constexpr char kAdoptable = 'A';
 constexpr char kAdopted = 'N';
+constexpr char kKeep = 'K';
 constexpr char kMarks = 'M';  // the guardian's own mark, then the key
 constexpr std::size_t kMaxRecord = 4096 + 16;
 
@@ -59,7 +60,7 @@ class Guardian {
     } else {
       ::shutdown(link_, SHUT_WR);
     }
-    end_descendants();
+    if (!well || !keeps_) end_descendants();
     // An agent that ended well has removed them. Asking again would cost another turn at the lock
     // of a directory that all nodes of this machine share.
     if (!well) {
@@ -184,6 +185,8 @@ class Guardian {
         marks_ = AgentMarks(std::string(value.substr(kMarkLength)));
       } else if (record[0] == kAdopted) {
         adopted_ = true;
+      } else if (record[0] == kKeep) {
+        keeps_ = true;
       }
     }
   }
@@ -200,6 +203,7 @@ class Guardian {
   bool parent_gone_ = false;
   std::uint32_t adopt_ms_ = 0;
   bool adopted_ = false;
+  bool keeps_ = false;   // descendants of an agent that ends well stay
   bool ending_ = false;  // the end of the job here was requested
 };
 
@@ -253,6 +257,10 @@ void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms) {
 void tell_marks(const Fd& guardian_socket, const AgentMarks& marks) {
   const std::string mark = marks.mark_of(::getppid());
   if (!mark.empty()) tell(guardian_socket, cat(kMarks, mark, marks.key()));
+}
+
+void tell_keep(const Fd& guardian_socket) {
+  tell(guardian_socket, std::string(1, kKeep));
 }
 
 void tell_directory(const Fd& guardian_socket, const std::string& path) {

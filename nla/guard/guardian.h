@@ -15,7 +15,8 @@
 // If the agent ends (exit, signal, stop), the guardian first ends the link's outgoing side. Then it
 // ends every descendant: SIGTERM, the grace, then SIGKILL until none is left. Agents of other nodes
 // are spared, since they end by their own links. At last the guardian removes the directories and
-// exits.
+// exits. If the user wants to keep what the ranks left running (tell_keep()), the guardian ends no
+// descendant of an agent that ended well.
 //
 // SIGTERM to the guardian ends the job on the node, and so does the end of the parent. An agent
 // that does not act on it, busy or stuck, is killed after three times together: the grace,
@@ -47,6 +48,8 @@ Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 void tell_grace(const Fd& guardian_socket, std::uint32_t grace_ms);
 // Tells the guardian the marks: it then shows its own, and recognizes the agents of other nodes.
 void tell_marks(const Fd& guardian_socket, const AgentMarks& marks);
+// Tells the guardian to leave alone what the ranks left running, if the agent ends well.
+void tell_keep(const Fd& guardian_socket);
 // Tells the guardian a directory that it removes at the end, besides those that were told before.
 void tell_directory(const Fd& guardian_socket, const std::string& path);
 // Tells the guardian that the agent may wait `adopt_ms` milliseconds for another parent when its

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace scela::nla {
 
@@ -56,5 +57,10 @@ inline constexpr std::size_t kRecordBlock = std::size_t{64} * 1024;
 // How long a guardian may be stopped before its parent continues it. Longer: if its agent dies
 // meanwhile, the node is ended later.
 inline constexpr std::uint32_t kStoppedGuardianMs = 1000;
+
+// How the text of a log record of Subsystem::launch begins that names the processes which a command
+// has left on its host, before they are ended or as they are kept. scela-run folds such records.
+inline constexpr std::string_view kEndedProcesses = "ended processes that were left running: ";
+inline constexpr std::string_view kKeptProcesses = "left running: ";
 
 }  // namespace scela::nla

@@ -21,7 +21,9 @@ class LeftoverProcesses {
       : context_(context), descendants_(descendants), children_(children) {}
 
   // Asks the leftovers to end (SIGTERM), or if `force`, kills them repeatedly (SIGKILL).
-  // event::NodeEmpty follows when they have ended, at once if there are none.
+  // event::NodeEmpty follows when they have ended, at once if there are none. If the job runs once
+  // on each host and has ended by itself, a log record names them first. If the user wants to keep
+  // them, they are not asked to end.
   void end(bool force);
   // Call it if a child process has ended. Reports NodeEmpty if end() was called and no leftover is
   // alive.
@@ -37,6 +39,10 @@ class LeftoverProcesses {
     killing,      // they get SIGKILL repeatedly
   };
 
+  // Returns true if leftovers stay on the node: the user wants it, and the job has ended by itself.
+  bool are_kept() const;
+  // Names the leftovers to the user.
+  void name();
   // Reports NodeEmpty if no leftover is alive.
   void check();
   // Kills all leftovers, now and every kKillAgainMs until none is alive.

@@ -71,7 +71,7 @@ Shell::State::State(ShellOptions wanted, Reaper made)
 
 void Shell::State::begin() {
   // Children that a shell left to the program it executed must not be ended by scela-run.
-  sweeps = context.is_root() && children_of(::getpid()).empty();
+  sweeps = may_sweep = context.is_root() && children_of(::getpid()).empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
@@ -224,11 +224,15 @@ void Shell::State::handle(const Event& event) {
 
 void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) return learn(*begin);
+  if (const auto* launch = std::get_if<event::Launch>(&event)) sweeps = sweeps && !launch->job.keep;
   const auto* received = std::get_if<event::Received>(&event);
   if (received == nullptr) return;
   if (received->link == kParentLink) {
     if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
       tell_grace(context.guardian_socket, end->grace_ms);
+      context.terminated = true;
+    } else if (std::holds_alternative<msg::Shutdown>(received->message)) {
+      context.shut_down = true;
     } else if (const auto* start = std::get_if<msg::Start>(&received->message)) {
       if (context.started_ns == 0) learn(*start);
     }
@@ -276,6 +280,11 @@ void Shell::State::use_settings(const std::string& text) {
 void Shell::State::carry_out(action::Send& send) {
   Link* link = link_of(send.link);
   if (link == nullptr) return;
+  // A job that is ended keeps no process, so the root looks for orphans then.
+  if (std::holds_alternative<msg::Terminate>(send.message)) {
+    context.terminated = true;
+    sweeps = may_sweep;
+  }
   if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = context.clock_ns();
   if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
     hello->clock_ns = context.clock_ns();
@@ -332,7 +341,7 @@ void Shell::State::carry_out(action::Finishing&) {
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
   // The root has no guardian. It ends the processes that became its children because an agent and
-  // its guardian were killed together.
+  // its guardian were killed together. Processes that stay (--keep) may be its children too.
   for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -125,12 +126,18 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
   program.environment = merged({&node_.environment, &defaults_, &job_->env, &app.env});
   struct stat facts {};
-  if (job_->once_per_host && app.wdir.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+  // Another user may be barred from the directory.
+  const auto is_barred = [](const std::string& path) { return ::access(path.c_str(), X_OK) != 0; };
+  if (job_->once_per_host && app.wdir.empty() && is_barred(program.directory)) {
     program.directory = value_of(program.environment, "HOME");
     if (program.directory.empty()) program.directory = "/";
   }
   if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
     program.failure = directory_failure(errno, program.directory);
+    return program;
+  }
+  if (app.by_shell) {
+    use_login_shell(program);
     return program;
   }
   std::string_view path = value_of(program.environment, "PATH");
@@ -153,6 +160,17 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
                                 looks_here ? std::string_view(program.directory) : "", search);
   }
   return program;
+}
+
+// The variable SHELL of the node is that of the login, as sshd has set it: an agent has no name
+// service to look it up. On this machine it is passed on by scela-run. What the program's own
+// options set is for the shell's children only.
+void RankStarter::use_login_shell(Program& program) const {
+  std::string_view said = value_of(node_.environment, "SHELL");
+  if (said.empty()) said = value_of(job_->env, "SHELL");
+  program.path = said.starts_with('/') ? said : "/bin/sh";
+  const std::string name = program.path.substr(program.path.rfind('/') + 1);
+  program.words.insert(program.words.begin(), {name, "-c"});
 }
 
 RankStarter::Program& RankStarter::program_of(Rank rank) {

@@ -122,6 +122,8 @@ class RankStarter {
   Program& program_of(Rank rank);
   // Finds the executable file and the working directory. On failure sets Program::failure.
   Program prepare(const App& app) const;
+  // Has the user's login shell on this node run the program's one word as a text ("-c TEXT").
+  void use_login_shell(Program& program) const;
   // Returns the rank's own variables ("K=V"), as the head of this file lists them.
   std::vector<std::string> variables(Rank number) const;
   // Returns true if ranks inherit a connection to this agent (PMI_FD).

@@ -225,6 +225,12 @@ class ShellsTest(JobTest):
         self.assert_hosts(self.cluster.hosts, *self.ALL)
         self.assert_hosts(self.cluster.hosts, *self.ALL, *NO_AGENT)
 
+    def test_a_text_goes_to_the_login_shell_of_each_host(self):
+        done = self.run_job(*self.ALL, "-b", "echo one; echo 'a  b'")
+        self.assertIn("\none\na  b\n", done.stdout)
+        self.assertEqual(done.stdout.count("one\n"), 1, done.stdout)
+        self.assertEqual(self.run_job("-w", "node003", "set a = (x y); echo $a[2]").stdout, "node003: y\n")
+
     def test_login_shells_of_all_kinds_by_an_ssh_client(self):
         self.assert_hosts(self.cluster.hosts, *self.ALL, "--launch", "ssh-exec")
         self.assert_hosts(self.cluster.hosts, *self.ALL, *NO_AGENT, "--launch", "ssh-exec")
@@ -351,6 +357,14 @@ class ConfigurationTest(JobTest):
         done = self.run_job("-w", "one,two", "-n", "2", "true", status=UNREACHABLE)
         self.assertRegex(done.stderr, "one: resolve the name 'one': .*check the spelling")
 
+    def test_a_user_and_a_port_with_the_host(self):
+        self.cluster.restart_sshd("node002", ["Port 2222"])
+        self.add_worker("node001")
+        done = self.run_job("-w", "worker@node001,root@node002:2222", "--ssh-host-keys", "accept-new", "id -un; hostname")
+        self.assertEqual(sorted(done.stdout.splitlines()),
+                         ["root@node002:2222: node002", "root@node002:2222: root",
+                          "worker@node001: node001", "worker@node001: worker"])
+
     def test_another_user_without_privileges(self):
         self.add_worker("node001", "node002")
         self.configure("Host node*\n User worker\n")
@@ -405,6 +419,26 @@ class HostKeysTest(JobTest):
         self.assert_hosts(self.cluster.hosts, *self.ALL, "--ssh-host-keys", "accept-new")
         self.assertIn(f"\nnode003 {self.key('node003')}\n", self.read("head", self.KNOWN))
         self.assert_hosts(self.cluster.hosts, *self.ALL)
+
+    def test_the_configuration_says_where_unknown_keys_are_recorded(self):
+        self.forget("node003")
+        self.configure("Host node003\n StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n")
+        self.assert_hosts(self.cluster.hosts, *self.ALL)
+        self.assertNotIn("node003", self.read("head", self.KNOWN))
+        self.configure("Host node003\n StrictHostKeyChecking accept-new\n"
+                       " UserKnownHostsFile ~/.ssh/first ~/.ssh/known_hosts\n")
+        self.assert_hosts(self.cluster.hosts, *self.ALL)
+        self.assertEqual(self.read("head", f"{SSH}/first"), f"node003 {self.key('node003')}\n")
+        done = self.run_job(*self.ALL, "--ssh-host-keys", "strict", "-F", "none", "true", status=UNREACHABLE)
+        self.assertIn("no key of node003 is known", done.stderr)
+
+    def test_hosts_of_one_cause_share_a_line(self):
+        self.put("head", self.KNOWN, "")
+        done = self.run_job(*self.ALL, "true", status=UNREACHABLE)
+        first, last = done.stderr.splitlines()
+        self.assertRegex(first, r"^scela-run:   node\[001-003\] unreachable \(host key\): no key of HOST is known \(connect "
+                                r"once with 'ssh HOST', or compare what 'ssh-keyscan ADDRESS' shows")
+        self.assertEqual(last, "scela-run: unreachable 3 (node[001-003])")
 
     def test_a_changed_key_is_refused_though_new_ones_are_accepted(self):
         self.cluster.change_host_key("node003")

@@ -1,5 +1,6 @@
 """Nodes that have started others by a program, such as ssh: what ranks leave there is ended, that program is not."""
 import os
+import signal
 import unittest
 
 import case
@@ -70,6 +71,22 @@ class LeftoversTest(JobTest):
 
     def test_of_an_agent_that_is_shipped(self):
         self.check(":", "--agent", "/nonexistent")
+
+    def test_of_a_command_that_the_user_keeps(self):
+        """What it left running is there when the job is over, and is ended and named without --keep."""
+        text = "setsid sleep 1000 >/dev/null 2>&1 </dev/null & until grep -q sleep /proc/$!/comm; do :; done; echo up"
+        words = ("-w", "node[001-003]", "--degree", "1")
+        for keep, told in (((), ".*node\\[001-003\\] had processes left running, now ended: sleep .*\n"),
+                           (("--keep",), "")):
+            done = self.run_job(*words, *keep, text)
+            self.assertEqual(sorted(done.stdout.split()), sorted(["node001:", "node002:", "node003:"] + 3 * ["up"]))
+            self.assertRegex(done.stderr, rf"\A{told}\Z")
+            left = [process for host in self.cluster.hosts for process in self.cluster.processes(host)
+                    if process.words.startswith("sleep 1000")]
+            for process in left:
+                os.kill(process.pid, signal.SIGKILL)
+            self.assertEqual(len(left), 3 if keep else 0)
+            self.cluster.assert_empty(*self.cluster.everyone)
 
     def test_of_a_node_that_is_emptied_by_force(self):
         """Each is, when its time and the grace are over: what the nodes below have to say still arrives."""

@@ -39,6 +39,8 @@ void check(const scela::Result<std::vector<scela::HostEntry>>& hosts) {
   std::set<std::string_view> names;
   for (const scela::HostEntry& host : *hosts) {
     if (host.name.empty() || !names.insert(host.name).second) std::abort();
+    const scela::LoginParts parts = scela::parts_of_login(host.name);
+    if (parts.host.empty() || (parts.port && *parts.port == 0)) std::abort();
     if (host.slots && (*host.slots == 0 || *host.slots > scela::kMaxSlots)) std::abort();
   }
 }
@@ -50,6 +52,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (is_large(text)) return 0;
   check(scela::parse_hosts(text));
   check(scela::parse_hostfile(text, "hosts.txt"));
+  // Lists that files and standard input name are lists again.
+  const auto read = [&](const std::string&) {
+    return scela::Result<std::string>(std::string(text));
+  };
+  for (const char* spec : {"a,^f", "-"}) {
+    const auto named = scela::with_sources(spec, read);
+    if (named) check(scela::parse_hosts(*named));
+    if (named && !scela::parse_hosts(*named)) std::abort();
+  }
   check(scela::exclude_hosts({{"a", 1}, {"node1", std::nullopt}}, text));
   return 0;
 }

@@ -200,6 +200,19 @@ bool Descendants::any(const std::vector<pid_t>& kept) const {
   return false;
 }
 
+std::vector<std::string> Descendants::names(const std::vector<pid_t>& kept) const {
+  std::vector<pid_t> found;
+  collect(::getpid(), 0, kept, found);
+  std::vector<std::string> out;
+  for (const pid_t pid : found) {
+    std::string name = read_small_file(cat("/proc/", pid, "/comm").c_str());
+    if (name.empty() || is_exiting(pid)) continue;
+    if (name.back() == '\n') name.pop_back();
+    out.push_back(std::move(name));
+  }
+  return out;
+}
+
 std::vector<pid_t> Descendants::orphaned_agents(const std::vector<pid_t>& kept) const {
   std::vector<pid_t> found;
   for (const pid_t pid : children_of(::getpid())) {

@@ -43,6 +43,10 @@ class Descendants {
   // reaped counts. Processes that may not be signalled do not count.
   bool any(const std::vector<pid_t>& kept = {}) const;
 
+  // Returns the names of the descendants that are neither kept nor agents and have not begun to
+  // exit, as the kernel has them (at most 15 bytes). Processes of other users count.
+  std::vector<std::string> names(const std::vector<pid_t>& kept = {}) const;
+
   // Returns the children that are agents and not kept. Their guardian is dead, so that they became
   // children of this process.
   std::vector<pid_t> orphaned_agents(const std::vector<pid_t>& kept) const;

@@ -13,6 +13,14 @@ namespace {
 
 constexpr std::string_view kBetweenWords = " \t\r";
 constexpr std::string_view kHostfileSyntax = "write host, host:slots or node[1-4]:slots";
+constexpr std::uint32_t kMaxPort = 65535;
+// A number from here on, up to kMaxPort, after a host's ':' is a port. Servers of users listen
+// there, and no host has so many slots.
+constexpr std::uint32_t kMinPort = 1024;
+
+bool is_port(std::uint32_t number) {
+  return number >= kMinPort && number <= kMaxPort;
+}
 
 // Returns true for a name of the name service: letters, digits, '.', '-' and '_'. It can never be
 // read as an option of another program.
@@ -24,6 +32,13 @@ bool is_host_name(std::string_view name) {
   };
   return !name.empty() && name.size() <= kLongestHostName && name.front() != '-' &&
          name.front() != '.' && std::all_of(name.begin(), name.end(), is_part);
+}
+
+// Returns true for "host" and "user@host". A user's name has the characters of a host's.
+bool is_login(std::string_view name) {
+  const auto at = name.find('@');
+  if (at == std::string_view::npos) return is_host_name(name);
+  return is_host_name(name.substr(0, at)) && is_host_name(name.substr(at + 1));
 }
 
 // Accepts fe80::1%eth0, ::1 and 2001:db8::10.0.0.1. A literal differs from "host:slots" by "::" or
@@ -43,15 +58,17 @@ class HostList {
  public:
   explicit HostList(std::size_t most = NodeSet::kMaxNodes) : max_(most) {}
 
-  // Adds a node set. Each of its nodes gets `slots`.
-  Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots) {
+  // Adds a node set. Each of its nodes gets `slots`, and the port becomes a part of its name.
+  Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots,
+                   std::optional<std::uint32_t> port = {}) {
     auto names = expand_ordered(nodes, max_);
     if (!names) return fail(std::move(names.error()));
     for (std::string& name : *names) {
-      if (!is_host_name(name)) {
+      if (!is_login(name)) {
         return fail(value_error(cat("'", name, "' cannot be the name of a host"),
                                 "a name is made of letters, digits, '.', '-' and '_'"));
       }
+      if (port) name += cat(':', *port);
       if (auto added = add_one(std::move(name), slots); !added) return added;
     }
     return {};
@@ -107,6 +124,27 @@ std::size_t find_outside(std::string_view text, std::string_view characters) {
   return std::string_view::npos;
 }
 
+// Reads "slots=2000:port=22", which has any number of slots and any port.
+Result<void> read_keys(std::string_view text, std::optional<std::uint32_t>& slots,
+                       std::optional<std::uint32_t>& port) {
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(':'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const auto equals = std::min(part.find('='), part.size());
+    const std::string_view key = part.substr(0, equals);
+    if (key != "slots" && key != "port") {
+      return fail(value_error(cat("'", part, "' follows the host"),
+                              "write host:4, or host:slots=4:port=22"));
+    }
+    const bool is_of_slots = key == "slots";
+    auto number = parse_number(part.substr(std::min(equals + 1, part.size())), 1,
+                               is_of_slots ? kMaxSlots : kMaxPort);
+    if (!number) return fail(value_error(cat(key, ": ", number.error().why), number.error().hint));
+    (is_of_slots ? slots : port) = *number;
+  }
+  return {};
+}
+
 // Adds one element such as "node[1-4]:8", "fe80::1" or "[fe80::1]:8". It has no blanks or commas
 // outside brackets.
 Result<void> add_element(HostList& hosts, std::string_view element) {
@@ -115,25 +153,31 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
   std::string_view nodes = element.substr(0, colon);
   const bool address = nodes.size() > 2 && nodes.front() == '[' && nodes.back() == ']' &&
                        is_ipv6_literal(nodes.substr(1, nodes.size() - 2));
-  if (!address && (nodes.find(':') != std::string_view::npos ||
-                   (colon != std::string_view::npos &&
-                    element.find(':', colon + 1) != std::string_view::npos))) {
+  std::string_view tail = colon == std::string_view::npos ? "" : element.substr(colon + 1);
+  const bool has_keys = tail.find('=') != std::string_view::npos;
+  if (!address && !has_keys &&
+      (nodes.find(':') != std::string_view::npos || tail.find(':') != std::string_view::npos)) {
     return fail(value_error("there is more than one ':' in it",
                             "write an IPv6 address with slots as [ADDRESS]:SLOTS"));
   }
   if (nodes.empty())
     return fail(value_error("no host stands before ':'", std::string(kHostfileSyntax)));
-  std::optional<std::uint32_t> slots;
-  if (colon != std::string_view::npos) {
-    auto number = parse_number(element.substr(colon + 1), 1, kMaxSlots);
+  std::optional<std::uint32_t> slots, port;
+  if (has_keys) {
+    if (auto read = read_keys(tail, slots, port); !read) return read;
+  } else if (colon != std::string_view::npos) {
+    auto number = parse_number(tail, 1, kMaxSlots);
     if (!number) {
       return fail(value_error(cat("the slots after ':' are wrong: ", number.error().why),
                               number.error().hint));
     }
-    slots = *number;
+    (is_port(*number) ? port : slots) = *number;
   }
-  if (address) return hosts.add_one(std::string(nodes.substr(1, nodes.size() - 2)), slots);
-  return hosts.add(nodes, slots);
+  if (!address) return hosts.add(nodes, slots, port);
+  // The port needs the brackets, without which it would be a part of the address.
+  std::string name(port ? nodes : nodes.substr(1, nodes.size() - 2));
+  if (port) name += cat(':', *port);
+  return hosts.add_one(std::move(name), slots);
 }
 
 // Adds a whole SPEC. Operators of node sets extend over commas if no slots are given.
@@ -161,6 +205,7 @@ Error in_spec(Error inner, std::string_view what, std::string_view text, std::st
 struct LineWords {
   std::string_view spec;  // up to the first key
   std::optional<std::uint32_t> slots;
+  std::optional<std::uint32_t> port;
 };
 
 // Returns the number of "slots=4". Blanks around "=" are allowed.
@@ -196,9 +241,15 @@ Result<LineWords> split_line(std::string_view line) {
     const std::string_view value = tail.substr(0, tail.find_first_of(" \t"));
     rest = trim(tail.substr(value.size()));
     const bool is_most = key == "max_slots" || key == "max-slots";
+    if (key == "port") {
+      auto port = parse_number(value, 1, kMaxPort);
+      if (!port) return fail(value_error(cat("port: ", port.error().why), port.error().hint));
+      words.port = *port;
+      continue;
+    }
     if (key != "slots" && !is_most) {
-      return fail(
-          value_error(cat("'", key, "' is not a known key"), "the keys are slots and max_slots"));
+      return fail(value_error(cat("'", key, "' is not a known key"),
+                              "the keys are slots, max_slots and port"));
     }
     auto number = key_value(key, value);
     if (!number) return fail(std::move(number.error()));
@@ -218,14 +269,92 @@ Result<void> add_line(HostList& hosts, std::string_view line) {
     return fail(value_error(cat("'", trim(words->spec.substr(blank)), "' follows the host"),
                             "write one host or node set a line, slots as host:4 or host slots=4"));
   }
-  if (!words->slots) return add_spec(hosts, words->spec);
+  if (!words->slots && !words->port) return add_spec(hosts, words->spec);
   if (words->spec.find(':') != std::string_view::npos) {
-    return fail(value_error("slots are given twice", "write host:4 or host slots=4"));
+    return fail(value_error("a number after ':' and a key cannot go together",
+                            "write host:4, or host slots=4 port=2222"));
   }
-  return hosts.add(words->spec, words->slots);
+  return hosts.add(words->spec, words->slots, words->port);
+}
+
+// Parses host lists that blanks, ends of lines or commas separate. "#" begins a comment.
+Result<std::vector<HostEntry>> parse_words(std::string_view text) {
+  HostList hosts;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    line = trim(line.substr(0, line.find('#')));
+    while (!line.empty()) {
+      const auto blank = find_outside(line, kBetweenWords);
+      const std::string_view word = line.substr(0, blank);
+      line = blank == std::string_view::npos ? std::string_view() : trim(line.substr(blank));
+      if (auto added = add_spec(hosts, word); !added)
+        return fail(in_spec(std::move(added.error()), "read host list", word, "standard input"));
+    }
+  }
+  if (hosts.empty()) {
+    return fail(Error{ErrorKind::usage, "read the hosts from standard input (-w -)", "",
+                      "it names no host", "write host lists, separated by blanks or lines"});
+  }
+  return hosts.take();
 }
 
 }  // namespace
+
+LoginParts parts_of_login(std::string_view name) {
+  LoginParts out;
+  const auto at = name.rfind('@');
+  if (at != std::string_view::npos) out.user = name.substr(0, at);
+  out.host = at == std::string_view::npos ? name : name.substr(at + 1);
+  const bool in_brackets = out.host.starts_with('[');
+  const auto colon = out.host.rfind(':');
+  if (colon == std::string_view::npos || (!in_brackets && colon != out.host.find(':'))) return out;
+  const auto port = parse_number(out.host.substr(colon + 1), 1, kMaxPort);
+  if (!port) return out;
+  out.port = static_cast<std::uint16_t>(*port);
+  out.host = out.host.substr(0, colon);
+  if (in_brackets && out.host.ends_with(']')) out.host = out.host.substr(1, out.host.size() - 2);
+  return out;
+}
+
+std::string host_text(const HostEntry& host) {
+  const LoginParts parts = parts_of_login(host.name);
+  if (!host.slots && !parts.port) return host.name;
+  const bool is_address = parts.host.find(':') != std::string_view::npos;
+  std::string out = cat(parts.user, parts.user.empty() ? "" : "@", is_address ? "[" : "",
+                        parts.host, is_address ? "]" : "");
+  if (host.slots) out += cat(":slots=", *host.slots);
+  if (parts.port) out += cat(":port=", *parts.port);
+  return out;
+}
+
+Result<std::string> with_sources(std::string_view spec, const HostSourceReader& read) {
+  const std::string whole(spec);
+  bool is_changed = false;
+  std::string out;
+  while (!spec.empty()) {
+    const auto end = find_outside(spec, ",");
+    const std::string_view element = trim(spec.substr(0, end));
+    spec.remove_prefix(end == std::string_view::npos ? spec.size() : end + 1);
+    if (element != "-" && !element.starts_with('^')) {
+      out += cat(out.empty() ? "" : ",", element);
+      continue;
+    }
+    is_changed = true;
+    const bool is_input = element == "-";
+    const std::string name(is_input ? element : element.substr(1));
+    if (name.empty()) return fail(value_error("no file is named after '^'", "write ^FILE"));
+    auto text = read(name);
+    if (!text) return fail(std::move(text.error()));
+    auto hosts = is_input ? parse_words(*text) : parse_hostfile(*text, name);
+    if (!hosts) return fail(std::move(hosts.error()));
+    for (const HostEntry& host : *hosts) {
+      out += cat(out.empty() ? "" : ",", host_text(host));
+    }
+  }
+  return is_changed ? out : whole;
+}
 
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_view where,
                                            std::size_t most) {
@@ -268,7 +397,9 @@ Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::
     if (error.hint == kHostfileSyntax) error.hint = "write host,node[1-4]";
     return fail(std::move(error));
   }
-  std::erase_if(hosts, [&](const HostEntry& host) { return excluded->contains(host.name); });
+  std::erase_if(hosts, [&](const HostEntry& host) {
+    return excluded->contains(host.name) || excluded->contains(parts_of_login(host.name).host);
+  });
   if (hosts.empty()) {
     return fail(in_spec(value_error("no host is left", "exclude fewer hosts"), "leave out hosts",
                         spec, "--exclude"));

@@ -3,7 +3,11 @@
 // it.
 //
 //   SPEC      a,b:2,node[1-4]:8            name or node set, optional slots
-//   file      one SPEC a line, or "SPEC slots=n [max_slots=m]"; # starts a comment
+//             me@a,node[1-4]:2222            a login's user; a port of sshd, 1024 to 65535
+//             a:slots=2000:port=22           any number of slots, any port
+//   file      one SPEC a line, or "SPEC [slots=n] [max_slots=m] [port=p]"; # starts a comment
+//
+// User and port are parts of a host's name, so that two logins of one machine are two hosts.
 //
 // A host that is named twice is one host, and its stated slots add up (as in mpiexec). The order is
 // that of the first mention. All functions are pure; the text and the name of a file are
@@ -11,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +32,23 @@ struct HostEntry {
   std::optional<std::uint32_t> slots;  // absent: not stated
   friend bool operator==(const HostEntry&, const HostEntry&) = default;
 };
+
+// The parts of a host's name: user@host:port, or user@[address]:port.
+struct LoginParts {
+  std::string_view user;  // empty: not stated
+  std::string_view host;  // without brackets
+  std::optional<std::uint16_t> port;
+};
+LoginParts parts_of_login(std::string_view name);
+
+// Returns a SPEC of this one host.
+std::string host_text(const HostEntry& host);
+
+// Reads a file of hosts, or standard input for "-".
+using HostSourceReader = std::function<Result<std::string>(const std::string& name)>;
+// Returns a SPEC in which the elements "^FILE" and "-" are replaced by the hosts that the file, or
+// standard input, names. Standard input has host lists, separated by blanks or ends of lines.
+Result<std::string> with_sources(std::string_view spec, const HostSourceReader& read);
 
 inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against typing errors
 

@@ -87,6 +87,7 @@ class WordReader {
       const std::string_view text = word();
       if (text == "--") {
         ++next_;
+        programs_.back().is_exact = true;
         return {};
       }
       if (text.size() < 2 || text[0] != '-') return {};

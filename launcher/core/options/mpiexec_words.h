@@ -33,6 +33,7 @@ struct ProgramWords {
   std::vector<std::string> options;
   // The program and its arguments. It may be empty.
   std::vector<std::string> argv;
+  bool is_exact = false;  // the word "--" stands before the program
 };
 
 // Splits the command line. `words` is argv without the program's own name. Returns one element per

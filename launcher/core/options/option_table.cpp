@@ -51,8 +51,11 @@ Result<void> store_env(std::string_view value, std::vector<EnvVariable>& list) {
 using Target = OptionTarget;
 using Text = std::string_view;
 
+// Hosts of a later -w are added to those of an earlier one.
 Result<void> apply_hosts(Target t, Text v) {
-  return store(parse_text(v), t.app.hosts);
+  auto text = parse_text(v);
+  if (text && t.app.hosts) *text = cat(*t.app.hosts, ',', *text);
+  return store(std::move(text), t.app.hosts);
 }
 
 // mpirun's -x sets a variable. The name of a host never contains '='.
@@ -199,7 +202,7 @@ const OptionRow kOptions[] = {
      "all none"},
 
     {"hosts", 'w', "SPEC", kValue, kProgram, hosts, "SCELA_HOSTS",
-     "hosts to run on: a,b:2,node[1-4]:8 (host[:slots])", apply_hosts},
+     "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts},
     {"hostfile", 'f', "FILE", kValue, kJob, hosts, "SCELA_HOSTFILE",
      "file with one host, host:slots or 'host slots=N' a line",
      [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
@@ -298,7 +301,7 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store(parse_text(v), t.options.ssh_config); },
      "none"},
     {"ssh-host-keys", 0, "WHICH", kValue, kJob, remote, "SCELA_SSH_HOST_KEYS",
-     "host keys to accept: strict (known ones, default) or accept-new",
+     "host keys to accept: strict (known ones) or accept-new (default: as ssh)",
      [](Target t, Text v) { return store_choice<HostKeys>(v, t.options.host_keys,
           {{"strict", HostKeys::strict}, {"accept-new", HostKeys::accept_new}}); },
      "strict accept-new"},
@@ -337,6 +340,9 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store_choice<OnFailure>(v, t.options.on_failure,
           {{"kill", OnFailure::kill}, {"wait", OnFailure::wait}}); },
      "kill wait"},
+    {"keep", 0, "", kFlag, kJob, job_end, "SCELA_KEEP",
+     "leave running what the programs left running when they ended",
+     [](Target t, Text v) { return store_flag(v, t.options.keep); }},
     {"adopt-timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_ADOPT_TIMEOUT",
      "how long hosts wait for a new parent agent; 0: not (default: 10)",
      [](Target t, Text v) { return store(parse_grace(v), t.options.adopt_timeout); }},

@@ -229,6 +229,7 @@ class Parser {
         if (auto done = apply(*setting.row, setting.value, app, ""); !done) return done;
       }
       app.argv = std::move(words.argv);
+      app.is_exact = words.is_exact;
     }
     return {};
   }

@@ -99,6 +99,8 @@ struct App {
   std::optional<std::string> wdir;  // absent: scela-run's own directory
   std::optional<std::string> path;  // directories searched before $PATH
   std::vector<std::string> argv;    // the program first; never empty in a job
+  // The word "--" stands before the program: no shell ever gets it.
+  bool is_exact = false;
 };
 
 // The universe size that ranks get: the number of ranks that could run at once.
@@ -158,7 +160,7 @@ struct Options {
   std::optional<std::string> agent;       // path of scela-nla, here and on hosts
   bool forward_agent = false;             // hosts may use this machine's ssh-agent
   std::optional<std::string> ssh_config;  // as ssh -F: a file, or "none"
-  HostKeys host_keys = HostKeys::strict;  // --ssh-host-keys
+  std::optional<HostKeys> host_keys;      // absent: as the ssh configuration says
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
   LinkKind link = LinkKind::automatic;                      // the connections between agents
   std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
@@ -192,6 +194,7 @@ struct Options {
   // they end at once.
   std::chrono::milliseconds adopt_timeout = kDefaultAdoptTimeout;
   std::optional<std::chrono::milliseconds> host_timeout;  // for the program on one host
+  bool keep = false;  // what ranks left running stays if the job ends by itself
 
   // Inspection of the job.
   bool dry_run = false;   // show the plan and start nothing

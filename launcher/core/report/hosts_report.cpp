@@ -9,6 +9,7 @@
 
 #include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
+#include "launcher/core/report/general_text.h"
 #include "launcher/core/report/report_text.h"
 
 namespace scela {
@@ -125,7 +126,26 @@ std::string causes_text(const JobOutcome& job) {
       if (std::ranges::none_of(job.missing, missed)) hosts.push_back(job.hosts[rank]);
     });
     if (hosts.empty()) continue;
-    text += cat(kProgramName, "  ", folded(hosts), ' ', cause_text(group.outcome), "\n");
+    text += cat(kProgramName, "  ", folded(hosts), ' ', cause_text(group.outcome),
+                hint_text(job, group.outcome), "\n");
+  }
+  return text;
+}
+
+// Hosts that failed for one reason. Their texts may differ in names and addresses only.
+struct Cause {
+  const MissingHost* first;
+  std::vector<std::string> hosts;
+  bool is_same;  // the texts do not differ at all
+};
+
+// Returns a line for each set of processes that commands have left running on some hosts.
+std::string left_running_text(const JobOutcome& job) {
+  std::string text;
+  for (const auto& [processes, hosts] : job.left_running) {
+    text += cat(kProgramName, "  ", folded(hosts),
+                " had processes left running, now ended: ", printable(processes),
+                " (--keep leaves them)\n");
   }
   return text;
 }
@@ -133,25 +153,31 @@ std::string causes_text(const JobOutcome& job) {
 }  // namespace
 
 std::string missing_text(const std::vector<MissingHost>& missing) {
-  std::vector<std::pair<const MissingHost*, std::vector<std::string>>> causes;
-  using Cause = std::pair<std::string_view, std::string_view>;
-  std::map<Cause, std::size_t> known;
+  std::vector<Cause> causes;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
   for (const MissingHost& host : missing) {
-    const auto [at, fresh] = known.emplace(Cause(host.phase, host.why), causes.size());
-    if (fresh) causes.emplace_back(&host, std::vector<std::string>());
-    causes[at->second].second.push_back(host.host);
+    std::string why = general_text(host.why, host.host);
+    const auto [at, is_new] = known.emplace(std::pair(host.phase, std::move(why)), causes.size());
+    if (is_new) causes.push_back({&host, {}, true});
+    Cause& cause = causes[at->second];
+    cause.is_same = cause.is_same && host.why == cause.first->why && host.hint == cause.first->hint;
+    cause.hosts.push_back(host.host);
   }
   std::string text;
   std::vector<std::string> rest;
   for (std::size_t i = 0; i < causes.size(); ++i) {
-    const auto& [cause, hosts] = causes[i];
+    const Cause& cause = causes[i];
     if (i >= kMaxCauses) {
-      rest.insert(rest.end(), hosts.begin(), hosts.end());
+      rest.insert(rest.end(), cause.hosts.begin(), cause.hosts.end());
       continue;
     }
-    text += cat(kProgramName, "  ", folded(hosts), ' ', kUnreachable, " (", cause->phase,
-                "): ", printable(cause->why),
-                cause->hint.empty() ? "" : cat(" (", printable(cause->hint), ")"), "\n");
+    const MissingHost& first = *cause.first;
+    const auto shown = [&](const std::string& one) {
+      return printable(cause.is_same ? one : general_text(one, first.host));
+    };
+    text += cat(kProgramName, "  ", folded(cause.hosts), ' ', kUnreachable, " (", first.phase,
+                "): ", shown(first.why),
+                first.hint.empty() ? "" : cat(" (", shown(first.hint), ")"), "\n");
   }
   if (!rest.empty()) {
     text += cat(kProgramName, "  ", folded(rest), ' ', kUnreachable, " for other reasons\n");
@@ -171,8 +197,9 @@ std::string hosts_verdict_text(const JobOutcome& job) {
   const std::string cause = cause_of_end(job);
   const bool all_well =
       std::ranges::all_of(ways, [](const auto& entry) { return entry.first.order == 0; });
-  if (all_well && cause.empty() && !job.report_all) return "";
-  std::string text = missing_text(job.missing) + causes_text(job);
+  std::string text = left_running_text(job);
+  if (all_well && cause.empty() && !job.report_all) return text;
+  text += missing_text(job.missing) + causes_text(job);
   std::string summary;
   for (const auto& [way, hosts] : ways) {
     summary +=

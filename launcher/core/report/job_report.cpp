@@ -188,13 +188,20 @@ std::string cause_of_end(const JobOutcome& job) {
   if (job.once_per_host) return "";
   if (job.first && job.first->outcome.failed()) {
     return cat("rank ", job.first->rank, " on ", job.first->host, " (",
-               printable(job.first->program), ") ", cause_text(job.first->outcome));
+               printable(job.first->program), ") ", cause_text(job.first->outcome),
+               hint_text(job, job.first->outcome));
   }
   if (const JobOutcome::Group* group = lowest_failure(job)) {
-    return cat("rank ", group->ranks.front(), ' ', cause_text(group->outcome));
+    return cat("rank ", group->ranks.front(), ' ', cause_text(group->outcome),
+               hint_text(job, group->outcome));
   }
   if (was_ended_early(job)) return "the job was ended, but no cause was recorded";
   return "";
+}
+
+std::string hint_text(const JobOutcome& job, const RankOutcome& outcome) {
+  const bool is_meant = outcome.kind == Kind::not_found && !job.not_found_hint.empty();
+  return is_meant ? cat(" (", printable(job.not_found_hint), ")") : "";
 }
 
 // Messages come from ranks and nodes, so they must be one line without escape sequences.
@@ -337,8 +344,7 @@ std::string verdict_text(const JobOutcome& job) {
   if (cause.empty()) return missing_text(job.missing);
   std::string text = summary_text(job) + missing_text(job.missing);
   if (!job.failed_nodes.empty()) {
-    text +=
-        cat(kProgramName, "  failed nodes: ", shortened(folded(job.failed_nodes), kMaxText), "\n");
+    text += cat(kProgramName, "  failed nodes: ", folded(job.failed_nodes), "\n");
   }
   return text + cat(kProgramName, cause, "\n");
 }

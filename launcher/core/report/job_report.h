@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,7 +124,11 @@ struct JobOutcome {
   // The ranks on hosts that lost their agent, whatever the outcome of the rank is. It is empty
   // unless once_per_host is set.
   RankSet lost;
+  // The hosts on which processes were left running and then ended, by the names of the processes.
+  std::map<std::string, std::vector<std::string>> left_running = {};
   bool report_all = false;  // report also if every host did well
+  // Says what to do about a program that was not found; may be empty.
+  std::string not_found_hint = {};
 
   // Adds the outcome of one or several ranks. Each rank is added once.
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }

@@ -25,6 +25,9 @@ std::string folded(const std::vector<std::string>& names);
 // Returns one line, without newline, that says why the job as a whole ended. It is empty if the job
 // succeeded.
 std::string cause_of_end(const JobOutcome& job);
+// Returns JobOutcome::not_found_hint in brackets, after a blank, if the outcome is that a program
+// was not found. Otherwise returns "".
+std::string hint_text(const JobOutcome& job, const RankOutcome& outcome);
 // Returns one line for each cause of missing hosts, with all hosts that have this cause. The number
 // of causes is limited; other hosts share one line. Every line begins with kProgramName and ends
 // with a newline.

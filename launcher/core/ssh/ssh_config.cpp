@@ -169,6 +169,10 @@ Result<void> SshConfigReading::set(const Line& line) {
     case Keyword::global_known_hosts:
       keep_first(out_.global_known_hosts, line.words);
       break;
+    case Keyword::strict_host_keys:
+      keep_first(out_.key_checking,
+                 SshConfigParser::key_checking_of(word).value_or(SshKeyChecking::strict));
+      break;
     case Keyword::host:
     case Keyword::match:
     case Keyword::include:

@@ -5,7 +5,8 @@
 //
 //   Host, Match (all, host, originalhost, user, localuser, exec, canonical, final), Include,
 //   HostName, User, Port, AddressFamily, IdentityFile, CertificateFile, IdentitiesOnly,
-//   IdentityAgent, ProxyJump, ProxyCommand, HostKeyAlias, UserKnownHostsFile, GlobalKnownHostsFile
+//   IdentityAgent, ProxyJump, ProxyCommand, HostKeyAlias, UserKnownHostsFile, GlobalKnownHostsFile,
+//   StrictHostKeyChecking
 //
 // The files are parsed once and asked for many hosts. libssh's parser (0.10) does not suffice. It
 // reads the files anew for each host, gives only one identity and one known_hosts file, and does
@@ -33,6 +34,11 @@ namespace scela {
 // The values of AddressFamily: any, IPv4 only, IPv6 only.
 enum class SshFamily { any, inet, inet6 };
 
+// The values of StrictHostKeyChecking. strict: yes, and ask, as no person is asked here.
+// accept_new: accept-new, no and off. A known key that a host does not show is an error in all
+// cases.
+enum class SshKeyChecking { strict, accept_new };
+
 // The settings of a host. An absent or empty value was not set. Tokens ("%"), "~" and "${}" are not
 // yet expanded, except in host_name.
 struct SshSettings {
@@ -52,6 +58,7 @@ struct SshSettings {
   // The files of UserKnownHostsFile and GlobalKnownHostsFile.
   std::optional<std::vector<std::string>> user_known_hosts;
   std::optional<std::vector<std::string>> global_known_hosts;
+  std::optional<SshKeyChecking> key_checking;  // StrictHostKeyChecking
 };
 
 // The host for which settings are asked.

@@ -68,6 +68,14 @@ std::optional<SshFamily> SshConfigParser::family_of(std::string_view word) {
   return std::nullopt;
 }
 
+std::optional<SshKeyChecking> SshConfigParser::key_checking_of(std::string_view word) {
+  const std::string lower = to_lower(word);
+  if (lower == "yes" || lower == "true" || lower == "ask") return SshKeyChecking::strict;
+  if (lower == "accept-new" || lower == "no" || lower == "false" || lower == "off")
+    return SshKeyChecking::accept_new;
+  return std::nullopt;
+}
+
 Result<SshConfig> SshConfig::parse(const File& file, const IncludeReader& include) {
   SshConfig config;
   auto done = SshConfigParser(config, include).parse(file, config.lines_, 0);
@@ -97,24 +105,25 @@ Result<void> SshConfigParser::parse(const SshConfig::File& file, std::vector<Lin
   return {};
 }
 
-namespace {
+namespace {}  // namespace
 
-// Returns an error with `why` and `hint` if a keyword's word has the wrong form.
-Result<void> check_word(bool is_port, bool is_flag, bool is_family, const std::string& word) {
-  if (is_port) {
+Result<void> SshConfigParser::check_word(SshConfig::Keyword keyword, const std::string& word) {
+  using Keyword = SshConfig::Keyword;
+  if (keyword == Keyword::port) {
     auto number = parse_number(word, 1, 65535);
     if (!number) return fail(std::move(number.error()));
-  } else if (is_flag) {
+  } else if (keyword == Keyword::identities_only) {
     auto flag = parse_flag(to_lower(word));
     if (!flag) return fail(std::move(flag.error()));
-  } else if (is_family && !SshConfigParser::family_of(word)) {
+  } else if (keyword == Keyword::address_family && !family_of(word)) {
     return fail(
         value_error(cat("'", word, "' is no family of addresses"), "write any, inet or inet6"));
+  } else if (keyword == Keyword::strict_host_keys && !key_checking_of(word)) {
+    return fail(value_error(cat("'", word, "' is no value of StrictHostKeyChecking"),
+                            "write yes, ask, accept-new, no or off"));
   }
   return {};
 }
-
-}  // namespace
 
 Result<void> SshConfigParser::parse_line(std::string_view text, Line& line, int depth) {
   using Keyword = SshConfig::Keyword;
@@ -135,6 +144,7 @@ Result<void> SshConfigParser::parse_line(std::string_view text, Line& line, int 
       {"hostkeyalias", Keyword::host_key_alias},
       {"userknownhostsfile", Keyword::user_known_hosts},
       {"globalknownhostsfile", Keyword::global_known_hosts},
+      {"stricthostkeychecking", Keyword::strict_host_keys},
   };
   const std::string name = to_lower(text.substr(0, text.find_first_of(" \t\r\f=")));
   std::string_view rest = trim_front(text.substr(name.size()), kConfigBlanks);
@@ -163,8 +173,7 @@ Result<void> SshConfigParser::parse_line(std::string_view text, Line& line, int 
   if (line.words.size() > 1 || line.words.front().empty()) {
     return fail(value_error(cat("'", name, "' takes one word"), "put what has blanks in quotes"));
   }
-  return check_word(line.keyword == Keyword::port, line.keyword == Keyword::identities_only,
-                    line.keyword == Keyword::address_family, line.words.front());
+  return check_word(line.keyword, line.words.front());
 }
 
 Result<void> SshConfigParser::parse_match(Line& line) {

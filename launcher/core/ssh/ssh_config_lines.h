@@ -33,6 +33,7 @@ enum class SshConfig::Keyword : std::uint8_t {
   host_key_alias,
   user_known_hosts,
   global_known_hosts,
+  strict_host_keys,
   other,
 };
 
@@ -65,6 +66,8 @@ class SshConfigParser {
   static Error at(std::string_view where, Error inner);
   // Parses a value of AddressFamily. Returns std::nullopt for another word.
   static std::optional<SshFamily> family_of(std::string_view word);
+  // Parses a value of StrictHostKeyChecking. Returns std::nullopt for another word.
+  static std::optional<SshKeyChecking> key_checking_of(std::string_view word);
 
  private:
   using Line = SshConfig::Line;
@@ -74,6 +77,8 @@ class SshConfigParser {
   Result<void> parse_line(std::string_view text, Line& line, int depth);
   Result<void> parse_match(Line& line);
   Result<void> parse_include(Line& line, int depth);
+  // Returns an error with `why` and `hint` if a keyword's word has the wrong form.
+  static Result<void> check_word(SshConfig::Keyword keyword, const std::string& word);
 
   SshConfig& config_;
   const SshConfig::IncludeReader& include_;

@@ -45,7 +45,7 @@ constexpr Label last_value(Label) {
 }
 
 auto fields(Is<App> auto& app) {
-  return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks);
+  return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks, app.by_shell);
 }
 auto fields(Is<World> auto& world) {
   return std::tie(world.first, world.parent, world.apps, world.preput, world.first_host,
@@ -66,11 +66,11 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.env, job.wdir, job.hosts, job.stdin_ranks, job.on_failure, job.placement,
-                  job.chosen_cores, job.pmi, job.universe, job.grace_ms, job.cache_policy,
-                  job.cache_limit, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
-                  job.timestamps, job.plain_output, job.ahead_s, job.terminal_ranks, job.window,
-                  job.modes);
+  return std::tie(job.env, job.wdir, job.hosts, job.keep, job.stdin_ranks, job.on_failure,
+                  job.placement, job.chosen_cores, job.pmi, job.universe, job.grace_ms,
+                  job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
+                  job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,
+                  job.terminal_ranks, job.window, job.modes);
 }
 
 using Fault = std::optional<std::string>;
@@ -115,6 +115,7 @@ Fault fault_of_app(const App& app) {
       return "an argument or variable has a NUL byte in it";
     }
   }
+  if (app.by_shell && app.argv.size() != 1) return "an application has several texts for a shell";
   if (has_nul(app.wdir) || has_nul(app.path)) return "a directory has a NUL byte in it";
   return std::nullopt;
 }

@@ -44,6 +44,8 @@ struct App {
   // Directories that are searched before PATH, separated by ':'. May be empty.
   std::string path;
   RankSet ranks;  // the job's ranks that run this
+  // argv is one text for the user's login shell on the node, which gets it as "-c TEXT".
+  bool by_shell = false;
   friend bool operator==(const App&, const App&) = default;
 };
 
@@ -95,6 +97,9 @@ struct Job {
   // The job runs one command for its own sake on each node, with one rank each. If a node lacks the
   // launcher's directory, the command runs in the home directory.
   bool once_per_host = false;
+  // Processes that the ranks left running are left alone if the job ends by itself. Otherwise they
+  // are ended with it.
+  bool keep = false;
   // For all ranks of a node, from their start, in milliseconds; 0: no limit.
   std::uint32_t host_timeout_ms = 0;
   // The agent of a rank puts this before every line that the rank writes

@@ -2,11 +2,14 @@
 import os
 import pty
 import resource
+import signal
 
 import job
 from job import JobTest
 
 LOCAL = ["--launch", "local"]
+# Leaves a process running, and goes on when that process is what it will be.
+LEAVE = "setsid sleep 1000 >/dev/null 2>&1 & until grep -q sleep /proc/$!/comm; do :; done"
 
 
 class HostsTest(JobTest):
@@ -23,6 +26,80 @@ class HostsTest(JobTest):
         ended = self.run_job("-w", "node[01-05]", *LOCAL, "sh", "-c", 'echo "$SCELA_NODE of $SCELA_SIZE"')
         self.assertEqual((ended.status, ended.err), (0, ""))
         self.assertEqual(sorted(ended.lines), [f"node0{i}: node0{i} of 5" for i in range(1, 6)])
+
+    def test_one_word_that_is_no_program_goes_to_the_users_shell(self):
+        for command, said in (("echo one; echo $SCELA_NODE", ["a: a", "a: one", "b: b", "b: one"]),
+                              ("A=1 env | grep ^A=", ["a: A=1", "b: A=1"])):
+            ended = self.run_job("-w", "a,b", *LOCAL, command)
+            self.assertEqual((ended.status, sorted(ended.lines), ended.err), (0, said, ""))
+        ended = self.run_job("-w", "a,b", *LOCAL, "echo x; exit 3")
+        self.assertEqual((ended.status, ended.err), (3, "scela-run: exit 3: 2 (a,b)\n"))
+
+    def test_the_shell_of_the_login_gets_the_text_as_it_was_typed(self):
+        shell = self.file("shell", '#!/bin/sh\nprintf "%s|" "$@"\n')
+        os.chmod(shell, 0o755)
+        text = "echo 'a  b'\t\"$X\" \\* >&2"
+        ended = self.run_job("-w", "a", "--label=no", "--env", "SHELL=/bin/false", *LOCAL, text, env={"SHELL": shell})
+        self.assertEqual((ended.status, ended.out.decode()), (0, f"-c|{text}|"))
+
+    def test_two_dashes_or_several_words_are_exact(self):
+        ended = self.run_job("-w", "a", *LOCAL, "--", "echo x")
+        self.assertEqual(ended.status, 127)
+        self.assertIn("find 'echo x'", ended.err)
+        ended = self.run_job("-w", "a", "--label=no", *LOCAL, "echo", "$HOME; x", "a  b")
+        self.assertEqual(ended.out, b"$HOME; x a  b\n")
+        ended = self.run_job("-w", "a", "-n", 1, *LOCAL, "echo x")
+        self.assertEqual(ended.status, 127)
+
+    def test_a_host_in_the_place_of_the_program_is_told(self):
+        ended = self.run_job("-w", "a", *LOCAL, "localhost", "uptime")
+        self.assertEqual(ended.status, 127)
+        self.assertIn("(if 'localhost' is a host, write -w a,localhost before the command)", ended.err)
+        ended = self.run_job("n[1-4]", "uptime")
+        self.assert_ended(ended, 127, r".*\(if 'n\[1-4\]' is a host, write -w n\[1-4\] before the command\)")
+        ended = self.run_job("-w", "a", *LOCAL, "no-such-program.invalid")
+        self.assertNotIn("is a host", ended.err)
+        ended = self.run_job("-w", "a", *LOCAL, "cd", "/tmp")
+        self.assertIn("give the whole command as one word", ended.err)
+
+    def test_what_a_command_leaves_running_is_named_when_it_is_ended(self):
+        ended = self.run_job("-w", "n[1-3]", *LOCAL,
+                             f"[ $SCELA_NODE = n3 ] || {{ {LEAVE}; }}; echo x")
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["n1: x", "n2: x", "n3: x"]))
+        self.assertEqual(ended.err, "scela-run:   n[1-2] had processes left running, now ended: sleep "
+                                    "(--keep leaves them)\n")
+        self.assertEqual(self.processes(), [])
+
+    def test_what_a_command_leaves_running_stays_if_the_user_keeps_it(self):
+        ended = self.run_job("-w", "n[1-3]", "--degree", 1, "--keep", *LOCAL,
+                             f"{LEAVE}; echo x")
+        self.assertEqual((ended.status, len(ended.lines), ended.err), (0, 3, ""))
+        left = self.processes()
+        self.assertEqual([one.name for one in left], ["sleep"] * 3)
+        for one in left:
+            os.kill(one.pid, signal.SIGKILL)
+
+    def test_nothing_is_kept_of_a_job_that_is_ended(self):
+        running = self.start("-w", "n[1-2]", "--keep", "--grace", "0.2", *LOCAL,
+                             f"{LEAVE}; {job.HOLD}")
+        running.ranks(2)
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().status, 143)
+
+    def test_hosts_come_from_files_standard_input_and_each_w(self):
+        path = self.file("rack", "f1  # first\nf2\n")
+        ended = self.run_job("-w", f"a,^{path}", "-w", "-", "-w", "z", "-x", "^" + self.file("down", "f1\n"), *LOCAL,
+                             "cat; echo $SCELA_NODE_INDEX", stdin=self.input(b"n[1-2] m\n# none\n q\n"))
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        names = ["a", "f2", "n1", "n2", "m", "q", "z"]
+        self.assertEqual(sorted(ended.lines), sorted(f"{name}: {i}" for i, name in enumerate(names)))
+        for words in (["-w", "^/nonexistent"], ["-w", "^"], ["-w", "-"], ["-w", "-", "-w", "-"],
+                      ["-w", "-", "--stdin", "all"]):
+            self.assert_refused(self.run_job(*words, *LOCAL, "true"), 64, "host")
+
+    def test_node_sets_come_from_standard_input(self):
+        ended = self.run_job("--nodeset", "fold", "-", stdin=self.input(b"n2\nn1 n[3-4]\n"))
+        self.assertEqual((ended.status, ended.out), (0, b"n[1-4]\n"))
 
     def test_a_host_file_and_a_variable_name_hosts_too(self):
         for words, env in ((["-f", self.file("hosts", "a\nb\n")], {}), ([], {"SCELA_HOSTS": "a,b"})):

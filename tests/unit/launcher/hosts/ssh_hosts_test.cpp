@@ -261,4 +261,45 @@ TEST_CASE("the user and machine that run this are known") {
   CHECK(user.shell.starts_with('/'));
 }
 
+TEST_CASE("the configuration says where the first key of a host is taken and recorded") {
+  Site site;
+  site.home.write(
+      ".ssh/config",
+      "Host 10.0.0.1\n StrictHostKeyChecking accept-new\n UserKnownHostsFile ~/k1 ~/k2\n"
+      "Host 10.0.0.2\n StrictHostKeyChecking no\n UserKnownHostsFile /dev/null\n"
+      "Host 10.0.0.4\n UserKnownHostsFile /dev/null\n");
+  const SshHost first = site.known("10.0.0.1");
+  CHECK(first.contact.any_key);
+  CHECK(first.known_hosts_file == site.home.path("k1"));
+  const SshHost second = site.known("10.0.0.2");
+  CHECK(second.contact.any_key);
+  CHECK(second.known_hosts_file.empty());
+  CHECK(has(site.failure("10.0.0.3", HostPhase::host_key), "connect once with 'ssh 10.0.0.3'"));
+  CHECK(has(site.failure("10.0.0.4", HostPhase::host_key), "StrictHostKeyChecking accept-new"));
+  site.options.host_keys = HostKeyPolicy::strict;
+  site.failure("10.0.0.1", HostPhase::host_key);
+}
+
+TEST_CASE("a known key stays the only one, whatever the configuration says") {
+  Site site;
+  site.home.write(".ssh/config", "StrictHostKeyChecking no\n");
+  site.home.write(".ssh/known_hosts", "10.0.0.1 " + kEd25519 + "\n");
+  const SshHost host = site.known("10.0.0.1");
+  CHECK_FALSE(host.contact.any_key);
+  CHECK(host.contact.keys.size() == 1);
+}
+
+TEST_CASE("a port given with the host is the session's, and asks for a session even here") {
+  Site site;
+  site.home.write(".ssh/config", "Port 22\n");
+  site.home.write(".ssh/known_hosts",
+                  "[10.0.0.1]:2222,[front.cluster]:2222,[127.0.0.1]:2222 " + kEd25519 + "\n");
+  const SshHost host = site.known("root@10.0.0.1:2222");
+  CHECK(host.contact.name == "root@10.0.0.1:2222");
+  CHECK(host.contact.user == "root");
+  CHECK(host.contact.port == 2222);
+  CHECK(host.contact.address == "10.0.0.1");
+  CHECK_FALSE(site.known("127.0.0.1:2222").contact.here());
+}
+
 }  // namespace ssh_hosts_test

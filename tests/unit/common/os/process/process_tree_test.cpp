@@ -1,5 +1,6 @@
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "common/os/private_dir.h"
@@ -78,6 +79,28 @@ TEST_CASE(
   CHECK(below.any());
   CHECK(kill_until_empty(below));
   CHECK(children_of(::getpid()).empty());
+}
+
+TEST_CASE("descendants that live are named, and dead ones and agents are not") {
+  become_subreaper();
+  const pid_t agent = start({"/bin/sleep", "1000"});
+  const Descendants below([&](pid_t pid) { return pid == agent; });
+  CHECK(below.names().empty());
+  const pid_t dead = start_shell("exit 0");
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(dead), &info, WEXITED | WNOWAIT) == 0);
+  start_shell("sleep 1000 & wait");
+  REQUIRE(eventually([&] {
+    std::vector<std::string> names = below.names();
+    std::ranges::sort(names);
+    return names == std::vector<std::string>{"sh", "sleep"};
+  }));
+  below.signal_all(SIGKILL);
+  ::kill(agent, SIGKILL);
+  CHECK(eventually([] {
+    reap_all();
+    return children_of(::getpid()).empty();
+  }));
 }
 
 TEST_CASE("one SIGTERM ends a tree that is stopped") {

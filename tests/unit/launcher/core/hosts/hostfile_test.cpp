@@ -99,7 +99,7 @@ TEST_CASE("a host file has one host or node set a line, comments and blank lines
 TEST_CASE("errors in a host file name file, line and text") {
   CHECK(refusal(parse_hostfile("a\nb slts=2\n", "hosts.txt")) ==
         "hosts.txt:2: read host line 'b slts=2': 'slts' is not a known key "
-        "(the keys are slots and max_slots)");
+        "(the keys are slots, max_slots and port)");
   CHECK(refusal(parse_hostfile("a slots=none", "f")).find("slots: 'none' is not a number") !=
         std::string::npos);
   CHECK(refusal(parse_hostfile("a slots=", "f")).find("slots: '' is not a number") !=
@@ -110,7 +110,7 @@ TEST_CASE("errors in a host file name file, line and text") {
         std::string::npos);
   CHECK(refusal(parse_hostfile("a slots=4 b", "f")).find("'b' is not a known key") !=
         std::string::npos);
-  CHECK(refusal(parse_hostfile("a:2 slots=4", "f")).find("slots are given twice") !=
+  CHECK(refusal(parse_hostfile("a:2 slots=4", "f")).find("cannot go together") !=
         std::string::npos);
   CHECK(refusal(parse_hostfile("a slots=4 max_slots=2", "f")).find("more than max_slots") !=
         std::string::npos);
@@ -129,6 +129,78 @@ TEST_CASE("excluded hosts leave the list, unknown ones are ignored") {
 TEST_CASE("an error shows the beginning of a long text only") {
   const std::string text = std::string(5000, 'a') + ":x";
   CHECK(refusal(parse_hosts(text)).size() < 300);
+}
+
+TEST_CASE("a host may have a user and a port, which are parts of its name") {
+  CHECK(parse_hosts("root@a,me@n[1-2]:2") == Hosts{{"root@a", kNone}, {"me@n1", 2}, {"me@n2", 2}});
+  CHECK(parse_hosts("a:2222,n[1-2]:65535") ==
+        Hosts{{"a:2222", kNone}, {"n1:65535", kNone}, {"n2:65535", kNone}});
+  CHECK(parse_hosts("a:1023,b:65536") == Hosts{{"a", 1023}, {"b", 65536}});
+  CHECK(parse_hosts("[::1]:2222,me@a:2222") == Hosts{{"[::1]:2222", kNone}, {"me@a:2222", kNone}});
+  CHECK(parse_hostfile("me@a slots=2 port=22\nb port=2222\nc slots=2000\n", "f") ==
+        Hosts{{"me@a:22", 2}, {"b:2222", kNone}, {"c", 2000}});
+  CHECK(refusal(parse_hosts("me@")).find("cannot be the name") != std::string::npos);
+  CHECK(refusal(parse_hosts("a@b@c")).find("cannot be the name") != std::string::npos);
+  CHECK(refusal(parse_hosts("-oX@a")).find("cannot be the name") != std::string::npos);
+  CHECK(refusal(parse_hostfile("a port=0", "f")).find("port: ") != std::string::npos);
+}
+
+TEST_CASE("keys in a host list have any number of slots and any port") {
+  CHECK(parse_hosts("a:port=22,n[1-2]:slots=2000:port=2222,[::1]:port=22:slots=3") ==
+        Hosts{{"a:22", kNone}, {"n1:2222", 2000}, {"n2:2222", 2000}, {"[::1]:22", 3}});
+  for (const char* wrong :
+       {"a:port=0", "a:port=65536", "a:slots=0", "a:2:port=22", "a:x=1", "a:port="})
+    CHECK_FALSE(parse_hosts(wrong));
+  for (const HostEntry& host : Hosts{{"a", kNone},
+                                     {"a", 2},
+                                     {"me@a:22", kNone},
+                                     {"a:2222", 3},
+                                     {"a", 2000},
+                                     {"::1", kNone},
+                                     {"::1", 2},
+                                     {"[::1]:22", 2}}) {
+    INFO(host_text(host));
+    CHECK(parse_hosts(host_text(host)) == Hosts{host});
+  }
+}
+
+TEST_CASE("the parts of a login are its user, its host and its port") {
+  const auto text = [](std::string_view name) {
+    const LoginParts parts = parts_of_login(name);
+    return std::string(parts.user) + "|" + std::string(parts.host) + "|" +
+           (parts.port ? std::to_string(*parts.port) : "");
+  };
+  CHECK(text("a") == "|a|");
+  CHECK(text("me@a:2222") == "me|a|2222");
+  CHECK(text("a:22") == "|a|22");
+  CHECK(text("fe80::1") == "|fe80::1|");
+  CHECK(text("[fe80::1]:2222") == "|fe80::1|2222");
+  CHECK(text("me@a:x") == "me|a:x|");
+}
+
+TEST_CASE("an excluded host is left out whatever its user and port are") {
+  CHECK(exclude_hosts({{"root@a", kNone}, {"b:2222", kNone}, {"c", kNone}}, "a,b") ==
+        Hosts{{"c", kNone}});
+  CHECK(exclude_hosts({{"root@a", kNone}, {"me@a", kNone}}, "me@a") == Hosts{{"root@a", kNone}});
+}
+
+TEST_CASE("a host list may name files, and standard input") {
+  std::vector<std::string> asked;
+  const HostSourceReader read = [&](const std::string& name) -> Result<std::string> {
+    asked.push_back(name);
+    if (name == "-") return std::string("n[1-2] x:2\n# none\ny,z\n");
+    if (name == "/f") return std::string("a\nb slots=2\n[::1]:3\n");
+    return fail(Error{ErrorKind::usage, "read", "", "no such file", "name one"});
+  };
+  CHECK(with_sources("n[1-4]!n2,m", read) == "n[1-4]!n2,m");
+  CHECK(asked.empty());
+  CHECK(with_sources("q,^/f", read) == "q,a,b:slots=2,[::1]:slots=3");
+  CHECK(with_sources("-", read) == "n1,n2,x:slots=2,y,z");
+  CHECK(asked == std::vector<std::string>{"/f", "-"});
+  CHECK_FALSE(with_sources("^", read));
+  CHECK_FALSE(with_sources("^missing", read));
+  const HostSourceReader empty = [](const std::string&) { return std::string(" \n"); };
+  CHECK(with_sources("-", empty).error().text().find("it names no host") != std::string::npos);
 }
 
 }  // namespace hostfile_test

@@ -275,6 +275,16 @@ TEST_CASE("an option without its argument is an error that names it") {
   CHECK(refusal({"--np=", "p"}).find("its value is missing") != std::string::npos);
 }
 
+TEST_CASE("hosts of a later -w are added, and a higher source replaces all of them") {
+  CHECK(parsed({"-w", "a", "-w", "b:2,c", "p"}).hosts == "a,b:2,c");
+  CHECK(parsed({"-w", "a", "-w", "b", "p"}, {{"SCELA_HOSTS", "x"}}).hosts == "a,b");
+}
+
+TEST_CASE("two dashes before the program say that its words are exact") {
+  CHECK(parsed({"-w", "a", "--", "a b"}).apps.front().is_exact);
+  CHECK_FALSE(parsed({"-w", "a", "a b"}).apps.front().is_exact);
+}
+
 TEST_CASE("an option that is given twice holds the last value") {
   CHECK(parsed({"-n", "2", "-np", "3", "p"}).apps[0].np == 3u);
   CHECK(parsed({"--env", "A=1", "--env", "B=2", "--env", "A=3", "p"}).apps[0].env ==

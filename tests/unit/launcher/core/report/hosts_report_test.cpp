@@ -128,4 +128,39 @@ TEST_CASE("a job of ranks that did without some hosts says which ones") {
   CHECK(verdict_text(job) == "scela-run:   n2 unreachable (connect): No route to host\n");
 }
 
+TEST_CASE("hosts that failed for one cause share a line, though their texts name each of them") {
+  JobOutcome job = forty_hosts();
+  job.hosts.clear();
+  for (int i = 1; i <= 30; ++i) {
+    const std::string name = "un" + std::to_string(i);
+    job.missing.push_back({name, "host key", "no key of " + name + " is known",
+                           "connect once with 'ssh " + name + "'"});
+    job.missing.push_back({"v" + std::to_string(i), "connect",
+                           "10.0.0." + std::to_string(i) + " port 22 does not answer"});
+  }
+  CHECK(verdict_text(job) ==
+        "scela-run:   un[1-30] unreachable (host key): no key of HOST is known (connect once with "
+        "'ssh HOST')\n"
+        "scela-run:   v[1-30] unreachable (connect): ADDRESS port 22 does not answer\n"
+        "scela-run: unreachable 60 (un[1-30],v[1-30])\n");
+}
+
+TEST_CASE("processes that commands left running are named with their hosts, also if all did well") {
+  JobOutcome job = forty_hosts();
+  job.add(RankSet::run(0, 40), of_kind(Kind::exited));
+  job.left_running["sleep"] = {"node001", "node002"};
+  CHECK(verdict_text(job) ==
+        "scela-run:   node[001-002] had processes left running, now ended: sleep (--keep leaves "
+        "them)\n");
+  CHECK(exit_status(job) == 0);
+}
+
+TEST_CASE("a program that was not found is told with what to do about it") {
+  JobOutcome job = forty_hosts();
+  job.add(RankSet::run(0, 40), of_kind(Kind::not_found, 0, "find 'b' in /bin"));
+  job.not_found_hint = "if 'b' is a host, write -w a,b before the command";
+  CHECK(verdict_text(job).find("find 'b' in /bin (if 'b' is a host, write -w a,b before the "
+                               "command)\n") != std::string::npos);
+}
+
 }  // namespace hosts_report_test

@@ -199,4 +199,25 @@ TEST_CASE("a token that is not known is an error of its line when the line appli
   CHECK(applied.error().where == "config:2");
 }
 
+TEST_CASE("StrictHostKeyChecking says whether a host's first key is taken") {
+  using enum SshKeyChecking;
+  for (const auto& [word, checking] : {std::pair{"yes", strict},
+                                       {"ask", strict},
+                                       {"NO", accept_new},
+                                       {"off", accept_new},
+                                       {"accept-new", accept_new}}) {
+    INFO(word);
+    CHECK(said({cat("StrictHostKeyChecking ", word, "\n")}, query("a")).key_checking == checking);
+  }
+  CHECK_FALSE(said({"User a\n"}, query("a")).key_checking);
+  const std::string blocks =
+      "Host box*\n StrictHostKeyChecking no\nMatch user root\n StrictHostKeyChecking yes\n";
+  CHECK(said({blocks}, query("box1")).key_checking == accept_new);
+  CHECK_FALSE(said({blocks}, query("a")).key_checking);
+  SshQuery root = query("a");
+  root.user = "root";
+  CHECK(said({blocks}, root).key_checking == strict);
+  CHECK(refused("StrictHostKeyChecking maybe\n").where == "config:1");
+}
+
 }  // namespace ssh_config_test

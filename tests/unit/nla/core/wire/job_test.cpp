@@ -160,6 +160,18 @@ TEST_CASE("standard input for a rank that is not there is an error") {
   CHECK(fault([](Job& job) { job.stdin_ranks = RankSet(); }).empty());
 }
 
+TEST_CASE("a text for a shell is one word") {
+  CHECK(mentions(fault([](Job& job) {
+                   job.apps[0].argv = {"a", "b"};
+                   job.apps[0].by_shell = true;
+                 }),
+                 "several texts for a shell"));
+  CHECK(fault([](Job& job) {
+          job.apps[0].argv = {"a b"};
+          job.apps[0].by_shell = true;
+        }).empty());
+}
+
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
   // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,

@@ -305,6 +305,7 @@ Job job(Random& random) {
     App app;
     app.argv = words("argument");
     app.argv.insert(app.argv.begin(), "./program");
+    app.by_shell = app.argv.size() == 1;
     app.env = words("APP");
     if (flag(random)) app.wdir = "/tmp";
     if (flag(random)) app.path = "/opt/bin:bin";
@@ -329,6 +330,7 @@ Job job(Random& random) {
   out.cache_limit = number(random);
   out.trace = flag(random);
   out.once_per_host = flag(random);
+  out.keep = flag(random);
   out.host_timeout_ms = number(random);
   out.label = one_of(random, Label::host);
   out.timestamps = flag(random);
