@@ -1,6 +1,6 @@
-// What a Channel keeps: its options, its ranks, its messenger and what moves it, and how calls of
-// the program become operations of the messenger. channel.cpp and probes.cpp use it. Any thread may
-// use it if the channel is for several; Progress::with() has the lock.
+// Channel::State has what a channel keeps: its options, its ranks, its messenger and what moves it.
+// It makes calls of the program operations of the messenger. channel.cpp and probes.cpp use it. Any
+// thread may use it if the channel is for several; Progress::with() has the lock.
 #pragma once
 
 #include <algorithm>
