@@ -288,7 +288,7 @@ EngineCounters Communicator::engine_counters() const {
 
 void Communicator::free() {
   if (state_ && !state_->engine->made_here.is_copy()) state_->leave();
-  forget_messages();
+  group_.reset();
   state_.reset();
   status_ = error_of_empty();
 }

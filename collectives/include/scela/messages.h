@@ -30,6 +30,7 @@
 #pragma GCC visibility push(default)  // of libscela, what this header declares
 namespace scela {
 
+class Communicator;
 class ProbedMessage;  // scela/channel.h
 namespace collectives {
 struct MessageGroup;
@@ -66,10 +67,9 @@ class Messages {
   Messages(Messages&&) noexcept;
   Messages& operator=(Messages&&) noexcept;
   ~Messages();
-  // The communicator is freed: all calls fail from now on.
-  void forget_messages() { group_.reset(); }
 
  private:
+  friend class Communicator;                                // free() resets the group
   std::shared_ptr<const collectives::MessageGroup> group_;  // null: an empty communicator
 };
 

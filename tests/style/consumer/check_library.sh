@@ -20,7 +20,7 @@ case $soname in
   libscela.so.[0-9]*) [ -f "$(dirname "$library")/$soname" ] || die "there is no $soname" ;;
   *) die "the library is called '$soname' to those that link it" ;;
 esac
-public='scela::(Channel|ProbedMessage|Request|Status|Communicator|Collective)::|scela::(wait_any|wait_all)\('
+public='scela::(Channel|ProbedMessage|Request|Status|Communicator|Messages|Collective)::|scela::(wait_any|wait_all)\('
 public="$public|scela::name_of\\(scela::Code\\)|scela_[a-z_]+\$"
 exported=$(nm -DC --defined-only "$library" | cut -c20-)
 others=$(echo "$exported" | grep -vE "^($public)" || true)

@@ -541,6 +541,9 @@ void death(Channel& channel) {
     Request detached_one = pair.irecv(kAnySource, 3, room_of(got));
     must(detached_one.detach(), "a detached receive of a rank that ends");
     Request of_three = three.irecv(kAnySource, 2, room_of(got));
+    // Until all others have their communicators, the rank must live.
+    for (int rank = 1; rank < dying; ++rank)
+      must(world.recv(rank, 8, room_of(got), kLimit), "a rank that is ready");
     must(pair.send(0, 1, bytes_of(got)), "the last word");
     must_fail(named.wait(kLimit), Code::peer_ended, 0, "a receive of the rank that has ended");
     must_fail(any.wait(kLimit), Code::peer_ended, -1, "a receive of any rank");
@@ -559,9 +562,11 @@ void death(Channel& channel) {
     for (int rank = 2; rank < dying; ++rank)
       must(world.send(rank, 9, bytes_of(done)), "the end");
   } else if (world.rank() == 1) {
+    must(world.send(0, 8, bytes_of(got)), "rank 1 is ready");
     must(three.recv(2, 4, room_of(got), kLimit), "the word of rank 0");
     must(three.send(2, 2, bytes_of(got)), "the answer to rank 0");
   } else {
+    must(world.send(0, 8, bytes_of(got)), "a rank is ready");
     must(world.recv(0, 9, room_of(got), kLimit), "the end");
   }
 }
