@@ -9,7 +9,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <optional>
-#include <set>
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
@@ -40,7 +39,7 @@ namespace event = nla::event;
 // The interval at which partial lines (prompts) are checked; see Presentation::tick().
 constexpr std::chrono::milliseconds kMoment{25};
 // The interval at which the session checks that the stop signal was sent to the ranks, and the
-// maximum number of checks. After them scela-run stops itself.
+// maximum number of checks, after which scela-run stops itself.
 constexpr std::chrono::milliseconds kStopMoment{10};
 constexpr int kStopMoments = 100;
 
@@ -124,16 +123,13 @@ class Session {
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // set if it is stopping
   RawTerminal terminal_;
   bool terminal_over_ = false;  // the rank with a terminal has ended
-  bool partial_armed_ = false;
-  bool stopping_ = false;
-  bool launched_ = false;                       // the job was sent to the nodes
-  bool over_ = false;                           // JobEnded came
-  std::optional<Error> record_error_;           // why a --record part is cut short
-  std::optional<Error> lost_node_;              // first node lost while the job ran
-  std::optional<Error> start_error_;            // of the first node that did not start
-  RankSet failed_;                              // numbers of nodes, not ranks
-  std::string last_of_pmi_;                     // last PMI text of a node
-  std::set<std::string> nodes_with_leftovers_;  // nodes that named processes left running
+  bool partial_armed_ = false, stopping_ = false;
+  bool launched_ = false, over_ = false;  // the job was sent to the nodes; JobEnded came
+  std::optional<Error> record_error_;     // why a --record part is cut short
+  std::optional<Error> lost_node_;        // first node lost while the job ran
+  std::optional<Error> start_error_;      // of the first node that did not start
+  RankSet failed_;                        // numbers of nodes, not ranks
+  std::string last_of_pmi_;               // last PMI text of a node
   Spawning spawning_;
 };
 
@@ -309,9 +305,8 @@ void Session::on(const action::ShowLog& log) {
     return;
   }
   if (record.subsystem == Subsystem::launch && record.text.starts_with(nla::kEndedProcesses)) {
-    // A host says so once.
-    if (plan_.once_per_host && nodes_with_leftovers_.insert(record.node).second)
-      outcome_.left_running[record.text.substr(nla::kEndedProcesses.size())].push_back(record.node);
+    if (plan_.once_per_host)
+      outcome_.add_left_running(record.node, record.text.substr(nla::kEndedProcesses.size()));
     return;
   }
   // The user asked for these lines (--report-bindings), so they do not depend on -v.

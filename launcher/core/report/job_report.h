@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,10 +127,16 @@ struct JobOutcome {
   RankSet lost;
   // The hosts on which processes were left running and then ended, by the names of the processes.
   std::map<std::string, std::vector<std::string>> left_running = {};
-  bool report_all = false;  // report also if every host did well
+  std::set<std::string> hosts_left_running = {};  // the hosts that are in left_running
+  bool report_all = false;                        // report also if every host did well
   // Says what to do about a program that was not found; may be empty.
   std::string not_found_hint = {};
 
+  // Notes that processes with these names were left running on a host. The host's first names
+  // count, since a host reports once.
+  void add_left_running(const std::string& host, const std::string& names) {
+    if (hosts_left_running.insert(host).second) left_running[names].push_back(host);
+  }
   // Adds the outcome of one or several ranks. Each rank is added once.
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
   void add(const RankSet& ranks, const RankOutcome& outcome);

@@ -148,7 +148,8 @@ TEST_CASE("hosts that failed for one cause share a line, though their texts name
 TEST_CASE("processes that commands left running are named with their hosts, also if all did well") {
   JobOutcome job = forty_hosts();
   job.add(RankSet::run(0, 40), of_kind(Kind::exited));
-  job.left_running["sleep"] = {"node001", "node002"};
+  for (const char* const host : {"node001", "node002", "node001"})
+    job.add_left_running(host, "sleep");
   CHECK(verdict_text(job) ==
         "scela-run:   node[001-002] had processes left running, now ended: sleep (--keep leaves "
         "them)\n");
