@@ -1,6 +1,7 @@
 #include "collectives/communicator/families.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "collectives/communicator/call/collective.h"
@@ -14,6 +15,10 @@ namespace scela::collectives {
 namespace {
 
 constexpr std::size_t kBits = 64;
+
+bool is_set(const std::vector<std::uint64_t>& bits, std::size_t place) {
+  return place / kBits < bits.size() && (bits[place / kBits] >> place % kBits & 1) != 0;
+}
 
 }  // namespace
 
@@ -61,8 +66,11 @@ void Families::give_back(Channel& channel, const Family& family, std::uint32_t l
   life_ = std::max(life_, life_after);
 }
 
-// If this rank calls a family free, the channel keeps its messages again from then on. Other ranks
-// may use it before this rank knows that all agree.
+// If this rank calls a family free, the channel keeps the messages of its operations again from
+// then on: other ranks may use it before this rank knows that all agree, and the life of a context
+// tells late messages apart. The program's messages have no life. So their contexts are opened only
+// when each rank has had a word of each other rank from after its give_back(), and no rank uses
+// them before all have opened them.
 Status Families::agree(Channel& channel) {
   std::vector<std::uint64_t> free;
   std::vector<std::uint64_t> life(1);
@@ -72,7 +80,7 @@ Status Families::agree(Channel& channel) {
     for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
       if (!free_[place]) continue;
       free[place / kBits] |= std::uint64_t{1} << place % kBits;
-      channel.open_contexts(first_contexts_[place], kContextsOfFamily);
+      channel.open_contexts(first_contexts_[place], kContextsOfOne);
     }
     life[0] = life_;
   }
@@ -90,17 +98,30 @@ Status Families::agree(Channel& channel) {
   Status status = all.status();
   if (status.ok()) status = all.run(Collective::allreduce(free, agreed, ReduceOp::bit_and));
   if (status.ok()) status = all.run(Collective::allreduce(life, highest, ReduceOp::maximum));
+  // Each rank sends to each: what it sent before in a context has come when this has.
+  const std::array<std::uint8_t, 1> word{};
+  std::vector<std::uint8_t> words(static_cast<std::size_t>(channel.size()));
+  if (status.ok()) status = all.run(Collective::allgather(word, words).algorithm("direct"));
   if (!status.ok()) agreed.assign(agreed.size(), 0);
+  open_agreed(channel, free, agreed);
+  if (status.ok()) status = all.barrier();
   const std::lock_guard lock(mutex_);
   agreed_life_ = static_cast<std::uint32_t>(highest[0]);
-  for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
-    const std::uint64_t bit = std::uint64_t{1} << place % kBits;
-    if ((agreed[place / kBits] & bit) != 0)
-      agreed_.push_back(place);
-    else if ((free[place / kBits] & bit) != 0)
-      channel.close_contexts(first_contexts_[place], kContextsOfFamily);
-  }
+  for (std::size_t place = 0; status.ok() && place < first_contexts_.size(); ++place)
+    if (is_set(agreed, place)) agreed_.push_back(place);
   return status;
+}
+
+void Families::open_agreed(Channel& channel, const std::vector<std::uint64_t>& free,
+                           const std::vector<std::uint64_t>& agreed) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t place = 0; place < first_contexts_.size(); ++place) {
+    const std::uint32_t first = first_contexts_[place];
+    if (is_set(agreed, place))
+      channel.open_contexts(first + kContextsOfOne, kContextsOfFamily - kContextsOfOne);
+    else if (is_set(free, place))
+      channel.close_contexts(first, kContextsOfFamily);
+  }
 }
 
 }  // namespace scela::collectives

@@ -45,6 +45,10 @@ class Families {
   // Appends the families that all ranks have given back to `agreed_`. Blocks until all ranks have
   // called it. If it fails, returns the error.
   Status agree(Channel& channel);
+  // Opens the contexts of messages of the families that all ranks have called free, and closes
+  // those of families that this rank alone has. The vectors are bit sets of places.
+  void open_agreed(Channel& channel, const std::vector<std::uint64_t>& free,
+                   const std::vector<std::uint64_t>& agreed);
 
   std::mutex taking_;  // locked before mutex_
   std::mutex mutex_;

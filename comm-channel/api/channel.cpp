@@ -62,6 +62,7 @@ Channel::~Channel() {
     return;
   }
   state_->is_closed.store(true, std::memory_order_relaxed);
+  state_->progress.with([&](Messenger& messenger) { state_->probed.refuse_all(messenger); });
   state_->progress.wait_until([](Messenger& messenger) { return messenger.end_requests(); }, {});
   state_->progress.with([](Messenger& messenger) { messenger.finish(); });
   const auto all_gone = [](Messenger& messenger, bool blocked) {

@@ -14,6 +14,7 @@
 
 #include "comm-channel/api/gathered.h"
 #include "comm-channel/api/opening.h"
+#include "comm-channel/api/probed_messages.h"
 #include "comm-channel/api/progress.h"
 #include "comm-channel/api/shared_operations.h"
 #include "comm-channel/bootstrap/bootstrap.h"
@@ -185,6 +186,7 @@ struct Channel::State {
   std::atomic<Context> next_reserved = 0x8000'0000;
   std::shared_ptr<void> kept_for_user;  // Inside::kept_for
   std::atomic<bool> is_closed = false;
+  channel::ProbedMessages probed;
   Progress progress;
 };
 

@@ -12,6 +12,7 @@ using namespace channel;
 
 struct ProbedMessage::State {
   std::shared_ptr<Progress> progress;
+  ProbedMessages* probed = nullptr;        // of the same channel, which `progress` keeps alive
   std::shared_ptr<const RankGroup> group;  // null: the channel's ranks
   Unexpected* kept = nullptr;
   Status status;
@@ -25,7 +26,9 @@ ProbedMessage& ProbedMessage::operator=(ProbedMessage&& other) noexcept {
 }
 ProbedMessage::~ProbedMessage() {
   if (state_ && state_->kept != nullptr && !state_->progress->is_copy())
-    state_->progress->with([&](Messenger& messenger) { messenger.drop(*state_->kept); });
+    state_->progress->with([&](Messenger& messenger) {
+      if (state_->probed->release(state_->kept)) messenger.drop(*state_->kept);
+    });
 }
 const Status& ProbedMessage::status() const {
   static const Status nothing;
@@ -127,7 +130,8 @@ std::optional<ProbedMessage> channel::Inside::improbe(
     whole->progress.poll();
     const Pattern pattern = pattern_for(source, tag, context);
     state->progress = {whole, &whole->progress};
-    state->kept = messenger.take(pattern);
+    state->probed = &whole->probed;
+    state->kept = whole->probed.take(messenger, pattern);
     if (state->kept != nullptr)
       state->status = of_group(status_of(*state->kept), group);
     else
@@ -175,12 +179,12 @@ Request channel::Inside::imrecv(Channel& channel, ProbedMessage message, std::sp
                    "it");
   }
   return progress.with([&](Messenger& messenger) {
-    const bool is_good = wrong.ok();
-    const Envelope envelope = is_good ? probed->kept->envelope : Envelope();
+    const Envelope envelope = wrong.ok() ? probed->kept->envelope : Envelope();
     Operation& operation =
         messenger.receive_operation(envelope.source, envelope.tag, bytes, envelope.context);
     operation.progress = &progress;
-    if (!is_good)
+    if (wrong.ok() && !probed->probed->release(probed->kept)) wrong = error_of_closing();
+    if (!wrong.ok())
       return Request(&Channel::State::begin(messenger, operation, std::move(wrong),
                                             Channel::State::Begin::now));
     operation.set_pieces(std::move(pieces));

@@ -88,9 +88,11 @@ class Messenger final : private NetworkUser {
   void receive(Operation& operation, Unexpected& unexpected) {
     receive_queue_.receive(operation, unexpected);
   }
-  // Drops a message that was taken and will not be received. Its sender is told that it has
-  // arrived.
-  void drop(Unexpected& unexpected) { receive_queue_.drop(unexpected, Outcome::none); }
+  // Drops a message that was taken and will not be received. Its sender is told the outcome: by
+  // default, that the message has arrived.
+  void drop(Unexpected& unexpected, Outcome outcome = Outcome::none) {
+    receive_queue_.drop(unexpected, outcome);
+  }
   // discard() drops the messages of `count` contexts from `first` on: those that have come, and
   // those that poll() finds later. After accept(), messages that come are kept again.
   void discard(Context first, Context count = 1) { receive_queue_.discard(first, count); }

@@ -60,6 +60,24 @@ TEST_CASE("channel requests: a probed message is not received into a null buffer
   CHECK(received.wait().code() == Code::bad_buffer);
 }
 
+TEST_CASE(
+    "channel requests: a channel that closes refuses a large message that a probe has taken") {
+  Pair pair;
+  const std::vector<std::byte> large(3'000'000);
+  Request sent = pair.channels[1]->isend(0, 1, large);
+  std::optional<ProbedMessage> message;
+  while (!message)
+    message = pair.channels[0]->improbe(1, 1);
+  std::thread closing([&] { pair.channels[0].reset(); });
+  const Status refused = sent.wait(std::chrono::seconds(60));
+  CHECK(refused.code() == Code::closed);
+  CHECK(refused.rank() == 0);
+  if (refused.code() == Code::timed_out) message.reset();  // or the channel would not close
+  pair.channels[1].reset();
+  closing.join();
+  CHECK(message->status().bytes() == large.size());
+}
+
 TEST_CASE("channel requests: waits pass over a persistent request of a closed channel") {
   const std::array<std::byte, 1> bytes{};
   std::array<std::byte, 1> room{};
