@@ -41,6 +41,8 @@ foreach(part communicators pieces detached threads)
       RUN ${between} -n 4 ${probe} ${part})
   endif()
 endforeach()
+library_test("messages, none comes into a later world that has its context" CHECK --quiet --out "messages families: 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 4 ${probe} families)
 library_test("messages, a rank of a communicator dies, on a node" CHECK --status 137 --out "messages death: 5 ranks on 1 nodes"
   RUN ${run} --pmi fd -n 5 --on-failure wait ${probe} death)
 library_test("messages, pieces, where one process may not read another's memory" CHECK --said 1 ".*" --said 1

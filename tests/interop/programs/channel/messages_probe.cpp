@@ -571,6 +571,33 @@ void death(Channel& channel) {
   }
 }
 
+// More worlds than there are families of contexts, so that families are used again. A message of a
+// world that its receiver has freed is in no later world, and its sender does not wait for ever.
+void families(Channel& channel) {
+  constexpr int kFamilies = 1023;
+  const int stale = 77;
+  const Data large(100'000);
+  int got = 0;
+  for (int i = 0; i < 2 * kFamilies + 8; ++i) {
+    Communicator world = Communicator::world(channel);
+    must(world.status(), "world");
+    if (i > kFamilies && own_rank == 0)
+      must_fail(world.recv(kAnySource, kAnyTag, room_of(got), 0ns), Code::timed_out, -1,
+                "a message of an earlier world");
+    const bool is_left = i >= kFamilies - 5 && i <= kFamilies;
+    if (is_left && own_rank == 0) {
+      world.free();
+      must(channel.send(1, 1, bytes_of(stale)), "world is free");
+    }
+    if (is_left && own_rank == 1) {
+      must(channel.recv(0, 1, room_of(got), scela::kWorld, kLimit), "world is free");
+      must(world.send(0, 9, bytes_of(stale)), "a small message into a freed world");
+      must(world.isend(0, 10, large).wait(kLimit), "a large message into a freed world");
+    }
+    world.free();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -588,6 +615,7 @@ int main(int argc, char** argv) {
   if (mode == "detached") detached(channel);
   if (mode == "threads") threads(channel);
   if (mode == "death") death(channel);
+  if (mode == "families") families(channel);
   opened.channel.reset();
   if (own_rank == 0)
     std::printf("messages %s: %d ranks on %d nodes\n", std::string(mode).c_str(), size, nodes);
