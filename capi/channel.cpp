@@ -77,6 +77,7 @@ scela_code scela_send(scela_channel* channel, int peer, int tag, const void* dat
 
 scela_code scela_recv(scela_channel* channel, int source, int tag, void* data, size_t bytes,
                       uint32_t context, int64_t timeout, scela_received* received) {
+  give({}, received);
   if (channel == nullptr) return refuse_null(channel);
   return guarded([&] {
     const Status status =
@@ -119,6 +120,7 @@ scela_code scela_recv_init(scela_channel* channel, int source, int tag, void* da
 
 scela_code scela_probe(scela_channel* channel, int source, int tag, uint32_t context,
                        int64_t timeout, scela_received* received) {
+  give({}, received);
   if (channel == nullptr) return refuse_null(channel);
   return guarded([&] {
     const Status status = channel->channel->probe(source, tag, context, timeout_of(timeout));

@@ -122,6 +122,7 @@ scela_code begin_message(const Of* of, scela_request** request, Begin&& begin) {
 template <class Of, class Take>
 scela_code take_probed(const Of* of, scela_received* received, scela_probed** message,
                        Take&& take) {
+  give({}, received);
   if (message == nullptr)
     return refuse(Code::bad_argument, "`message` is NULL: where is it to go?");
   *message = nullptr;
@@ -159,6 +160,7 @@ scela_code with_list(const Piece* pieces, std::size_t count, Made** made, Use&& 
     return refuse(Code::bad_buffer, "`pieces` is NULL, and there are some");
   return guarded([&] {
     std::vector<std::span<Byte>> list;
+    if (count > list.max_size()) return refuse(Code::bad_count, "there cannot be so many pieces");
     list.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
       list.emplace_back(static_cast<Byte*>(pieces[i].data), pieces[i].bytes);

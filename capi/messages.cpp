@@ -27,6 +27,7 @@ scela_code scela_communicator_send(scela_communicator* communicator, int peer, i
 scela_code scela_communicator_recv(scela_communicator* communicator, int source, int tag,
                                    void* data, size_t bytes, int64_t timeout,
                                    scela_received* received) {
+  give({}, received);
   if (communicator == nullptr) return refuse_null(communicator);
   return guarded([&] {
     const Status status =
@@ -75,6 +76,7 @@ scela_code scela_communicator_recv_init(scela_communicator* communicator, int so
 
 scela_code scela_communicator_probe(scela_communicator* communicator, int source, int tag,
                                     int64_t timeout, scela_received* received) {
+  give({}, received);
   if (communicator == nullptr) return refuse_null(communicator);
   return guarded([&] {
     const Status status = communicator->communicator.probe(source, tag, timeout_of(timeout));
@@ -109,6 +111,7 @@ scela_code scela_communicator_send_pieces(scela_communicator* communicator, int 
 scela_code scela_communicator_recv_pieces(scela_communicator* communicator, int source, int tag,
                                           const scela_piece* pieces, size_t count, int64_t timeout,
                                           scela_received* received) {
+  give({}, received);
   if (communicator == nullptr) return refuse_null(communicator);
   return with_pieces(pieces, count, kNothingMade, [&](ReceivePieces list) {
     const Status status = communicator->communicator.recv(source, tag, list, timeout_of(timeout));

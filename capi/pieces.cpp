@@ -67,6 +67,7 @@ scela_code scela_send_pieces(scela_channel* channel, int peer, int tag,
 scela_code scela_recv_pieces(scela_channel* channel, int source, int tag, const scela_piece* pieces,
                              size_t count, uint32_t context, int64_t timeout,
                              scela_received* received) {
+  give({}, received);
   if (channel == nullptr) return refuse_null(channel);
   return with_pieces(pieces, count, kNoneMade, [&](ReceivePieces list) {
     const scela::Status status =

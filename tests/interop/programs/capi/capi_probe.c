@@ -154,6 +154,20 @@ static void wrong_messages(void) {
   FAILS(SCELA_BAD_ARGUMENT, "`request` is NULL",
         scela_irecv(channel, rank, kTag, &value, 4, 0, NULL));
   GOOD(scela_request_wait(NULL, 0, &received));
+  /* What was received is -1, -1 and 0 after each failure. */
+  const scela_piece none[1] = {{NULL, 0}};
+  scela_probed* taken = NULL;
+  scela_received old = {7, 7, 7};
+  FAILS(SCELA_BAD_ARGUMENT, "channel is NULL",
+        scela_recv(NULL, 0, 0, &value, sizeof value, 0, 0, &old));
+  MUST(old.source == -1 && old.tag == -1 && old.bytes == 0);
+  old = (scela_received){7, 7, 7};
+  MUST(scela_probe_take(channel, rank, 99, 0, &old, &taken) == SCELA_TIMED_OUT);
+  MUST(old.source == -1 && old.tag == -1 && old.bytes == 0);
+  old = (scela_received){7, 7, 7};
+  FAILS(SCELA_BAD_COUNT, "so many pieces",
+        scela_recv_pieces(channel, rank, 99, none, SIZE_MAX, 0, 0, &old));
+  MUST(old.source == -1 && old.tag == -1 && old.bytes == 0);
   MUST(received.source == -1 && received.bytes == 0);
   FAILS(SCELA_BAD_REQUEST, "request is NULL", scela_request_start(NULL));
   MUST(strcmp(scela_code_name(SCELA_PEER_ENDED), "the peer has ended") == 0);
