@@ -202,7 +202,7 @@ const OptionRow kOptions[] = {
      "all none"},
 
     {"hosts", 'w', "SPEC", kValue, kProgram, hosts, "SCELA_HOSTS",
-     "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts},
+     "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts, {}, true},
     {"hostfile", 'f', "FILE", kValue, kJob, hosts, "SCELA_HOSTFILE",
      "file with one host, host:slots or 'host slots=N' a line",
      [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
