@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/hosts/key_hash.h"
 #include "launcher/hosts/ssh_files.h"
@@ -84,22 +85,41 @@ std::vector<std::string> unrecorded_lines(const HostsByName& known) {
   return lines;
 }
 
-// Another program finds the hosts by itself, by its own configuration. Only this machine is
-// recognised here.
-std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
-                                          const SshUser& user) {
-  std::vector<std::string> out;
-  for (const std::string& name : hosts) {
-    nla::Contact contact;
-    contact.name = name;
-    contact.root_only =
-        name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
-    if (!contact.root_only) {
-      contact.address = name;
-      contact.user = user.name;
-      contact.any_key = true;
+// Another program finds the host by itself, by its own configuration. Only this machine is
+// recognised here. Returns an error if the host has a port, which only ssh is given.
+Result<std::string> contact_by_name(const std::string& name, const Options& options,
+                                    const SshUser& user) {
+  nla::Contact contact;
+  contact.name = name;
+  contact.root_only =
+      name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
+  if (contact.root_only) return nla::format(contact);
+  contact.address = name;
+  contact.user = user.name;
+  contact.any_key = true;
+  if (const LoginParts parts = parts_of_login(name); parts.port) {
+    if (!options.launch_takes_port) {
+      return fail(
+          Error{ErrorKind::usage, cat("start an agent by '", options.launch_program, "'"), name,
+                "no port can be given to this program",
+                "leave the port out, or give --launch ssh-exec:COMMAND if it takes '-p PORT'"});
     }
-    out.push_back(nla::format(contact));
+    contact.address = cat(parts.user, parts.user.empty() ? "" : "@", parts.host);
+    contact.port = *parts.port;
+  }
+  return nla::format(contact);
+}
+
+std::vector<HostLookup> contacts_by_name(const std::vector<std::string>& hosts,
+                                         const Options& options, const SshUser& user) {
+  std::vector<HostLookup> out;
+  for (const std::string& name : hosts) {
+    HostLookup& one = out.emplace_back();
+    one.name = name;
+    if (auto contact = contact_by_name(name, options, user); contact)
+      one.contact = std::move(*contact);
+    else
+      one.why = contact.error().text();
   }
   return out;
 }
@@ -143,9 +163,14 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
     return out;
   }
   if (options.launch == LaunchMethod::program) {
-    out.contacts = contacts_by_name(plan.hosts, this_ssh_user());
-    out.find_later = [](const std::vector<std::string>& hosts) {
-      return paired(hosts, contacts_by_name(hosts, this_ssh_user()));
+    const SshUser user = this_ssh_user();
+    for (const std::string& name : plan.hosts) {
+      auto contact = contact_by_name(name, options, user);
+      if (!contact) return fail(std::move(contact.error()));
+      out.contacts.push_back(std::move(*contact));
+    }
+    out.find_later = [options](const std::vector<std::string>& hosts) {
+      return contacts_by_name(hosts, options, this_ssh_user());
     };
     return out;
   }

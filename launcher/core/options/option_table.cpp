@@ -117,6 +117,7 @@ Result<void> apply_launch(Target t, Text v) {
   const Text words = colon == Text::npos ? Text() : trim(v.substr(colon + 1));
   if (kind == "rsh" || kind == "ssh-exec") {
     t.options.launch = LaunchMethod::program;
+    t.options.launch_takes_port = kind == "ssh-exec";
     t.options.launch_program =
         !words.empty() ? std::string(words) : std::string(kind == "rsh" ? Text("rsh") : kSshExec);
     return {};

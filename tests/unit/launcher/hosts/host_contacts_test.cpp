@@ -61,4 +61,41 @@ TEST_CASE("new host keys that cannot be recorded are one warning, with the hosts
   }
 }
 
+TEST_CASE(
+    "ssh as a program gets a host's port apart from its name, and another program gets none") {
+  Options options;
+  options.launch = LaunchMethod::program;
+  options.launch_program = "ssh -x";
+  options.launch_takes_port = true;
+  Plan plan;
+  plan.remote = true;
+  plan.hosts = {"root@node001:2222", "[fd00::101]:22", "me@node002"};
+  const auto found = find_contacts(options, plan);
+  REQUIRE(found);
+  REQUIRE(found->contacts.size() == 3);
+  const auto contact = [&](std::size_t i) {
+    return nla::parse_contact(found->contacts[i]).value();
+  };
+  CHECK(contact(0).name == "root@node001:2222");
+  CHECK(contact(0).address == "root@node001");
+  CHECK(contact(0).port == 2222);
+  CHECK(contact(1).address == "fd00::101");
+  CHECK(contact(1).port == 22);
+  CHECK(contact(2).address == contact(2).name);
+  CHECK(found->find_later({"node003:2222"}).front().contact.find(" node003 2222 ") !=
+        std::string::npos);
+
+  options.launch_program = "rsh";
+  options.launch_takes_port = false;
+  const auto refused = find_contacts(options, plan);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text().find("no port can be given to this program") != std::string::npos);
+  plan.hosts = {"me@node002"};
+  const auto named = find_contacts(options, plan);
+  REQUIRE(named);
+  const HostLookup later = named->find_later({"node003:2222"}).front();
+  CHECK(later.contact.empty());
+  CHECK_FALSE(later.why.empty());
+}
+
 }  // namespace host_contacts_test
