@@ -531,6 +531,10 @@ SessionResult Session::finish() {
   } else if (record_error_) {
     stderr_.write(cat(kProgramName, printable(record_error_->text()), "\n"));
   }
+  if (access_.warnings_at_end) {
+    for (const std::string& line : access_.warnings_at_end())
+      stderr_.write(cat(kProgramName, line, "\n"));
+  }
   SessionResult result;
   result.outcome = std::move(outcome_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());

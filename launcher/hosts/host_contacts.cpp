@@ -4,8 +4,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 
 #include "common/core/text.h"
+#include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/hosts/key_hash.h"
 #include "launcher/hosts/ssh_files.h"
@@ -19,6 +22,8 @@ namespace {
 struct HostsByName {
   std::mutex mutex;
   std::map<std::string, SshHost> hosts;
+  // The hosts with a new key that could not be recorded, by the file and the cause.
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> unrecorded;
 };
 
 MissingHost missing(const SshHost& host) {
@@ -52,34 +57,69 @@ nla::SshAccess access_to(const SshHost& host) {
 
 // Records the key "TYPE BASE64" of a host for which only revoked keys were known. Returns false if
 // the key is revoked.
-bool remember(const SshHost& host, const std::string& key) {
+bool remember(HostsByName& known_hosts, const SshHost& host, const std::string& key) {
   const std::size_t space = key.find(' ');
   const KnownKey known{key.substr(0, space), key.substr(space + 1)};
   const nla::HostKey shown{known.type, key_digest(known.blob)};
   if (std::ranges::find(host.revoked, shown) != host.revoked.end()) return false;
   if (host.known_hosts_file.empty()) return true;
-  // If the key cannot be recorded, the user sees the question again the next time.
-  static_cast<void>(append_known_host(host.known_hosts_file, host.known_hosts_name,
-                                      host.known_hosts_port, known));
+  // As in ssh, the connection goes on if the key cannot be recorded, and the user reads a warning.
+  // Each later job takes any key of the host again.
+  const auto recorded =
+      append_known_host(host.known_hosts_file, host.known_hosts_name, host.known_hosts_port, known);
+  if (!recorded) {
+    known_hosts.unrecorded[{host.known_hosts_file, recorded.error().why}].insert(host.contact.name);
+  }
   return true;
 }
 
-// Another program finds the hosts by itself, by its own configuration. Only this machine is
-// recognised here.
-std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
-                                          const SshUser& user) {
-  std::vector<std::string> out;
-  for (const std::string& name : hosts) {
-    nla::Contact contact;
-    contact.name = name;
-    contact.root_only =
-        name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
-    if (!contact.root_only) {
-      contact.address = name;
-      contact.user = user.name;
-      contact.any_key = true;
+// Returns one line for each file and cause, with all hosts that share them.
+std::vector<std::string> unrecorded_lines(const HostsByName& known) {
+  std::vector<std::string> lines;
+  for (const auto& [place, names] : known.unrecorded) {
+    lines.push_back(cat("warning: the host key", names.size() == 1 ? "" : "s", " of ",
+                        folded({names.begin(), names.end()}), names.size() == 1 ? " is" : " are",
+                        " not recorded in '", place.first, "': ", place.second,
+                        " (any key is taken again the next time)"));
+  }
+  return lines;
+}
+
+// Another program finds the host by itself, by its own configuration. Only this machine is
+// recognised here. Returns an error if the host has a port, which only ssh is given.
+Result<std::string> contact_by_name(const std::string& name, const Options& options,
+                                    const SshUser& user) {
+  nla::Contact contact;
+  contact.name = name;
+  contact.root_only =
+      name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
+  if (contact.root_only) return nla::format(contact);
+  contact.address = name;
+  contact.user = user.name;
+  contact.any_key = true;
+  if (const LoginParts parts = parts_of_login(name); parts.port) {
+    if (!options.launch_takes_port) {
+      return fail(
+          Error{ErrorKind::usage, cat("start an agent by '", options.launch_program, "'"), name,
+                "no port can be given to this program",
+                "leave the port out, or give --launch ssh-exec:COMMAND if it takes '-p PORT'"});
     }
-    out.push_back(nla::format(contact));
+    contact.address = cat(parts.user, parts.user.empty() ? "" : "@", parts.host);
+    contact.port = *parts.port;
+  }
+  return nla::format(contact);
+}
+
+std::vector<HostLookup> contacts_by_name(const std::vector<std::string>& hosts,
+                                         const Options& options, const SshUser& user) {
+  std::vector<HostLookup> out;
+  for (const std::string& name : hosts) {
+    HostLookup& one = out.emplace_back();
+    one.name = name;
+    if (auto contact = contact_by_name(name, options, user); contact)
+      one.contact = std::move(*contact);
+    else
+      one.why = contact.error().text();
   }
   return out;
 }
@@ -123,9 +163,14 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
     return out;
   }
   if (options.launch == LaunchMethod::program) {
-    out.contacts = contacts_by_name(plan.hosts, this_ssh_user());
-    out.find_later = [](const std::vector<std::string>& hosts) {
-      return paired(hosts, contacts_by_name(hosts, this_ssh_user()));
+    const SshUser user = this_ssh_user();
+    for (const std::string& name : plan.hosts) {
+      auto contact = contact_by_name(name, options, user);
+      if (!contact) return fail(std::move(contact.error()));
+      out.contacts.push_back(std::move(*contact));
+    }
+    out.find_later = [options](const std::vector<std::string>& hosts) {
+      return contacts_by_name(hosts, options, this_ssh_user());
     };
     return out;
   }
@@ -158,7 +203,11 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
   out.spawn.met_host_key = [hosts](const nla::Contact& contact, const std::string& key) {
     const std::lock_guard lock(hosts->mutex);
     const auto at = hosts->hosts.find(contact.name);
-    return at == hosts->hosts.end() || remember(at->second, key);
+    return at == hosts->hosts.end() || remember(*hosts, at->second, key);
+  };
+  out.warnings_at_end = [hosts] {
+    const std::lock_guard lock(hosts->mutex);
+    return unrecorded_lines(*hosts);
   };
   out.find_later = [hosts, wanted](const std::vector<std::string>& names) {
     return find_by_ssh(names, wanted, *hosts);

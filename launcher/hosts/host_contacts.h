@@ -31,6 +31,9 @@ struct HostContacts {
   // the same time as the hooks of `spawn`.
   std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)> find_later;
   std::vector<std::string> notes;  // lines to show with --verbose
+  // Returns lines for the user, for the end of the job: new host keys that could not be recorded.
+  // It may be called in any thread. It is empty if no host is reached by scela-run's own ssh.
+  std::function<std::vector<std::string>()> warnings_at_end;
 };
 
 // Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and

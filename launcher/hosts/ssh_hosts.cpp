@@ -350,6 +350,13 @@ const KnownHosts& Finder::known_hosts(const std::vector<std::string>& files, Ssh
   return *known;
 }
 
+// Returns the ssh command that connects to a host. ssh takes a port as an option only.
+std::string ssh_command(std::string_view name) {
+  const LoginParts parts = parts_of_login(name);
+  if (!parts.port) return cat("ssh ", name);
+  return cat("ssh -p ", *parts.port, " ", parts.user, parts.user.empty() ? "" : "@", parts.host);
+}
+
 Error unknown_key(const SshHost& host, const KnownKeys& keys, const KnownHosts& known) {
   const std::string shown = known_hosts_name(host.known_hosts_name, host.known_hosts_port);
   Error error{ErrorKind::unreachable, "check the host key", "",
@@ -369,7 +376,7 @@ Error unknown_key(const SshHost& host, const KnownKeys& keys, const KnownHosts& 
         "write StrictHostKeyChecking accept-new";
     return error;
   }
-  error.hint = cat("connect once with 'ssh ", host.contact.name, "'");
+  error.hint = cat("connect once with '", ssh_command(host.contact.name), "'");
   if (host.proxy_command.empty()) {
     const std::string port = host.contact.port == 22 ? "" : cat("-p ", host.contact.port, " ");
     error.hint += cat(", or compare what 'ssh-keyscan ", port, host.contact.address,

@@ -1,4 +1,5 @@
 // Executes a command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
+// If the host was written with a port, "-p PORT" stands before HOST.
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -48,14 +49,19 @@ StartPhase phase_of(std::string_view errors) {
 class ProgramSession final : public Executor {
  public:
   ProgramSession(boost::asio::io_context& io, AuthGate& gate, bool root, std::string program,
-                 const std::string& host)
+                 const Contact& contact)
       : io_(io),
         gate_(gate),
         root_(root),
         words_(words_of(program)),
         program_(std::move(program)),
         errors_(io) {
-    words_.push_back(host);
+    // The address is the host's name without its port.
+    if (contact.address != contact.name) {
+      words_.emplace_back("-p");
+      words_.push_back(cat(contact.port));
+    }
+    words_.push_back(contact.address);
   }
   ~ProgramSession() override {
     *alive_ = false;
@@ -193,7 +199,7 @@ class ProgramSession final : public Executor {
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
                                                AuthGate& gate, const Settings& settings,
                                                const SpawnContext& context) {
-  return std::make_unique<ProgramSession>(io, gate, context.root, settings.launch, contact.name);
+  return std::make_unique<ProgramSession>(io, gate, context.root, settings.launch, contact);
 }
 
 }  // namespace scela::nla

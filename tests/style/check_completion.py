@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Real shells complete scela-run's command line: options of --help, words of the table, files, hosts that ssh knows, programs.
+"""Real shells complete scela-run's command line: options of --help, words of the table, files, hosts that ssh knows, programs. None of
+them executes or expands what stands in ssh's files.
 
 usage: check_completion.py bash|zsh|fish FILE SCELA-RUN
 """
@@ -28,6 +29,14 @@ CASES = [
     ("scela-run -np 4 --ssh-host", ["--ssh-host-keys"], ["--ssh-config"]),
     ("scela-run -w quok", ["quokka7"], []),
     ("scela-run --hosts wombat3,quok", ["quokka7"], []),
+    ("scela-run -w bandi", ["bandicoot5"], []),
+    ("scela-run -w me@quok", ["quokka7"], []),
+    ("scela-run --hosts=wombat3,me@quok", ["quokka7"], []),
+    ("scela-run -w wombat3 -w quok", ["quokka7"], []),
+    ("scela-run -w ^hostli", ["hostlist.txt"], []),
+    ("scela-run -w a%s,quok", ["quokka7"], []),
+    ("NAME=1 scela-run -w quok", ["quokka7"], []),
+    ("scela-run -w ", ["quokka7", "wombat3", "bandicoot5"], ["touch", "/root", "evil", "~root"]),
     ("scela-run -w wombat3 --exclude=womb", ["wombat3"], []),
     ("scela-run --hostfile hostli", ["hostlist.txt"], []),
     ("scela-run -n 2 printen", ["printenv"], []),
@@ -107,10 +116,13 @@ def of_fish(file, home, line):
 def home_of_a_person(home):
     os.mkdir(f"{home}/.ssh")
     with open(f"{home}/.ssh/known_hosts", "w", encoding="utf-8") as file:
-        file.write("# hosts\nquokka7,10.9.8.7 ssh-ed25519 AAAA\n|1|hashed= ssh-ed25519 AAAA\n[wombat3]:2222 ssh-ed25519 AAAA\n")
+        file.write("# hosts\nquokka7,10.9.8.7 ssh-ed25519 AAAA\n|1|hashed= ssh-ed25519 AAAA\n[wombat3]:2222 ssh-ed25519 AAAA\n"
+                   "$(touch${IFS}evil-1) ssh-ed25519 AAAA\n`touch${IFS}evil-2` ssh-ed25519 AAAA\n~root ssh-ed25519 AAAA\n")
     with open(f"{home}/.ssh/config", "w", encoding="utf-8") as file:
-        file.write("Host *\n  User me\nHost bandicoot5\n")
+        file.write("Host *\n  User me\nHost bandicoot5\nHost $(touch${IFS}evil-3) `touch${IFS}evil-4` $HOME/evil\n")
     with open(f"{home}/hostlist.txt", "w", encoding="utf-8") as file:
+        file.write("quokka7\n")
+    with open(f"{home}/two words.txt", "w", encoding="utf-8") as file:
         file.write("quokka7\n")
 
 
@@ -128,7 +140,13 @@ def check(shell, file, program):
             if missing or wrong:
                 errors.append(f"'{line}': {shell} did not offer {missing} or offered {wrong}; it showed {shown!r}")
         if person:
+            person.run("scela-run() { printf '<%s>' \"$@\" ; printf '\\n'; }")
+            person.type("scela-run --hostfile two\t; printf 'ended-%s\\n' here\r")
+            shown = person.read(lambda text: "ended-here" in text)
+            if "<--hostfile><two words.txt>" not in shown:
+                errors.append(f"{shell} did not complete the name of a file with a blank as one word; it showed {shown!r}")
             person.close()
+        errors += [f"{shell} executed text of ssh's files: {name}" for name in os.listdir(home) if "evil" in name]
     return errors
 
 

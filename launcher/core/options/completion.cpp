@@ -106,7 +106,7 @@ std::string zsh_action(const OptionRow& row) {
     case ValueKind::folder:
       return "_files -/";
     case ValueKind::hosts:
-      return "_sequence _hosts";
+      return "_sequence _scela_run_hosts";
     case ValueKind::variable:
       return "_parameters -g \"*export*\" -S \\=";
     case ValueKind::other:

@@ -117,6 +117,7 @@ Result<void> apply_launch(Target t, Text v) {
   const Text words = colon == Text::npos ? Text() : trim(v.substr(colon + 1));
   if (kind == "rsh" || kind == "ssh-exec") {
     t.options.launch = LaunchMethod::program;
+    t.options.launch_takes_port = kind == "ssh-exec";
     t.options.launch_program =
         !words.empty() ? std::string(words) : std::string(kind == "rsh" ? Text("rsh") : kSshExec);
     return {};
@@ -202,7 +203,7 @@ const OptionRow kOptions[] = {
      "all none"},
 
     {"hosts", 'w', "SPEC", kValue, kProgram, hosts, "SCELA_HOSTS",
-     "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts},
+     "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts, {}, true},
     {"hostfile", 'f', "FILE", kValue, kJob, hosts, "SCELA_HOSTFILE",
      "file with one host, host:slots or 'host slots=N' a line",
      [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},

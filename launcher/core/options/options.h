@@ -135,6 +135,7 @@ struct Options {
   std::optional<std::string> exclude;             // text of -x
   LaunchMethod launch = LaunchMethod::automatic;  // --launch
   std::string launch_program;                     // LaunchMethod::program: "ssh -x", "rsh"
+  bool launch_takes_port = false;                 // the program takes "-p PORT HOST", as ssh does
   std::optional<std::uint32_t> sim_nodes;         // >= 1: agents on this machine
   bool oversubscribe = false;                     // more ranks than slots are allowed
   // If absent, the universe is the slots of all hosts. If set, hosts without a rank get an agent

@@ -13,7 +13,7 @@ constexpr std::string_view kGreeting = "SCELA-NLA ";
 // Returns true if the character means itself between double quotes in any shell.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("/._-+@%,:= ").find(c) != std::string_view::npos;
+         std::string_view("/._-+@%,:=[] ").find(c) != std::string_view::npos;
 }
 
 bool is_plain(std::string_view text) {

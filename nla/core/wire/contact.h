@@ -35,7 +35,7 @@ struct HostKey {
 // How one host's agent is reached. The fields are those of the line above.
 struct Contact {
   std::string name;     // as the user wrote it, to print
-  std::string address;  // numeric; empty: the parent's machine
+  std::string address;  // numeric, or as --launch's program gets it; empty: the parent's machine
   std::uint16_t port = 22;
   std::string user;      // login name
   bool any_key = false;  // every host key is accepted

@@ -42,6 +42,21 @@ class HostsTest(JobTest):
         ended = self.run_job("-w", "a", "--label=no", "--env", "SHELL=/bin/false", *LOCAL, text, env={"SHELL": shell})
         self.assertEqual((ended.status, ended.out.decode()), (0, f"-c|{text}|"))
 
+    def test_a_client_of_ssh_gets_the_port_apart_from_the_host(self):
+        client = self.script("client", f"""
+            echo "$1 $2 $3" >> {self.folder}/calls
+            shift 3; exec sh -c "$*" """)
+        ended = self.run_job("--launch", f"ssh-exec:{client}", "-w", "root@node1:2222,[fd00::101]:port=22", "echo $SCELA_NODE")
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual(sorted(ended.lines), ["[fd00::101]:22: [fd00::101]:22", "root@node1:2222: root@node1:2222"])
+        with open(f"{self.folder}/calls", encoding="utf-8") as calls:
+            self.assertEqual(sorted(calls), ["-p 22 fd00::101\n", "-p 2222 root@node1\n"])
+
+    def test_a_remote_shell_that_takes_no_port_is_a_clear_error(self):
+        ended = self.run_job("--launch", "rsh:true", "-w", "node1:2222", "hostname")
+        self.assertEqual(ended.status, 64)
+        self.assertIn("no port can be given to this program (leave the port out, or give --launch ssh-exec:COMMAND", ended.err)
+
     def test_two_dashes_or_several_words_are_exact(self):
         ended = self.run_job("-w", "a", *LOCAL, "--", "echo x")
         self.assertEqual(ended.status, 127)

@@ -275,6 +275,10 @@ TEST_CASE("the configuration says where the first key of a host is taken and rec
   CHECK(second.contact.any_key);
   CHECK(second.known_hosts_file.empty());
   CHECK(has(site.failure("10.0.0.3", HostPhase::host_key), "connect once with 'ssh 10.0.0.3'"));
+  CHECK(has(site.failure("10.0.0.3:2222", HostPhase::host_key),
+            "connect once with 'ssh -p 2222 10.0.0.3'"));
+  CHECK(has(site.failure("me@[fd00::3]:22", HostPhase::host_key),
+            "connect once with 'ssh -p 22 me@fd00::3'"));
   CHECK(has(site.failure("10.0.0.4", HostPhase::host_key), "StrictHostKeyChecking accept-new"));
   site.options.host_keys = HostKeyPolicy::strict;
   site.failure("10.0.0.1", HostPhase::host_key);

@@ -71,13 +71,13 @@ TEST_CASE("every login shell starts an agent that is there, or asks for it") {
     if (!shell && optional.contains(name)) continue;
     REQUIRE(shell);
     const auto under = [&](const std::string& agent) {
-      const auto command =
-          remote_command({agent, "abc123", 4096, "T0ken", {"--job", "a=b,%c:+@ d"}}, "node7");
+      const auto command = remote_command(
+          {agent, "abc123", 4096, "T0ken", {"--job", "a=b,%c:+@ d"}}, "me@[fd00::1]:22");
       REQUIRE(command);
       return run(*shell, *command, home.path());
     };
     const Said started = under(good);
-    CHECK(started.text == "7 --stdio --name node7 --id abc123 --job a=b,%c:+@ d\n");
+    CHECK(started.text == "7 --stdio --name me@[fd00::1]:22 --id abc123 --job a=b,%c:+@ d\n");
     CHECK(WEXITSTATUS(started.status) == 7);
     CHECK(asks_for_the_agent(under(home.path("nothing"))));
     CHECK(asks_for_the_agent(under(plain)));

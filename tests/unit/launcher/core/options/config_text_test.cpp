@@ -57,6 +57,9 @@ TEST_CASE("each value of a repeatable option, and each program's own options, ha
         Lines{"env B=2 my.conf:1", "env A=1 command line"});
   CHECK(lines_of("np", {"-n", "2", "./p", ":", "-n", "3", "-n", "4", "./q"}) ==
         Lines{"np 2 command line", "np 4 command line, program 2"});
+  CHECK(lines_of("hosts", {"-w", "a", "-w", "b"}) ==
+        Lines{"hosts a command line", "hosts b command line"});
+  CHECK(lines_of("hosts", {"-w", "b"}, {{"SCELA_HOSTS", "a"}}) == Lines{"hosts b command line"});
 }
 
 TEST_CASE("every option that a source can set has a line, without a program") {

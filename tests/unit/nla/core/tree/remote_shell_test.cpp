@@ -95,6 +95,7 @@ TEST_CASE("what cannot stand in the command is refused") {
   CHECK_FALSE(remote_command(odd, "a"));
   CHECK_FALSE(remote_command(agent(), "a'b"));
   CHECK_FALSE(remote_command(agent(), "a\"b"));
+  CHECK(remote_command(agent(), "[fd00::101]:2222"));
   odd.path.clear();
   const auto ship = remote_command(odd, "a");
   REQUIRE(ship);
