@@ -391,14 +391,23 @@ Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string
 }
 
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec) {
-  auto excluded = NodeSet::parse(spec);
-  if (!excluded) {
-    Error error = in_spec(std::move(excluded.error()), "read host list", spec, "--exclude");
-    if (error.hint == kHostfileSyntax) error.hint = "write host,node[1-4]";
-    return fail(std::move(error));
+  HostList named;
+  if (auto added = add_spec(named, spec); !added) {
+    return fail(in_spec(std::move(added.error()), "read host list", spec, "--exclude"));
+  }
+  const std::vector<HostEntry> excluded = named.take();
+  std::multimap<std::string_view, LoginParts> by_host;
+  for (const HostEntry& host : excluded) {
+    const LoginParts parts = parts_of_login(host.name);
+    by_host.emplace(parts.host, parts);
   }
   std::erase_if(hosts, [&](const HostEntry& host) {
-    return excluded->contains(host.name) || excluded->contains(parts_of_login(host.name).host);
+    const LoginParts parts = parts_of_login(host.name);
+    const auto [first, last] = by_host.equal_range(parts.host);
+    return std::any_of(first, last, [&](const auto& entry) {
+      const LoginParts& out = entry.second;
+      return (out.user.empty() || out.user == parts.user) && (!out.port || out.port == parts.port);
+    });
   });
   if (hosts.empty()) {
     return fail(in_spec(value_error("no host is left", "exclude fewer hosts"), "leave out hosts",

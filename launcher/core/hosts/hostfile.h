@@ -60,8 +60,10 @@ Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
                                            std::size_t most = NodeSet::kMaxNodes);
 // Parses the text of a host file, and returns its hosts, at least one. `file_name` is for errors.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
-// Returns the hosts without those that -x names. `spec` is the text of -x, a node set without
-// slots. Returns an error if no host is left. Names that are not in the list are no error.
+// Returns the hosts without those that -x names. `spec` is the text of -x, a SPEC. Its slots are
+// ignored. A name without a user leaves out the host with any user, and a name without a port
+// leaves it out with any port. Returns an error if no host is left. Names that are not in the list
+// are no error.
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);
 
 }  // namespace scela

@@ -58,9 +58,16 @@ Result<void> apply_hosts(Target t, Text v) {
   return store(std::move(text), t.app.hosts);
 }
 
-// mpirun's -x sets a variable. The name of a host never contains '='.
+// Returns true for NAME=VALUE, which has no ':' before '=' as a:port=22 has.
+bool is_variable_setting(Text v) {
+  const auto end =
+      v.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+  return end != Text::npos && end > 0 && v[end] == '=';
+}
+
+// mpirun's -x sets a variable.
 Result<void> apply_exclude(Target t, Text v) {
-  if (v.find('=') != Text::npos) {
+  if (is_variable_setting(v)) {
     return fail(value_error("-x leaves hosts out", cat("to set a variable say --env ", v)));
   }
   return store(parse_text(v), t.options.exclude);

@@ -184,6 +184,36 @@ TEST_CASE("an excluded host is left out whatever its user and port are") {
   CHECK(exclude_hosts({{"root@a", kNone}, {"me@a", kNone}}, "me@a") == Hosts{{"root@a", kNone}});
 }
 
+TEST_CASE("slots of an excluded host say nothing, and its port leaves out that port only") {
+  const Hosts hosts{{"n1", 4}, {"n1:2222", kNone}, {"n2", kNone}, {"[::1]:2222", kNone}};
+  const Hosts without_n1{{"n2", kNone}, {"[::1]:2222", kNone}};
+  for (const char* spec : {"n1", "n1:4", "n1:slots=4", "n[1,7]:2"}) {
+    CAPTURE(spec);
+    CHECK(exclude_hosts(hosts, spec) == without_n1);
+  }
+  CHECK(exclude_hosts(hosts, "n1:2222") == Hosts{{"n1", 4}, {"n2", kNone}, {"[::1]:2222", kNone}});
+  CHECK(exclude_hosts(hosts, "n2:port=2222") == hosts);
+  for (const char* spec : {"[::1]:2222", "::1"}) {
+    CAPTURE(spec);
+    CHECK(exclude_hosts(hosts, spec) == Hosts{{"n1", 4}, {"n1:2222", kNone}, {"n2", kNone}});
+  }
+  CHECK(exclude_hosts(parse_hosts("a:port=22,b").value(), "a:port=22") == Hosts{{"b", kNone}});
+  CHECK(refusal(exclude_hosts(hosts, "n1:x")).find("--exclude: ") == 0);
+}
+
+TEST_CASE("hosts that a file or standard input excludes are left out whatever their slots are") {
+  for (const char* text : {"node1 slots=4\n", "node1:4\n", "node1\n"}) {
+    CAPTURE(text);
+    const HostSourceReader read = [&](const std::string&) { return std::string(text); };
+    for (const char* spec : {"^f", "-"}) {
+      if (spec[0] == '-' && std::string_view(text).find('=') != std::string_view::npos) continue;
+      const auto named = with_sources(spec, read);
+      REQUIRE(named);
+      CHECK(exclude_hosts({{"node1", kNone}, {"node2", kNone}}, *named) == Hosts{{"node2", kNone}});
+    }
+  }
+}
+
 TEST_CASE("a host list may name files, and standard input") {
   std::vector<std::string> asked;
   const HostSourceReader read = [&](const std::string& name) -> Result<std::string> {

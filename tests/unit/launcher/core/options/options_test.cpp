@@ -208,6 +208,8 @@ TEST_CASE("hosts are no variables: mpirun's -x NAME=VALUE is refused with the wo
     const std::string text = refusal(words);
     CHECK(text.find("-x leaves hosts out (to set a variable say --env A=1") != std::string::npos);
   }
+  CHECK(parsed({"-x", "a:port=22,^b=c", "p"}).exclude == "a:port=22,^b=c");
+  CHECK(parsed({"-x", "^b=c", "p"}).exclude == "^b=c");
 }
 
 TEST_CASE("a missing program is an error that shows how to name one") {
