@@ -180,8 +180,17 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
   return hosts.add_one(std::move(name), slots);
 }
 
-// Adds a whole SPEC. Operators of node sets extend over commas if no slots are given.
-Result<void> add_spec(HostList& hosts, std::string_view spec) {
+// Returns the first line of a text, and removes it from the text. An end of line in brackets is a
+// part of the line.
+std::string_view take_line(std::string_view& text) {
+  const auto end = find_outside(text, "\n");
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+// Adds one line of a SPEC. Operators of node sets extend over commas if no slots are given.
+Result<void> add_spec_line(HostList& hosts, std::string_view spec) {
   if (spec.find(':') == std::string_view::npos) return hosts.add(spec, std::nullopt);
   while (!spec.empty()) {
     const auto end = find_outside(spec, ", \t\r\n");
@@ -190,6 +199,13 @@ Result<void> add_spec(HostList& hosts, std::string_view spec) {
     if (element.empty()) continue;
     if (auto added = add_element(hosts, element); !added) return added;
   }
+  return {};
+}
+
+// Adds a whole SPEC.
+Result<void> add_spec(HostList& hosts, std::string_view spec) {
+  while (!spec.empty())
+    if (auto added = add_spec_line(hosts, take_line(spec)); !added) return added;
   return {};
 }
 
@@ -334,23 +350,34 @@ Result<std::string> with_sources(std::string_view spec, const HostSourceReader& 
   bool is_changed = false;
   std::string out;
   while (!spec.empty()) {
-    const auto end = find_outside(spec, ",");
-    const std::string_view element = trim(spec.substr(0, end));
-    spec.remove_prefix(end == std::string_view::npos ? spec.size() : end + 1);
-    if (element != "-" && !element.starts_with('^')) {
-      out += cat(out.empty() ? "" : ",", element);
-      continue;
-    }
-    is_changed = true;
-    const bool is_input = element == "-";
-    const std::string name(is_input ? element : element.substr(1));
-    if (name.empty()) return fail(value_error("no file is named after '^'", "write ^FILE"));
-    auto text = read(name);
-    if (!text) return fail(std::move(text.error()));
-    auto hosts = is_input ? parse_words(*text) : parse_hostfile(*text, name);
-    if (!hosts) return fail(std::move(hosts.error()));
-    for (const HostEntry& host : *hosts) {
-      out += cat(out.empty() ? "" : ",", host_text(host));
+    std::string_view line = take_line(spec);
+    // The hosts of each source are a line of their own, to which no operator beside it applies.
+    char before = '\n';
+    while (!line.empty()) {
+      const auto end = find_outside(line, ",");
+      const std::string_view element = trim(line.substr(0, end));
+      line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+      if (element != "-" && !element.starts_with('^')) {
+        if (!out.empty()) out += before;
+        out += element;
+        before = ',';
+        continue;
+      }
+      is_changed = true;
+      const bool is_input = element == "-";
+      const std::string name(is_input ? element : element.substr(1));
+      if (name.empty()) return fail(value_error("no file is named after '^'", "write ^FILE"));
+      auto text = read(name);
+      if (!text) return fail(std::move(text.error()));
+      auto hosts = is_input ? parse_words(*text) : parse_hostfile(*text, name);
+      if (!hosts) return fail(std::move(hosts.error()));
+      before = '\n';
+      for (const HostEntry& host : *hosts) {
+        if (!out.empty()) out += before;
+        out += host_text(host);
+        before = ',';
+      }
+      before = '\n';
     }
   }
   return is_changed ? out : whole;

@@ -7,6 +7,9 @@
 //             a:slots=2000:port=22           any number of slots, any port
 //   file      one SPEC a line, or "SPEC [slots=n] [max_slots=m] [port=p]"; # starts a comment
 //
+// A SPEC may have several lines, one for each -w and each source. Each line is evaluated alone, so
+// that an operator applies to the names of its own line, and their hosts are united.
+//
 // User and port are parts of a host's name, so that two logins of one machine are two hosts.
 //
 // A host that is named twice is one host, and its stated slots add up (as in mpiexec). The order is
@@ -47,7 +50,8 @@ std::string host_text(const HostEntry& host);
 // Reads a file of hosts, or standard input for "-".
 using HostSourceReader = std::function<Result<std::string>(const std::string& name)>;
 // Returns a SPEC in which the elements "^FILE" and "-" are replaced by the hosts that the file, or
-// standard input, names. Standard input has host lists, separated by blanks or ends of lines.
+// standard input, names. The hosts of each of them are a line of the result. Standard input has
+// host lists, separated by blanks or ends of lines.
 Result<std::string> with_sources(std::string_view spec, const HostSourceReader& read);
 
 inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against typing errors

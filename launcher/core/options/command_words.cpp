@@ -39,7 +39,10 @@ std::string hint_for_unknown_program(const std::vector<std::string>& argv, std::
   if (argv.empty()) return "";
   const std::string& word = argv.front();
   if (is_host) {
-    return cat("if '", word, "' is a host, write -w ", hosts, hosts.empty() ? "" : ",", word,
+    std::string known;
+    for (const char c : hosts)
+      known += c == '\n' ? std::string(" -w ") : std::string(1, c);
+    return cat("if '", word, "' is a host, write -w ", known, known.empty() ? "" : ",", word,
                " before the command");
   }
   const bool is_builtin = std::ranges::find(kBuiltins, word) != std::end(kBuiltins);

@@ -126,6 +126,14 @@ TEST_CASE("excluded hosts leave the list, unknown ones are ignored") {
   CHECK(refusal(exclude_hosts(hosts, "n[1-")).find("--exclude: ") == 0);
 }
 
+TEST_CASE("operators of a line act on the hosts of that line only") {
+  CHECK(parse_hosts("node1\nnode[1-3]!node1") ==
+        Hosts{{"node1", kNone}, {"node2", kNone}, {"node3", kNone}});
+  CHECK(parse_hosts("a\nb&b") == Hosts{{"a", kNone}, {"b", kNone}});
+  CHECK(parse_hosts("c:2222\na,b!a") == Hosts{{"c:2222", kNone}, {"b", kNone}});
+  CHECK(parse_hosts("a:2\na:3\n") == Hosts{{"a", 5}});
+}
+
 TEST_CASE("an error shows the beginning of a long text only") {
   const std::string text = std::string(5000, 'a') + ":x";
   CHECK(refusal(parse_hosts(text)).size() < 300);
@@ -201,6 +209,11 @@ TEST_CASE("slots of an excluded host say nothing, and its port leaves out that p
   CHECK(refusal(exclude_hosts(hosts, "n1:x")).find("--exclude: ") == 0);
 }
 
+TEST_CASE("excluded hosts are those of all lines of a text") {
+  CHECK(exclude_hosts({{"n1", kNone}, {"n2", kNone}, {"n3", kNone}}, "n1\nn2:2222\nn3:4") ==
+        Hosts{{"n2", kNone}});
+}
+
 TEST_CASE("hosts that a file or standard input excludes are left out whatever their slots are") {
   for (const char* text : {"node1 slots=4\n", "node1:4\n", "node1\n"}) {
     CAPTURE(text);
@@ -224,9 +237,10 @@ TEST_CASE("a host list may name files, and standard input") {
   };
   CHECK(with_sources("n[1-4]!n2,m", read) == "n[1-4]!n2,m");
   CHECK(asked.empty());
-  CHECK(with_sources("q,^/f", read) == "q,a,b:slots=2,[::1]:slots=3");
+  CHECK(with_sources("q,^/f", read) == "q\na,b:slots=2,[::1]:slots=3");
+  CHECK(with_sources("q\n^/f,r,s!r", read) == "q\na,b:slots=2,[::1]:slots=3\nr,s!r");
   CHECK(with_sources("-", read) == "n1,n2,x:slots=2,y,z");
-  CHECK(asked == std::vector<std::string>{"/f", "-"});
+  CHECK(asked == std::vector<std::string>{"/f", "/f", "-"});
   CHECK_FALSE(with_sources("^", read));
   CHECK_FALSE(with_sources("^missing", read));
   const HostSourceReader empty = [](const std::string&) { return std::string(" \n"); };

@@ -36,6 +36,8 @@ TEST_CASE("a word with brackets, a comma or a user is a host for sure") {
 TEST_CASE("a program that is not found may be a host, or a command of the shell") {
   CHECK(hint_for_unknown_program({"b", "uptime"}, "a", true) ==
         "if 'b' is a host, write -w a,b before the command");
+  CHECK(hint_for_unknown_program({"b", "uptime"}, "a!c\nd", true) ==
+        "if 'b' is a host, write -w a!c -w d,b before the command");
   CHECK(hint_for_unknown_program({"b", "uptime"}, "", true) ==
         "if 'b' is a host, write -w b before the command");
   CHECK(hint_for_unknown_program({"cd", "/tmp"}, "a", false).find("as one word") !=
