@@ -18,8 +18,16 @@ constexpr std::uint32_t kMaxPort = 65535;
 // there, and no host has so many slots.
 constexpr std::uint32_t kMinPort = 1024;
 
+constexpr std::string_view kPortKey = "port=";
+
 bool is_port(std::uint32_t number) {
   return number >= kMinPort && number <= kMaxPort;
+}
+
+// Returns what follows a host with this port in its name. The name is a SPEC of this one host, so a
+// port that would be read as a number of slots has its key.
+std::string port_text(std::uint32_t port) {
+  return cat(':', is_port(port) ? std::string_view() : kPortKey, port);
 }
 
 // Returns true for a name of the name service: letters, digits, '.', '-' and '_'. It can never be
@@ -68,7 +76,7 @@ class HostList {
         return fail(value_error(cat("'", name, "' cannot be the name of a host"),
                                 "a name is made of letters, digits, '.', '-' and '_'"));
       }
-      if (port) name += cat(':', *port);
+      if (port) name += port_text(*port);
       if (auto added = add_one(std::move(name), slots); !added) return added;
     }
     return {};
@@ -176,7 +184,7 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
   if (!address) return hosts.add(nodes, slots, port);
   // The port needs the brackets, without which it would be a part of the address.
   std::string name(port ? nodes : nodes.substr(1, nodes.size() - 2));
-  if (port) name += cat(':', *port);
+  if (port) name += port_text(*port);
   return hosts.add_one(std::move(name), slots);
 }
 
@@ -326,7 +334,9 @@ LoginParts parts_of_login(std::string_view name) {
   const bool in_brackets = out.host.starts_with('[');
   const auto colon = out.host.rfind(':');
   if (colon == std::string_view::npos || (!in_brackets && colon != out.host.find(':'))) return out;
-  const auto port = parse_number(out.host.substr(colon + 1), 1, kMaxPort);
+  std::string_view number = out.host.substr(colon + 1);
+  if (number.starts_with(kPortKey)) number.remove_prefix(kPortKey.size());
+  const auto port = parse_number(number, 1, kMaxPort);
   if (!port) return out;
   out.port = static_cast<std::uint16_t>(*port);
   out.host = out.host.substr(0, colon);
@@ -393,6 +403,30 @@ Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_vi
     return fail(in_spec(value_error("it names no host"), "read host list", spec, where));
   }
   return hosts.take();
+}
+
+Result<NodeSet> names_of_hosts(std::string_view spec) {
+  NodeSet names;
+  while (!spec.empty()) {
+    const std::string_view line = take_line(spec);
+    if (line.find(':') == std::string_view::npos) {
+      auto set = NodeSet::parse(line);
+      if (!set) return set;
+      names = names.united(*set);
+      continue;
+    }
+    HostList hosts;
+    if (auto added = add_spec_line(hosts, line); !added) {
+      return fail(in_spec(std::move(added.error()), "read host list", line, "--nodeset"));
+    }
+    std::vector<std::string> listed;
+    for (HostEntry& host : hosts.take())
+      listed.push_back(std::move(host.name));
+    auto set = NodeSet::from_names(listed);
+    if (!set) return set;
+    names = names.united(*set);
+  }
+  return names;
 }
 
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name) {

@@ -36,7 +36,8 @@ struct HostEntry {
   friend bool operator==(const HostEntry&, const HostEntry&) = default;
 };
 
-// The parts of a host's name: user@host:port, or user@[address]:port.
+// The parts of a host's name: user@host:port, or user@[address]:port. A port below 1024 is written
+// host:port=22 there, because host:22 has 22 slots.
 struct LoginParts {
   std::string_view user;  // empty: not stated
   std::string_view host;  // without brackets
@@ -62,6 +63,8 @@ inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against ty
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
                                            std::string_view where = "--hosts",
                                            std::size_t most = NodeSet::kMaxNodes);
+// Returns the names of a SPEC's hosts as --nodeset shows them: with user and port, without slots.
+Result<NodeSet> names_of_hosts(std::string_view spec);
 // Parses the text of a host file, and returns its hosts, at least one. `file_name` is for errors.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
 // Returns the hosts without those that -x names. `spec` is the text of -x, a SPEC. Its slots are

@@ -146,7 +146,7 @@ TEST_CASE("a host may have a user and a port, which are parts of its name") {
   CHECK(parse_hosts("a:1023,b:65536") == Hosts{{"a", 1023}, {"b", 65536}});
   CHECK(parse_hosts("[::1]:2222,me@a:2222") == Hosts{{"[::1]:2222", kNone}, {"me@a:2222", kNone}});
   CHECK(parse_hostfile("me@a slots=2 port=22\nb port=2222\nc slots=2000\n", "f") ==
-        Hosts{{"me@a:22", 2}, {"b:2222", kNone}, {"c", 2000}});
+        Hosts{{"me@a:port=22", 2}, {"b:2222", kNone}, {"c", 2000}});
   CHECK(refusal(parse_hosts("me@")).find("cannot be the name") != std::string::npos);
   CHECK(refusal(parse_hosts("a@b@c")).find("cannot be the name") != std::string::npos);
   CHECK(refusal(parse_hosts("-oX@a")).find("cannot be the name") != std::string::npos);
@@ -155,18 +155,18 @@ TEST_CASE("a host may have a user and a port, which are parts of its name") {
 
 TEST_CASE("keys in a host list have any number of slots and any port") {
   CHECK(parse_hosts("a:port=22,n[1-2]:slots=2000:port=2222,[::1]:port=22:slots=3") ==
-        Hosts{{"a:22", kNone}, {"n1:2222", 2000}, {"n2:2222", 2000}, {"[::1]:22", 3}});
+        Hosts{{"a:port=22", kNone}, {"n1:2222", 2000}, {"n2:2222", 2000}, {"[::1]:port=22", 3}});
   for (const char* wrong :
        {"a:port=0", "a:port=65536", "a:slots=0", "a:2:port=22", "a:x=1", "a:port="})
     CHECK_FALSE(parse_hosts(wrong));
   for (const HostEntry& host : Hosts{{"a", kNone},
                                      {"a", 2},
-                                     {"me@a:22", kNone},
+                                     {"me@a:port=22", kNone},
                                      {"a:2222", 3},
                                      {"a", 2000},
                                      {"::1", kNone},
                                      {"::1", 2},
-                                     {"[::1]:22", 2}}) {
+                                     {"[::1]:port=22", 2}}) {
     INFO(host_text(host));
     CHECK(parse_hosts(host_text(host)) == Hosts{host});
   }
@@ -181,9 +181,33 @@ TEST_CASE("the parts of a login are its user, its host and its port") {
   CHECK(text("a") == "|a|");
   CHECK(text("me@a:2222") == "me|a|2222");
   CHECK(text("a:22") == "|a|22");
+  CHECK(text("me@a:port=22") == "me|a|22");
+  CHECK(text("[fe80::1]:port=22") == "|fe80::1|22");
   CHECK(text("fe80::1") == "|fe80::1|");
   CHECK(text("[fe80::1]:2222") == "|fe80::1|2222");
   CHECK(text("me@a:x") == "me|a:x|");
+}
+
+TEST_CASE("a host's name is a host list of this one host, also with a port below 1024") {
+  for (const char* spec : {"a:port=22", "me@a:port=1023", "[::1]:port=22", "a:port=1024"}) {
+    CAPTURE(spec);
+    const auto hosts = parse_hosts(spec);
+    REQUIRE(hosts);
+    CHECK(parse_hosts(hosts->front().name) == hosts);
+    CHECK_FALSE(hosts->front().slots);
+  }
+}
+
+TEST_CASE("the names of hosts have ports and no slots") {
+  const auto folded_names = [](std::string_view spec) {
+    const auto names = names_of_hosts(spec);
+    return names ? names->fold() : names.error().text();
+  };
+  CHECK(folded_names("a:slots=4\na:4") == "a");
+  CHECK(folded_names("n[1-3]!n2") == "n[1,3]");
+  CHECK(folded_names("n1\nn[1-3]!n1") == "n[1-3]");
+  CHECK(folded_names("a:2222:x").find("--nodeset: ") == 0);
+  CHECK(folded_names("a:2222,a:port=22,me@a:3") == "a:2222,a:port=22,me@a");
 }
 
 TEST_CASE("an excluded host is left out whatever its user and port are") {
