@@ -26,6 +26,7 @@
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton_call.h"
 #include "launcher/core/report/job_report.h"
+#include "launcher/core/report/report_text.h"
 #include "launcher/core/values/text_values.h"
 #include "launcher/hosts/host_contacts.h"
 #include "launcher/hosts/name_lookup.h"
@@ -55,8 +56,10 @@ bool print(int fd, std::string_view text) {
   return true;
 }
 
+// The text may have words of files and of the standard input, which a terminal must not obey.
 int complain(const Error& error) {
-  print(2, cat("scela-run: ", error.text(), "\n"));
+  constexpr std::size_t kMostShown = 10'000;
+  print(2, cat(kProgramName, printable(error.text(), kMostShown), "\n"));
   return exit_status(error.kind);
 }
 
@@ -250,7 +253,7 @@ Result<void> read_named_files(Options& options) {
 }
 
 int run_nodeset(const NodesetRequest& request) {
-  auto set = NodeSet::parse(request.spec);
+  auto set = names_of_hosts(request.spec);
   if (!set) return complain(set.error());
   switch (request.operation) {
     case NodesetOperation::fold:
@@ -414,7 +417,10 @@ std::string hint_for(const Options& options, const JobOutcome& outcome) {
   });
   if (!is_missed || options.apps.size() != 1) return "";
   const std::vector<std::string>& argv = options.apps.front().argv;
-  return hint_for_unknown_program(argv, options.hosts.value_or(""), names_host(argv.front()));
+  const CommandUse on_hosts =
+      options.apps.front().is_exact ? CommandUse::exact : CommandUse::once_per_host;
+  return hint_for_unknown_program(argv, options.hosts.value_or(""), names_host(argv.front()),
+                                  outcome.once_per_host ? on_hosts : CommandUse::ranks);
 }
 
 }  // namespace

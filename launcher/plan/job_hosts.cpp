@@ -48,7 +48,9 @@ bool is_variable(std::string_view name, const LaunchContext& context) {
 // host of the job is an error.
 Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry>& hosts,
                             const LaunchContext& context) {
-  for (const std::string& name : split_list(spec, ',')) {
+  std::string names = spec;
+  std::ranges::replace(names, '\n', ',');
+  for (const std::string& name : split_list(names, ',')) {
     if (std::ranges::find(hosts, name, &HostEntry::name) != hosts.end()) continue;
     if (!is_variable(name, context)) continue;
     return fail(Error{ErrorKind::usage, "option --exclude", "",

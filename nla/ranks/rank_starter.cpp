@@ -169,6 +169,10 @@ void RankStarter::use_login_shell(Program& program) const {
   std::string_view said = value_of(node_.environment, "SHELL");
   if (said.empty()) said = value_of(job_->env, "SHELL");
   program.path = said.starts_with('/') ? said : "/bin/sh";
+  if (::access(program.path.c_str(), X_OK) != 0) {
+    program.failure = failure(errno, cat("execute the login shell '", program.path, "' (SHELL)"));
+    return;
+  }
   const std::string name = program.path.substr(program.path.rfind('/') + 1);
   program.words.insert(program.words.begin(), {name, "-c"});
 }

@@ -18,8 +18,16 @@ constexpr std::uint32_t kMaxPort = 65535;
 // there, and no host has so many slots.
 constexpr std::uint32_t kMinPort = 1024;
 
+constexpr std::string_view kPortKey = "port=";
+
 bool is_port(std::uint32_t number) {
   return number >= kMinPort && number <= kMaxPort;
+}
+
+// Returns what follows a host with this port in its name. The name is a SPEC of this one host, so a
+// port that would be read as a number of slots has its key.
+std::string port_text(std::uint32_t port) {
+  return cat(':', is_port(port) ? std::string_view() : kPortKey, port);
 }
 
 // Returns true for a name of the name service: letters, digits, '.', '-' and '_'. It can never be
@@ -68,7 +76,7 @@ class HostList {
         return fail(value_error(cat("'", name, "' cannot be the name of a host"),
                                 "a name is made of letters, digits, '.', '-' and '_'"));
       }
-      if (port) name += cat(':', *port);
+      if (port) name += port_text(*port);
       if (auto added = add_one(std::move(name), slots); !added) return added;
     }
     return {};
@@ -176,12 +184,21 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
   if (!address) return hosts.add(nodes, slots, port);
   // The port needs the brackets, without which it would be a part of the address.
   std::string name(port ? nodes : nodes.substr(1, nodes.size() - 2));
-  if (port) name += cat(':', *port);
+  if (port) name += port_text(*port);
   return hosts.add_one(std::move(name), slots);
 }
 
-// Adds a whole SPEC. Operators of node sets extend over commas if no slots are given.
-Result<void> add_spec(HostList& hosts, std::string_view spec) {
+// Returns the first line of a text, and removes it from the text. An end of line in brackets is a
+// part of the line.
+std::string_view take_line(std::string_view& text) {
+  const auto end = find_outside(text, "\n");
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+// Adds one line of a SPEC. Operators of node sets extend over commas if no slots are given.
+Result<void> add_spec_line(HostList& hosts, std::string_view spec) {
   if (spec.find(':') == std::string_view::npos) return hosts.add(spec, std::nullopt);
   while (!spec.empty()) {
     const auto end = find_outside(spec, ", \t\r\n");
@@ -190,6 +207,13 @@ Result<void> add_spec(HostList& hosts, std::string_view spec) {
     if (element.empty()) continue;
     if (auto added = add_element(hosts, element); !added) return added;
   }
+  return {};
+}
+
+// Adds a whole SPEC.
+Result<void> add_spec(HostList& hosts, std::string_view spec) {
+  while (!spec.empty())
+    if (auto added = add_spec_line(hosts, take_line(spec)); !added) return added;
   return {};
 }
 
@@ -310,7 +334,9 @@ LoginParts parts_of_login(std::string_view name) {
   const bool in_brackets = out.host.starts_with('[');
   const auto colon = out.host.rfind(':');
   if (colon == std::string_view::npos || (!in_brackets && colon != out.host.find(':'))) return out;
-  const auto port = parse_number(out.host.substr(colon + 1), 1, kMaxPort);
+  std::string_view number = out.host.substr(colon + 1);
+  if (number.starts_with(kPortKey)) number.remove_prefix(kPortKey.size());
+  const auto port = parse_number(number, 1, kMaxPort);
   if (!port) return out;
   out.port = static_cast<std::uint16_t>(*port);
   out.host = out.host.substr(0, colon);
@@ -334,23 +360,34 @@ Result<std::string> with_sources(std::string_view spec, const HostSourceReader& 
   bool is_changed = false;
   std::string out;
   while (!spec.empty()) {
-    const auto end = find_outside(spec, ",");
-    const std::string_view element = trim(spec.substr(0, end));
-    spec.remove_prefix(end == std::string_view::npos ? spec.size() : end + 1);
-    if (element != "-" && !element.starts_with('^')) {
-      out += cat(out.empty() ? "" : ",", element);
-      continue;
-    }
-    is_changed = true;
-    const bool is_input = element == "-";
-    const std::string name(is_input ? element : element.substr(1));
-    if (name.empty()) return fail(value_error("no file is named after '^'", "write ^FILE"));
-    auto text = read(name);
-    if (!text) return fail(std::move(text.error()));
-    auto hosts = is_input ? parse_words(*text) : parse_hostfile(*text, name);
-    if (!hosts) return fail(std::move(hosts.error()));
-    for (const HostEntry& host : *hosts) {
-      out += cat(out.empty() ? "" : ",", host_text(host));
+    std::string_view line = take_line(spec);
+    // The hosts of each source are a line of their own, to which no operator beside it applies.
+    char before = '\n';
+    while (!line.empty()) {
+      const auto end = find_outside(line, ",");
+      const std::string_view element = trim(line.substr(0, end));
+      line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+      if (element != "-" && !element.starts_with('^')) {
+        if (!out.empty()) out += before;
+        out += element;
+        before = ',';
+        continue;
+      }
+      is_changed = true;
+      const bool is_input = element == "-";
+      const std::string name(is_input ? element : element.substr(1));
+      if (name.empty()) return fail(value_error("no file is named after '^'", "write ^FILE"));
+      auto text = read(name);
+      if (!text) return fail(std::move(text.error()));
+      auto hosts = is_input ? parse_words(*text) : parse_hostfile(*text, name);
+      if (!hosts) return fail(std::move(hosts.error()));
+      before = '\n';
+      for (const HostEntry& host : *hosts) {
+        if (!out.empty()) out += before;
+        out += host_text(host);
+        before = ',';
+      }
+      before = '\n';
     }
   }
   return is_changed ? out : whole;
@@ -366,6 +403,30 @@ Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_vi
     return fail(in_spec(value_error("it names no host"), "read host list", spec, where));
   }
   return hosts.take();
+}
+
+Result<NodeSet> names_of_hosts(std::string_view spec) {
+  NodeSet names;
+  while (!spec.empty()) {
+    const std::string_view line = take_line(spec);
+    if (line.find(':') == std::string_view::npos) {
+      auto set = NodeSet::parse(line);
+      if (!set) return set;
+      names = names.united(*set);
+      continue;
+    }
+    HostList hosts;
+    if (auto added = add_spec_line(hosts, line); !added) {
+      return fail(in_spec(std::move(added.error()), "read host list", line, "--nodeset"));
+    }
+    std::vector<std::string> listed;
+    for (HostEntry& host : hosts.take())
+      listed.push_back(std::move(host.name));
+    auto set = NodeSet::from_names(listed);
+    if (!set) return set;
+    names = names.united(*set);
+  }
+  return names;
 }
 
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name) {
@@ -391,14 +452,23 @@ Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string
 }
 
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec) {
-  auto excluded = NodeSet::parse(spec);
-  if (!excluded) {
-    Error error = in_spec(std::move(excluded.error()), "read host list", spec, "--exclude");
-    if (error.hint == kHostfileSyntax) error.hint = "write host,node[1-4]";
-    return fail(std::move(error));
+  HostList named;
+  if (auto added = add_spec(named, spec); !added) {
+    return fail(in_spec(std::move(added.error()), "read host list", spec, "--exclude"));
+  }
+  const std::vector<HostEntry> excluded = named.take();
+  std::multimap<std::string_view, LoginParts> by_host;
+  for (const HostEntry& host : excluded) {
+    const LoginParts parts = parts_of_login(host.name);
+    by_host.emplace(parts.host, parts);
   }
   std::erase_if(hosts, [&](const HostEntry& host) {
-    return excluded->contains(host.name) || excluded->contains(parts_of_login(host.name).host);
+    const LoginParts parts = parts_of_login(host.name);
+    const auto [first, last] = by_host.equal_range(parts.host);
+    return std::any_of(first, last, [&](const auto& entry) {
+      const LoginParts& out = entry.second;
+      return (out.user.empty() || out.user == parts.user) && (!out.port || out.port == parts.port);
+    });
   });
   if (hosts.empty()) {
     return fail(in_spec(value_error("no host is left", "exclude fewer hosts"), "leave out hosts",

@@ -7,6 +7,9 @@
 //             a:slots=2000:port=22           any number of slots, any port
 //   file      one SPEC a line, or "SPEC [slots=n] [max_slots=m] [port=p]"; # starts a comment
 //
+// A SPEC may have several lines, one for each -w and each source. Each line is evaluated alone, so
+// that an operator applies to the names of its own line, and their hosts are united.
+//
 // User and port are parts of a host's name, so that two logins of one machine are two hosts.
 //
 // A host that is named twice is one host, and its stated slots add up (as in mpiexec). The order is
@@ -33,7 +36,8 @@ struct HostEntry {
   friend bool operator==(const HostEntry&, const HostEntry&) = default;
 };
 
-// The parts of a host's name: user@host:port, or user@[address]:port.
+// The parts of a host's name: user@host:port, or user@[address]:port. A port below 1024 is written
+// host:port=22 there, because host:22 has 22 slots.
 struct LoginParts {
   std::string_view user;  // empty: not stated
   std::string_view host;  // without brackets
@@ -47,7 +51,8 @@ std::string host_text(const HostEntry& host);
 // Reads a file of hosts, or standard input for "-".
 using HostSourceReader = std::function<Result<std::string>(const std::string& name)>;
 // Returns a SPEC in which the elements "^FILE" and "-" are replaced by the hosts that the file, or
-// standard input, names. Standard input has host lists, separated by blanks or ends of lines.
+// standard input, names. The hosts of each of them are a line of the result. Standard input has
+// host lists, separated by blanks or ends of lines.
 Result<std::string> with_sources(std::string_view spec, const HostSourceReader& read);
 
 inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against typing errors
@@ -58,10 +63,14 @@ inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against ty
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
                                            std::string_view where = "--hosts",
                                            std::size_t most = NodeSet::kMaxNodes);
+// Returns the names of a SPEC's hosts as --nodeset shows them: with user and port, without slots.
+Result<NodeSet> names_of_hosts(std::string_view spec);
 // Parses the text of a host file, and returns its hosts, at least one. `file_name` is for errors.
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
-// Returns the hosts without those that -x names. `spec` is the text of -x, a node set without
-// slots. Returns an error if no host is left. Names that are not in the list are no error.
+// Returns the hosts without those that -x names. `spec` is the text of -x, a SPEC. Its slots are
+// ignored. A name without a user leaves out the host with any user, and a name without a port
+// leaves it out with any port. Returns an error if no host is left. Names that are not in the list
+// are no error.
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);
 
 }  // namespace scela

@@ -21,12 +21,14 @@ bool is_assignment(std::string_view word) {
   return equals != std::string_view::npos && equals > 0 && word.find_first_of("/.-") > equals;
 }
 
+bool is_shell_text(const std::string& word) {
+  return word.find_first_of(kSpecial) != std::string::npos || word.starts_with('~');
+}
+
 }  // namespace
 
 bool is_for_shell(const std::vector<std::string>& argv) {
-  if (argv.size() != 1 || argv.front().empty()) return false;
-  const std::string& word = argv.front();
-  return word.find_first_of(kSpecial) != std::string::npos || word.front() == '~';
+  return argv.size() == 1 && is_shell_text(argv.front());
 }
 
 bool is_surely_host(std::string_view word) {
@@ -35,12 +37,22 @@ bool is_surely_host(std::string_view word) {
 }
 
 std::string hint_for_unknown_program(const std::vector<std::string>& argv, std::string_view hosts,
-                                     bool is_host) {
+                                     bool is_host, CommandUse use) {
   if (argv.empty()) return "";
   const std::string& word = argv.front();
   if (is_host) {
-    return cat("if '", word, "' is a host, write -w ", hosts, hosts.empty() ? "" : ",", word,
+    std::string known;
+    for (const char c : hosts)
+      known += c == '\n' ? std::string(" -w ") : std::string(1, c);
+    return cat("if '", word, "' is a host, write -w ", known, known.empty() ? "" : ",", word,
                " before the command");
+  }
+  if (is_shell_text(word)) {
+    if (use == CommandUse::ranks) return "ranks run a program and no shell: write sh -c 'TEXT'";
+    if (use == CommandUse::exact) return "after -- no command goes to a shell: leave -- out";
+    // A single word has gone to a shell, which itself was not found.
+    if (argv.size() == 1) return "";
+    return "a text for the shell is the only word of a command, and options stand before it";
   }
   const bool is_builtin = std::ranges::find(kBuiltins, word) != std::end(kBuiltins);
   if (is_builtin || is_assignment(word)) {

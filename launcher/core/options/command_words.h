@@ -19,9 +19,13 @@ bool is_for_shell(const std::vector<std::string>& argv);
 // only the name service can tell.
 bool is_surely_host(std::string_view word);
 
+// How a command runs: once on each host, so also after "--", or as the program of ranks. Only the
+// first takes a text for the shell.
+enum class CommandUse { once_per_host, exact, ranks };
+
 // Returns what to do about a program that was not found. `hosts` is the text of -w, or empty.
 // `is_host` says that the program's name is one of a host. Returns "" if there is no advice.
 std::string hint_for_unknown_program(const std::vector<std::string>& argv, std::string_view hosts,
-                                     bool is_host);
+                                     bool is_host, CommandUse use);
 
 }  // namespace scela

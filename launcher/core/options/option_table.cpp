@@ -51,19 +51,31 @@ Result<void> store_env(std::string_view value, std::vector<EnvVariable>& list) {
 using Target = OptionTarget;
 using Text = std::string_view;
 
-// Hosts of a later -w are added to those of an earlier one.
-Result<void> apply_hosts(Target t, Text v) {
+// Adds a host list as a further line, which is evaluated alone. The hosts of a later -w are added
+// to those of an earlier one, and so are those of a later -x.
+Result<void> add_host_list(Text v, std::optional<std::string>& field) {
   auto text = parse_text(v);
-  if (text && t.app.hosts) *text = cat(*t.app.hosts, ',', *text);
-  return store(std::move(text), t.app.hosts);
+  if (text && field) *text = cat(*field, '\n', *text);
+  return store(std::move(text), field);
 }
 
-// mpirun's -x sets a variable. The name of a host never contains '='.
+Result<void> apply_hosts(Target t, Text v) {
+  return add_host_list(v, t.app.hosts);
+}
+
+// Returns true for NAME=VALUE, which has no ':' before '=' as a:port=22 has.
+bool is_variable_setting(Text v) {
+  const auto end =
+      v.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+  return end != Text::npos && end > 0 && v[end] == '=';
+}
+
+// mpirun's -x sets a variable.
 Result<void> apply_exclude(Target t, Text v) {
-  if (v.find('=') != Text::npos) {
+  if (is_variable_setting(v)) {
     return fail(value_error("-x leaves hosts out", cat("to set a variable say --env ", v)));
   }
-  return store(parse_text(v), t.options.exclude);
+  return add_host_list(v, t.options.exclude);
 }
 
 // 0 means no limit, as for timeout(1).
@@ -208,8 +220,7 @@ const OptionRow kOptions[] = {
      "file with one host, host:slots or 'host slots=N' a line",
      [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
     {"exclude", 'x', "SPEC", kValue, kJob, hosts, "SCELA_EXCLUDE",
-     "hosts to leave out",
-     apply_exclude},
+     "hosts to leave out, a host list as for -w (repeatable)", apply_exclude, {}, true},
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
      "start agents by auto (default), local, ssh, ssh-exec, rsh:COMMAND",
      apply_launch,

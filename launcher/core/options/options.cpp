@@ -99,11 +99,12 @@ class Parser {
 
  private:
   // Hosts and host file are one choice. A higher source that makes this choice replaces that of a
-  // lower one, and one source may make it only once.
+  // lower one, and one source may make it only once. So do the excluded hosts of a higher source.
   template <class Read>
   Result<void> from_source(Read read, std::string_view where) {
     const auto lower_hosts = std::exchange(defaults_.hosts, std::nullopt);
     const auto lower_file = std::exchange(options_.hostfile, std::nullopt);
+    const auto lower_exclude = std::exchange(options_.exclude, std::nullopt);
     const std::size_t lower_settings = options_.settings.size();
     if (auto done = read(); !done) return done;
     const std::optional<std::string>& hosts =
@@ -112,13 +113,18 @@ class Parser {
       return fail(Error{ErrorKind::usage, "options --hosts and --hostfile", std::string(where),
                         "both name the job's hosts", "give one of them"});
     }
-    if (!hosts && !options_.hostfile) {
+    const bool names_job = hosts || options_.hostfile;
+    const bool excludes = options_.exclude.has_value();
+    if (!names_job) {
       defaults_.hosts = lower_hosts;
       options_.hostfile = lower_file;
-    } else {
-      const auto end = options_.settings.begin() + static_cast<std::ptrdiff_t>(lower_settings);
-      options_.settings.erase(std::remove_if(options_.settings.begin(), end, names_hosts), end);
     }
+    if (!excludes) options_.exclude = lower_exclude;
+    const auto is_replaced = [&](const OptionSetting& setting) {
+      return (names_job && names_hosts(setting)) || (excludes && setting.name == "exclude");
+    };
+    const auto end = options_.settings.begin() + static_cast<std::ptrdiff_t>(lower_settings);
+    options_.settings.erase(std::remove_if(options_.settings.begin(), end, is_replaced), end);
     return {};
   }
 

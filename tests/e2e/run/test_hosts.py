@@ -116,6 +116,38 @@ class HostsTest(JobTest):
         ended = self.run_job("--nodeset", "fold", "-", stdin=self.input(b"n2\nn1 n[3-4]\n"))
         self.assertEqual((ended.status, ended.out), (0, b"n[1-4]\n"))
 
+    def test_node_sets_of_files_have_no_slots(self):
+        path = self.file("hosts", "a slots=4\nb port=22\n")
+        self.assertEqual(self.succeed("--nodeset", "count", "^" + path, "a"), b"2\n")
+        self.assertEqual(self.succeed("--nodeset", "expand", "^" + path + ",a:4"), b"a\nb:port=22\n")
+
+    def test_hosts_that_files_with_slots_and_several_x_leave_out_run_nothing(self):
+        path = self.file("hosts", "node1 slots=4\n")
+        ended = self.run_job("-w", "node[1-3]", "-w", "node4:port=22", "-x", "^" + path, "-x", "node2:4", *LOCAL, "echo", "x")
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["node3: x", "node4:port=22: x"]))
+
+    def test_an_error_of_a_host_list_has_no_control_characters(self):
+        path = self.file("hosts\x1b[31m", "a\x1b[2Jb\n")
+        for words, data in ((["-w", "a\x1b[2J;b"], b""), (["-f", path], b""), (["-w", "^" + path], b""),
+                            (["-f", path + "-missing"], b""), (["-w", "-"], b"a\x1b]0;x\x07b\n")):
+            ended = self.run_job(*words, *LOCAL, "true", stdin=self.input(data))
+            self.assertEqual(ended.status, 64)
+            self.assertTrue(ended.err.rstrip("\n").isprintable(), ended.err)
+
+    def test_a_text_for_a_shell_that_no_shell_gets_is_told_of(self):
+        for words, hint in ((["-w", "h", "kill -STOP $$", "--host-timeout", "1"], "options stand before it"),
+                            (["--sim-nodes", "2", "echo a; echo b"], "sh -c 'TEXT'"), (["-w", "a:2", "a; b"], "sh -c 'TEXT'"),
+                            (["-n", "2", "a; b"], "sh -c 'TEXT'"), (["-w", "h", "--", "a; b"], "leave -- out")):
+            ended = self.run_job(*LOCAL, *words) if "-w" in words else self.run_job(*words)
+            self.assertEqual(ended.status, 127)
+            self.assertIn(hint, ended.err)
+
+    def test_a_login_shell_that_is_missing_is_named(self):
+        ended = self.run_job("-w", "h", *LOCAL, "A=1 echo x", env={"SHELL": "/nonexistent"})
+        self.assertEqual(ended.status, 127)
+        self.assertIn("the login shell '/nonexistent' (SHELL): No such file or directory", ended.err)
+        self.assertNotIn("one word", ended.err)
+
     def test_a_host_file_and_a_variable_name_hosts_too(self):
         for words, env in ((["-f", self.file("hosts", "a\nb\n")], {}), ([], {"SCELA_HOSTS": "a,b"})):
             ended = self.run_job(*words, *LOCAL, "echo", "x", env=env)

@@ -126,6 +126,14 @@ TEST_CASE("excluded hosts leave the list, unknown ones are ignored") {
   CHECK(refusal(exclude_hosts(hosts, "n[1-")).find("--exclude: ") == 0);
 }
 
+TEST_CASE("operators of a line act on the hosts of that line only") {
+  CHECK(parse_hosts("node1\nnode[1-3]!node1") ==
+        Hosts{{"node1", kNone}, {"node2", kNone}, {"node3", kNone}});
+  CHECK(parse_hosts("a\nb&b") == Hosts{{"a", kNone}, {"b", kNone}});
+  CHECK(parse_hosts("c:2222\na,b!a") == Hosts{{"c:2222", kNone}, {"b", kNone}});
+  CHECK(parse_hosts("a:2\na:3\n") == Hosts{{"a", 5}});
+}
+
 TEST_CASE("an error shows the beginning of a long text only") {
   const std::string text = std::string(5000, 'a') + ":x";
   CHECK(refusal(parse_hosts(text)).size() < 300);
@@ -138,7 +146,7 @@ TEST_CASE("a host may have a user and a port, which are parts of its name") {
   CHECK(parse_hosts("a:1023,b:65536") == Hosts{{"a", 1023}, {"b", 65536}});
   CHECK(parse_hosts("[::1]:2222,me@a:2222") == Hosts{{"[::1]:2222", kNone}, {"me@a:2222", kNone}});
   CHECK(parse_hostfile("me@a slots=2 port=22\nb port=2222\nc slots=2000\n", "f") ==
-        Hosts{{"me@a:22", 2}, {"b:2222", kNone}, {"c", 2000}});
+        Hosts{{"me@a:port=22", 2}, {"b:2222", kNone}, {"c", 2000}});
   CHECK(refusal(parse_hosts("me@")).find("cannot be the name") != std::string::npos);
   CHECK(refusal(parse_hosts("a@b@c")).find("cannot be the name") != std::string::npos);
   CHECK(refusal(parse_hosts("-oX@a")).find("cannot be the name") != std::string::npos);
@@ -147,18 +155,18 @@ TEST_CASE("a host may have a user and a port, which are parts of its name") {
 
 TEST_CASE("keys in a host list have any number of slots and any port") {
   CHECK(parse_hosts("a:port=22,n[1-2]:slots=2000:port=2222,[::1]:port=22:slots=3") ==
-        Hosts{{"a:22", kNone}, {"n1:2222", 2000}, {"n2:2222", 2000}, {"[::1]:22", 3}});
+        Hosts{{"a:port=22", kNone}, {"n1:2222", 2000}, {"n2:2222", 2000}, {"[::1]:port=22", 3}});
   for (const char* wrong :
        {"a:port=0", "a:port=65536", "a:slots=0", "a:2:port=22", "a:x=1", "a:port="})
     CHECK_FALSE(parse_hosts(wrong));
   for (const HostEntry& host : Hosts{{"a", kNone},
                                      {"a", 2},
-                                     {"me@a:22", kNone},
+                                     {"me@a:port=22", kNone},
                                      {"a:2222", 3},
                                      {"a", 2000},
                                      {"::1", kNone},
                                      {"::1", 2},
-                                     {"[::1]:22", 2}}) {
+                                     {"[::1]:port=22", 2}}) {
     INFO(host_text(host));
     CHECK(parse_hosts(host_text(host)) == Hosts{host});
   }
@@ -173,15 +181,74 @@ TEST_CASE("the parts of a login are its user, its host and its port") {
   CHECK(text("a") == "|a|");
   CHECK(text("me@a:2222") == "me|a|2222");
   CHECK(text("a:22") == "|a|22");
+  CHECK(text("me@a:port=22") == "me|a|22");
+  CHECK(text("[fe80::1]:port=22") == "|fe80::1|22");
   CHECK(text("fe80::1") == "|fe80::1|");
   CHECK(text("[fe80::1]:2222") == "|fe80::1|2222");
   CHECK(text("me@a:x") == "me|a:x|");
+}
+
+TEST_CASE("a host's name is a host list of this one host, also with a port below 1024") {
+  for (const char* spec : {"a:port=22", "me@a:port=1023", "[::1]:port=22", "a:port=1024"}) {
+    CAPTURE(spec);
+    const auto hosts = parse_hosts(spec);
+    REQUIRE(hosts);
+    CHECK(parse_hosts(hosts->front().name) == hosts);
+    CHECK_FALSE(hosts->front().slots);
+  }
+}
+
+TEST_CASE("the names of hosts have ports and no slots") {
+  const auto folded_names = [](std::string_view spec) {
+    const auto names = names_of_hosts(spec);
+    return names ? names->fold() : names.error().text();
+  };
+  CHECK(folded_names("a:slots=4\na:4") == "a");
+  CHECK(folded_names("n[1-3]!n2") == "n[1,3]");
+  CHECK(folded_names("n1\nn[1-3]!n1") == "n[1-3]");
+  CHECK(folded_names("a:2222:x").find("--nodeset: ") == 0);
+  CHECK(folded_names("a:2222,a:port=22,me@a:3") == "a:2222,a:port=22,me@a");
 }
 
 TEST_CASE("an excluded host is left out whatever its user and port are") {
   CHECK(exclude_hosts({{"root@a", kNone}, {"b:2222", kNone}, {"c", kNone}}, "a,b") ==
         Hosts{{"c", kNone}});
   CHECK(exclude_hosts({{"root@a", kNone}, {"me@a", kNone}}, "me@a") == Hosts{{"root@a", kNone}});
+}
+
+TEST_CASE("slots of an excluded host say nothing, and its port leaves out that port only") {
+  const Hosts hosts{{"n1", 4}, {"n1:2222", kNone}, {"n2", kNone}, {"[::1]:2222", kNone}};
+  const Hosts without_n1{{"n2", kNone}, {"[::1]:2222", kNone}};
+  for (const char* spec : {"n1", "n1:4", "n1:slots=4", "n[1,7]:2"}) {
+    CAPTURE(spec);
+    CHECK(exclude_hosts(hosts, spec) == without_n1);
+  }
+  CHECK(exclude_hosts(hosts, "n1:2222") == Hosts{{"n1", 4}, {"n2", kNone}, {"[::1]:2222", kNone}});
+  CHECK(exclude_hosts(hosts, "n2:port=2222") == hosts);
+  for (const char* spec : {"[::1]:2222", "::1"}) {
+    CAPTURE(spec);
+    CHECK(exclude_hosts(hosts, spec) == Hosts{{"n1", 4}, {"n1:2222", kNone}, {"n2", kNone}});
+  }
+  CHECK(exclude_hosts(parse_hosts("a:port=22,b").value(), "a:port=22") == Hosts{{"b", kNone}});
+  CHECK(refusal(exclude_hosts(hosts, "n1:x")).find("--exclude: ") == 0);
+}
+
+TEST_CASE("excluded hosts are those of all lines of a text") {
+  CHECK(exclude_hosts({{"n1", kNone}, {"n2", kNone}, {"n3", kNone}}, "n1\nn2:2222\nn3:4") ==
+        Hosts{{"n2", kNone}});
+}
+
+TEST_CASE("hosts that a file or standard input excludes are left out whatever their slots are") {
+  for (const char* text : {"node1 slots=4\n", "node1:4\n", "node1\n"}) {
+    CAPTURE(text);
+    const HostSourceReader read = [&](const std::string&) { return std::string(text); };
+    for (const char* spec : {"^f", "-"}) {
+      if (spec[0] == '-' && std::string_view(text).find('=') != std::string_view::npos) continue;
+      const auto named = with_sources(spec, read);
+      REQUIRE(named);
+      CHECK(exclude_hosts({{"node1", kNone}, {"node2", kNone}}, *named) == Hosts{{"node2", kNone}});
+    }
+  }
 }
 
 TEST_CASE("a host list may name files, and standard input") {
@@ -194,9 +261,10 @@ TEST_CASE("a host list may name files, and standard input") {
   };
   CHECK(with_sources("n[1-4]!n2,m", read) == "n[1-4]!n2,m");
   CHECK(asked.empty());
-  CHECK(with_sources("q,^/f", read) == "q,a,b:slots=2,[::1]:slots=3");
+  CHECK(with_sources("q,^/f", read) == "q\na,b:slots=2,[::1]:slots=3");
+  CHECK(with_sources("q\n^/f,r,s!r", read) == "q\na,b:slots=2,[::1]:slots=3\nr,s!r");
   CHECK(with_sources("-", read) == "n1,n2,x:slots=2,y,z");
-  CHECK(asked == std::vector<std::string>{"/f", "-"});
+  CHECK(asked == std::vector<std::string>{"/f", "/f", "-"});
   CHECK_FALSE(with_sources("^", read));
   CHECK_FALSE(with_sources("^missing", read));
   const HostSourceReader empty = [](const std::string&) { return std::string(" \n"); };

@@ -1,5 +1,6 @@
 #include "launcher/core/options/options.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "launcher/core/options/option_table.h"
@@ -208,6 +209,17 @@ TEST_CASE("hosts are no variables: mpirun's -x NAME=VALUE is refused with the wo
     const std::string text = refusal(words);
     CHECK(text.find("-x leaves hosts out (to set a variable say --env A=1") != std::string::npos);
   }
+  CHECK(parsed({"-x", "a:port=22,^b=c", "p"}).exclude == "a:port=22,^b=c");
+  CHECK(parsed({"-x", "^b=c", "p"}).exclude == "^b=c");
+}
+
+TEST_CASE("hosts that several -x of one source leave out add up") {
+  CHECK(parsed({"-x", "a", "-x", "b", "p"}).exclude == "a\nb");
+  CHECK(parsed({"-x", "b", "p"}, {{"SCELA_EXCLUDE", "a"}}).exclude == "b");
+  CHECK(parsed({"p"}, {{"SCELA_EXCLUDE", "a"}}, "exclude = c\n").exclude == "a");
+  CHECK(parsed({"p"}, {}, "exclude = c\nexclude = d\n").exclude == "c\nd");
+  const Options options = parsed({"-x", "a", "-x", "b", "p"}, {{"SCELA_EXCLUDE", "c"}});
+  CHECK(std::ranges::count(options.settings, "exclude", &OptionSetting::name) == 2);
 }
 
 TEST_CASE("a missing program is an error that shows how to name one") {
@@ -276,8 +288,8 @@ TEST_CASE("an option without its argument is an error that names it") {
 }
 
 TEST_CASE("hosts of a later -w are added, and a higher source replaces all of them") {
-  CHECK(parsed({"-w", "a", "-w", "b:2,c", "p"}).hosts == "a,b:2,c");
-  CHECK(parsed({"-w", "a", "-w", "b", "p"}, {{"SCELA_HOSTS", "x"}}).hosts == "a,b");
+  CHECK(parsed({"-w", "a", "-w", "b:2,c", "p"}).hosts == "a\nb:2,c");
+  CHECK(parsed({"-w", "a", "-w", "b", "p"}, {{"SCELA_HOSTS", "x"}}).hosts == "a\nb");
 }
 
 TEST_CASE("two dashes before the program say that its words are exact") {
