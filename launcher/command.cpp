@@ -58,8 +58,8 @@ bool print(int fd, std::string_view text) {
 
 // The text may have words of files and of the standard input, which a terminal must not obey.
 int complain(const Error& error) {
-  constexpr std::size_t kMostShown = 10'000;
-  print(2, cat(kProgramName, printable(error.text(), kMostShown), "\n"));
+  constexpr std::size_t kMaxShown = 10'000;
+  print(2, cat(kProgramName, printable(error.text(), kMaxShown), "\n"));
   return exit_status(error.kind);
 }
 
