@@ -48,7 +48,7 @@ class HostsTest(JobTest):
             shift 3; exec sh -c "$*" """)
         ended = self.run_job("--launch", f"ssh-exec:{client}", "-w", "root@node1:2222,[fd00::101]:port=22", "echo $SCELA_NODE")
         self.assertEqual((ended.status, ended.err), (0, ""))
-        self.assertEqual(sorted(ended.lines), ["[fd00::101]:22: [fd00::101]:22", "root@node1:2222: root@node1:2222"])
+        self.assertEqual(sorted(ended.lines), ["[fd00::101]:port=22: [fd00::101]:port=22", "root@node1:2222: root@node1:2222"])
         with open(f"{self.folder}/calls", encoding="utf-8") as calls:
             self.assertEqual(sorted(calls), ["-p 22 fd00::101\n", "-p 2222 root@node1\n"])
 
