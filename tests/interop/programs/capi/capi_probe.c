@@ -191,7 +191,9 @@ static scela_buffer out(void* data, size_t count) {
   return buffer;
 }
 
-/* After some wrong calls no rank knows what another would have sent: the communicator is lost. */
+/* Makes another world. After some wrong calls no rank knows what another would have sent, so all
+   operations of the communicator end, also those that other ranks are not through with. So there is
+   another world before such a call and after it. */
 static void renew(void) {
   scela_communicator_free(world);
   GOOD(scela_world(channel, NULL, &world));
@@ -215,6 +217,7 @@ static void reductions(void) {
   call.algorithm = "recursive-doubling";
   GOOD(scela_run(world, &call));
   MUST(got[0] == sum);
+  renew();
   call.algorithm = "by_mail";
   FAILS(SCELA_BAD_ARGUMENT, "by_mail", scela_run(world, &call));
   renew();
@@ -239,6 +242,7 @@ static void reductions(void) {
   call.operation = SCELA_REDUCE;
   GOOD(scela_run(world, &call));
   MUST(rank != 0 || got[0] == sum);
+  renew();
   call.root = size;
   FAILS(SCELA_BAD_ROOT, "root", scela_run(world, &call));
   renew();
@@ -348,6 +352,7 @@ static void wrong_operations(void) {
   call.in_place = 0;
   call.input = in(&mine, 1);
   call.output = out(&all, 1);
+  renew();
   if (rank == 0) call.reduce_op = (scela_reduce_op)77;
   MUST(scela_run(world, &call) == (rank == 0 ? SCELA_BAD_REDUCER : SCELA_MISMATCH));
   MUST(scela_message_rank() == 0);
