@@ -58,14 +58,13 @@ bool print(int fd, std::string_view text) {
 
 // The text may have words of files and of the standard input, which a terminal must not obey.
 int complain(const Error& error) {
-  constexpr std::size_t kMaxShown = 10'000;
-  print(2, cat(kProgramName, printable(error.text(), kMaxShown), "\n"));
+  print(2, cat(kProgramName, printable(error.text(), kMaxOwnText), "\n"));
   return exit_status(error.kind);
 }
 
 void warn(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
-    print(2, cat("scela-run: ", line, "\n"));
+    print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
 }
 
 // Warns if the hosts of a batch system's allocation are ignored. Hosts that the command line names

@@ -533,7 +533,7 @@ SessionResult Session::finish() {
   }
   if (access_.warnings_at_end) {
     for (const std::string& line : access_.warnings_at_end())
-      stderr_.write(cat(kProgramName, line, "\n"));
+      stderr_.write(cat(kProgramName, printable(line, kMaxOwnText), "\n"));
   }
   SessionResult result;
   result.outcome = std::move(outcome_);

@@ -14,6 +14,8 @@ namespace scela {
 inline constexpr std::string_view kProgramName = "scela-run: ";
 // Maximum length in bytes of a message that a rank or node may have written.
 inline constexpr std::size_t kMaxMessage = 300;
+// The most bytes of an error or a warning of scela-run itself, which may name many hosts.
+inline constexpr std::size_t kMaxOwnText = 10'000;
 
 // Returns a message of a rank or a node as text that is safe to print: one line of at most `most`
 // bytes, and "..." after a cut. Newlines, tabs and carriage returns become blanks. Other characters
