@@ -239,13 +239,11 @@ Communicator::Communicator(std::shared_ptr<State> state)
     : Messages(state->messages), state_(std::move(state)) {}
 Communicator::Communicator(Status why) : status_(std::move(why)) {}
 Communicator::Communicator(Communicator&& other) noexcept
-    : Messages(std::move(other)),
+    : Messages(std::move(static_cast<Messages&>(other))),
       state_(std::move(other.state_)),
-      status_(std::move(other.status_)) {
-  other.status_ = error_of_empty();
-}
+      status_(std::exchange(other.status_, error_of_empty())) {}
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
-  Messages::operator=(std::move(other));
+  Messages::operator=(std::move(static_cast<Messages&>(other)));
   state_ = std::move(other.state_);
   status_ = std::exchange(other.status_, error_of_empty());
   return *this;

@@ -29,13 +29,13 @@ void Adoptions::cut_off(std::uint32_t index) {
   }
 }
 
-void Adoptions::attach(std::uint32_t index, Micros until) {
+void Adoptions::attach(std::uint32_t link_index, Micros until) {
   constexpr Micros kAgain = 20'000;
-  Link& link = network_.at(index);
-  if (link.broken) return network_.gone(index);
+  Link& link = network_.at(link_index);
+  if (link.broken) return network_.gone(link_index);
   const auto failed = [&] {
     link.state = Link::State::failed;
-    run_.after(0, TaskKind::child_failed, index,
+    run_.after(0, TaskKind::child_failed, link_index,
                static_cast<std::uint32_t>(nla::StartPhase::connect));
   };
   const std::uint32_t fails = run_.schedule.attach_fails;
@@ -45,13 +45,13 @@ void Adoptions::attach(std::uint32_t index, Micros until) {
   Node& node = nodes_[found];
   if (node.adoption != Adoption::awaiting) {
     if (run_.now >= until) return failed();
-    run_.after(kAgain, TaskKind::attach, index, 0, until);
+    run_.after(kAgain, TaskKind::attach, link_index, 0, until);
     return;
   }
   node.adoption = Adoption::attached;
   node.past_ups.push_back(node.up);
-  node.up = index;
-  network_.connect(index, found);
+  node.up = link_index;
+  network_.connect(link_index, found);
 }
 
 }  // namespace scela::sim

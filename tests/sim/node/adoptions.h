@@ -21,7 +21,7 @@ class Adoptions {
   void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
   // The task attach: an attempt, until a time, to become the parent of an agent that runs. That
   // agent may not know yet that it has lost its own.
-  void attach(std::uint32_t link, Micros until);
+  void attach(std::uint32_t link_index, Micros until);
 
  private:
   // The ranks of this node and below cannot reach the others any more. What they do among each

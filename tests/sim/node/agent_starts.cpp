@@ -36,18 +36,18 @@ Micros AgentStarts::turn_of(std::uint32_t host) const {
   return turn;
 }
 
-void AgentStarts::begin(std::uint32_t index) {
+void AgentStarts::begin(std::uint32_t link_index) {
   const Pace& pace = run_.schedule.pace;
-  Link& link = network_.at(index);
+  Link& link = network_.at(link_index);
   const Micros turn = turn_of(link.host);
   Micros delay =
       turn + run_.random.between(pace.start_min, std::max(pace.start_min, pace.start_max));
-  run_.after(turn, TaskKind::child_begun, index);
+  run_.after(turn, TaskKind::child_begun, link_index);
   for (const HostStart& start : run_.schedule.starts) {
     if (start.how == StartFault::keyless && link.parent != 0 &&
         nodes_[link.parent].host == start.host) {
       link.state = Link::State::failed;
-      run_.after(turn + start.delay, TaskKind::child_failed, index,
+      run_.after(turn + start.delay, TaskKind::child_failed, link_index,
                  static_cast<std::uint32_t>(nla::StartPhase::authenticate), 1);
       return;
     }
@@ -58,21 +58,21 @@ void AgentStarts::begin(std::uint32_t index) {
                        : start.how == StartFault::denied ? nla::StartPhase::authenticate
                                                          : nla::StartPhase::start_agent;
     link.state = Link::State::failed;
-    run_.after(turn + start.delay, TaskKind::child_failed, index,
+    run_.after(turn + start.delay, TaskKind::child_failed, link_index,
                static_cast<std::uint32_t>(phase));
     return;
   }
-  run_.after(delay, TaskKind::start_agent, index);
+  run_.after(delay, TaskKind::start_agent, link_index);
 }
 
-void AgentStarts::begun(std::uint32_t index) {
-  Link& link = network_.at(index);
+void AgentStarts::begun(std::uint32_t link_index) {
+  Link& link = network_.at(link_index);
   link.begun = true;
   agents_.give(link.parent, event::ChildBegun{link.parent_link});
 }
 
-void AgentStarts::failed(std::uint32_t index, nla::StartPhase phase, bool handed_back) {
-  const Link& link = network_.at(index);
+void AgentStarts::failed(std::uint32_t link_index, nla::StartPhase phase, bool handed_back) {
+  const Link& link = network_.at(link_index);
   agents_.give(link.parent, event::ChildFailed{link.parent_link, phase, "planned", handed_back});
 }
 
@@ -83,20 +83,20 @@ bool AgentStarts::stillborn(std::uint32_t host) const {
   });
 }
 
-void AgentStarts::start(std::uint32_t index) {
-  Link& link = network_.at(index);
+void AgentStarts::start(std::uint32_t link_index) {
+  Link& link = network_.at(link_index);
   // The agent was given up while it was being started, or the agent that started it died. Either
   // it is not started, or it starts and finds its link ended.
-  if (link.broken && run_.random.chance(1, 2)) return network_.gone(index);
-  const std::uint32_t position = nodes_.add(link.host, index);
+  if (link.broken && run_.random.chance(1, 2)) return network_.gone(link_index);
+  const std::uint32_t position = nodes_.add(link.host, link_index);
   if (link.broken) {
     link.child = position;
     link.state = Link::State::running;
     link.end_due[1] = true;
-    run_.after(0, TaskKind::end_seen, index, 1);
+    run_.after(0, TaskKind::end_seen, link_index, 1);
     return;
   }
-  network_.connect(index, position);
+  network_.connect(link_index, position);
   if (stillborn(link.host)) {
     nodes_[position].disturbed = true;
     const bool lost = run_.random.chance(1, 2);

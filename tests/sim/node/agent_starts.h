@@ -22,13 +22,13 @@ class AgentStarts {
   void on(std::uint32_t index, const nla::action::StartChild& action);
 
   // The tasks child_begun, start_agent and child_failed.
-  void begun(std::uint32_t link);
-  void start(std::uint32_t link);
-  void failed(std::uint32_t link, nla::StartPhase phase, bool handed_back);
+  void begun(std::uint32_t link_index);
+  void start(std::uint32_t link_index);
+  void failed(std::uint32_t link_index, nla::StartPhase phase, bool handed_back);
 
  private:
   // An agent is to be started at the end of this link. The host decides how that will go.
-  void begin(std::uint32_t link);
+  void begin(std::uint32_t link_index);
   // Returns how long a host waits until others have been started (--fanout).
   Micros turn_of(std::uint32_t host) const;
   // Returns true if the link to this host comes up and ends before the agent says anything.

@@ -16,8 +16,8 @@ class PerNode {
     return entries_[node];
   }
   const T& operator[](std::uint32_t node) const {
-    static const T kUntouched{};
-    return node < entries_.size() ? entries_[node] : kUntouched;
+    static const T untouched{};
+    return node < entries_.size() ? entries_[node] : untouched;
   }
 
  private:

@@ -54,11 +54,11 @@ void Messages::on(std::uint32_t index, const action::CloseLink& action) {
   network_.close_by_parent(number);
 }
 
-void Messages::deliver(std::uint32_t index, bool down) {
-  Link& link = network_.at(index);
+void Messages::deliver(std::uint32_t link_index, bool down) {
+  Link& link = network_.at(link_index);
   nla::Message message;
   std::string fault;
-  if (!network_.take(index, down, message, fault)) return;
+  if (!network_.take(link_index, down, message, fault)) return;
   if (!fault.empty()) return run_.fail(fault);
   if (down) {
     note_arrival(link, message);
@@ -82,15 +82,15 @@ void Messages::note_arrival(Link& link, const nla::Message& message) {
   }
 }
 
-void Messages::end_seen(std::uint32_t index, bool by_child) {
-  Link& link = network_.at(index);
+void Messages::end_seen(std::uint32_t link_index, bool by_child) {
+  Link& link = network_.at(link_index);
   link.end_told[by_child ? 1 : 0] = true;
   if (by_child) return agents_.give(link.child, event::LinkEnded{nla::kParentLink, "it broke"});
   agents_.give(link.parent, event::LinkEnded{link.parent_link, "it broke"});
 }
 
-void Messages::child_gone(std::uint32_t index) {
-  const Link& link = network_.at(index);
+void Messages::child_gone(std::uint32_t link_index) {
+  const Link& link = network_.at(link_index);
   agents_.give(link.parent, event::ChildGone{link.parent_link});
   node_ends_.check_gone(link.parent);
 }

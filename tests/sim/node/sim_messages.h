@@ -26,11 +26,11 @@ class Messages {
   void on(std::uint32_t index, const nla::action::CloseLink& action);
 
   // The task deliver: the oldest message of this direction arrives.
-  void deliver(std::uint32_t link, bool down);
+  void deliver(std::uint32_t link_index, bool down);
   // The task end_seen: an end of the link sees that the link has ended.
-  void end_seen(std::uint32_t link, bool by_child);
+  void end_seen(std::uint32_t link_index, bool by_child);
   // The task child_gone: the parent hears that nothing is left of its child.
-  void child_gone(std::uint32_t link);
+  void child_gone(std::uint32_t link_index);
 
  private:
   // Returns what is wrong with a message that this agent sends on the link, or an empty text.

@@ -112,9 +112,11 @@ class TreePrograms {
   void on(int from, action::Reconnected& again) { nodes_.at(from).news.emplace_back(again); }
 
  private:
-  // Takes the ranks by value: those of a node change while they end.
-  void kill(RankSet ranks, int signo) {
-    ranks.for_each([&](Rank rank) { exit(rank, {Ending::signaled, signo, false, false, {}}); });
+  void kill(const RankSet& ranks, int signo) {
+    std::vector<Rank> killed;  // before the first ends, which changes the ranks of its node
+    ranks.for_each([&](Rank rank) { killed.push_back(rank); });
+    for (const Rank rank : killed)
+      exit(rank, {Ending::signaled, signo, false, false, {}});
   }
 
   TreeNodes& nodes_;

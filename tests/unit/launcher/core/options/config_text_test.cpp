@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <sstream>
+#include <utility>
 
 #include "launcher/core/options/option_table.h"
 
@@ -16,7 +17,8 @@ std::vector<std::string> lines_of(const std::string& option, std::vector<std::st
                                   std::vector<std::pair<std::string, std::string>> environment = {},
                                   std::string config = "") {
   words.insert(words.begin(), "--show-config");
-  const auto options = parse_options({words, environment, "my.conf", config});
+  const auto options =
+      parse_options({std::move(words), std::move(environment), "my.conf", std::move(config)});
   REQUIRE(options);
   std::istringstream text(config_text(*options));
   std::vector<std::string> found;
