@@ -114,9 +114,10 @@ class Cluster(faults.Faults):
     disk           size of each private file system of a host, as mount takes it
     keep           paths of the machine that shall be seen on the hosts though they lie below /tmp, /root or another
                    private folder; the source tree and this Python are kept anyway
+    hidden         folders of the machine, or /srv, that every node has to itself, empty at first; the head sees them as they are
     """
 
-    def __init__(self, count, *, own_processes=True, kex=None, sshd=(), node_keys=True, disk="1g", keep=()):
+    def __init__(self, count, *, own_processes=True, kex=None, sshd=(), node_keys=True, disk="1g", keep=(), hidden=()):
         if not 1 <= count <= layout.MAX_HOSTS:
             raise ValueError(f"a cluster has 1 to {layout.MAX_HOSTS} hosts, not {count}")
         super().__init__()
@@ -129,7 +130,7 @@ class Cluster(faults.Faults):
                       (os.path.dirname(os.path.dirname(HERE)), sys.base_prefix, *keep)]
         self.kex = kex
         self._plan = {"count": count, "own_processes": own_processes, "kex": kex, "disk": disk, "keep": self._keep,
-                      "sshd": self.sshd_lines, "environment": environment()}
+                      "hidden": _outermost(hidden), "sshd": self.sshd_lines, "environment": environment()}
         self._node_keys = node_keys
         self._lock = threading.Lock()
         self._holder = self._channel = None
@@ -374,6 +375,12 @@ class Cluster(faults.Faults):
         self._channel.settimeout(REPLY_DEADLINE_S)
         text = self._channel.recv(MESSAGE_BYTES)
         return json.loads(text) if text else {"error": "the cluster is gone"}
+
+
+def _outermost(paths):
+    """The folders without those that lie below another of them."""
+    real = {os.path.realpath(path) for path in paths}
+    return sorted(path for path in real if not any(path.startswith(other + "/") for other in real))
 
 
 def _inner_pid(word):
