@@ -44,8 +44,9 @@ def section(results, suite):
     rows = results[suite]
     count = next(iter(rows[0]["times"].values()))["wall"]["n"]
     return HEADINGS[suite], (
-        f"`uptime` on each of N hosts that share no file of ScELA with the head. {HOW[suite]} {TURNS} {count} runs. {states(rows)} "
-        "`taktuk -s` sends itself, `taktuk` and Hydra find their programs on the hosts. `ssh` is one OpenSSH client a host in the "
+        f"`uptime` on each of N hosts that share no file of ScELA with the head. {HOW[suite]} {TURNS} Runs of each: {count}. {states(rows)} "
+        "`taktuk -s` sends itself, `taktuk` and Hydra find their programs on the hosts; TakTuk has `-g 0.01`, without which it takes up to a "
+        "second more. `ssh` is one OpenSSH client a host in the "
         "background of one shell. Output of dshbak, clush and scela-run is folded, that of the others is not.\n\n"
         "Wall time, s:\n\n" + by_contestants(rows, lambda times: spread(times["wall"], 1, 2)) +
         "\nCPU of the head, the command with all that it starts there, s:\n\n" +

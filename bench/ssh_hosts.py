@@ -116,8 +116,8 @@ class Groups:
     @contextlib.contextmanager
     def member(self, name):
         """What this process starts meanwhile belongs to the group."""
-        self._move([os.path.join(self._top, name)] + ([self._scheduled] if self._scheduled else []))
         try:
+            self._move([os.path.join(self._top, name)] + ([self._scheduled] if self._scheduled else []))
             yield
         finally:
             self._move(self._homes)

@@ -61,9 +61,21 @@ def why_not():
     return f"a cluster needs {', '.join(missing)}" if missing else None
 
 
-def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
+@contextlib.contextmanager
+def uninterrupted():
+    """Signals that ask this process to end wait until the end of the block. Their handlers may raise exceptions, and a child that
+    was forgotten would never be reaped: the end of its process namespace would wait for that. Yields the mask from before."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield mask
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def spawn(argv, enter, *, cwd, mask, new_session=True, terminal=False, **options):
     """A Popen whose process was made by enter(), called after fork: it returns 0 in the process that shall
-    execute argv, a child of ours like any, and its process ID in the one between, which is forgotten."""
+    execute argv, a child of ours like any, and its process ID in the one between, which is forgotten. Called within
+    uninterrupted(), which says the mask of signals of the new process."""
     told, tell = os.pipe()
 
     def between():
@@ -71,6 +83,7 @@ def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
         if pid:
             os.write(tell, b"%d" % pid)
             os._exit(0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if new_session:
             os.setsid()
         if terminal:
@@ -161,10 +174,11 @@ class Cluster(faults.Faults):
         hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._channel, channel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # -S: no site packages, which cost more than the rest.
-        self._holder = spawn(
-            [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "holder.py"), str(channel.fileno())],
-            lambda: kernel.clone(kernel.CLONE_PARENT | ALL), cwd="/", stdin=subprocess.DEVNULL,
-            pass_fds=[channel.fileno(), theirs.fileno()], env=environment())
+        with uninterrupted() as mask:
+            self._holder = spawn(
+                [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "holder.py"), str(channel.fileno())],
+                lambda: kernel.clone(kernel.CLONE_PARENT | ALL), cwd="/", mask=mask, stdin=subprocess.DEVNULL,
+                pass_fds=[channel.fileno(), theirs.fileno()], env=environment())
         channel.close()
         fd = theirs.fileno()
         self._send({"op": "up", "hello": fd, "plan": self._plan})
@@ -234,11 +248,12 @@ class Cluster(faults.Faults):
             kernel.setns(first, ALL)
             return kernel.clone(kernel.CLONE_PARENT)
 
-        try:
-            process = spawn([str(word) for word in argv], enter, cwd=cwd, stdin=stdin, env=environment(env), **options)
-        finally:
-            os.close(first)
-        self._started = [each for each in self._started if each.returncode is None] + [process]
+        with uninterrupted() as mask:
+            try:
+                process = spawn([str(word) for word in argv], enter, cwd=cwd, mask=mask, stdin=stdin, env=environment(env), **options)
+            finally:
+                os.close(first)
+            self._started = [each for each in self._started if each.returncode is None] + [process]
         return process
 
     def run(self, host, argv, *, input=None, timeout=RUN_DEADLINE_S, check=False, text=True,
