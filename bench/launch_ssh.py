@@ -70,8 +70,13 @@ def greeting(hosts, names, argv, spared=False):
             raise measure.Failed(f"{argv[0]} printed {len(sample.output.split())} host names of {len(names)} that it should")
         return sample
 
+    return tried(once, PEER_TRIES if spared else 1)
+
+
+def tried(once, tries=PEER_TRIES):
+    """The contestant, asked so many times until it does not fail; `failures` of the result counts."""
     def run():
-        for left in reversed(range(PEER_TRIES if spared else 1)):
+        for left in reversed(range(tries)):
             try:
                 return once()
             except measure.Failed as failure:
@@ -90,6 +95,11 @@ def in_states(hosts, names, runs):
     return {name: agent_states.Prepared(name, caches, run) for name, run in runs.items() if name in agent_states.STATES}
 
 
+def failures(runs):
+    """{name: how often it failed and was made again} of tried() contestants."""
+    return {name: run.failures for name, run in runs.items() if run.failures}
+
+
 def held(states):
     """For each of in_states(), whether the hosts were in the state."""
     return {name: state.held for name, state in states.items()}
@@ -105,7 +115,7 @@ def hostname_rounds(options, hosts, contestants, counts, repeat_of):
         states = in_states(hosts, launchers.names, runs)
         times = summaries(measure.alternate({**runs, **states}, repeat_of(count), 1 if count == counts[0] else 0))
         rows.append({"hosts": count, "load": load, "times": times, "held": held(states),
-                     "failures": {name: run.failures for name, run in runs.items() if run.failures}})
+                     "failures": failures(runs)})
         show(f"{count} hosts,", times)
     return rows
 

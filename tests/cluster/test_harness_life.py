@@ -240,6 +240,40 @@ class BenchmarkTest(unittest.TestCase):
         self.assertEqual(self.groups(running), [])
         self.assertEqual(of_the_machine(), before)
 
+    def test_hosts_are_in_the_state_of_the_agent_before_each_run(self):
+        """With folders in the place of hosts, and runs that do to their caches what scela-run does."""
+        sys.path.append(os.path.join(cluster.HERE, "..", "..", "bench"))
+        import agent_states  # pylint: disable=import-outside-toplevel
+        import measure  # pylint: disable=import-outside-toplevel
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = lambda name, path: f"{folder}/{name}{path}"
+        names = ["node001", "node002"]
+        caches = agent_states.Caches(self, names)
+
+        def run(caching=True):
+            found = caches.filled()
+            for name in names if caching else ():
+                os.makedirs(self.path(name, agent_states.CACHE), exist_ok=True)
+                with open(self.path(name, agent_states.CACHE) + "/agent", "w", encoding="ascii"):
+                    pass
+            return found
+
+        def state(name, caching=True):
+            return agent_states.Prepared(name, caches, lambda: run(caching))
+
+        first, later, installed = state("first"), state("later"), state("installed", caching=False)
+        for before in (0, 2):
+            self.assertEqual((first(), first.held), (0, True))
+            self.assertEqual((later(), later.held), (2, True))
+            self.assertEqual((installed(), installed.held), (before, True))
+            caches.empty()
+            self.assertEqual((later(), later.held), (2, True))
+        caches.empty()
+        without = state("later", caching=False)
+        self.assertEqual((without(), without.held), (0, False))
+        with self.assertRaisesRegex(measure.Failed, "2 hosts with an installed agent were sent another"):
+            state("installed", caching=True)()
+
     def test_a_benchmark_that_is_interrupted_leaves_nothing(self):
         for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signo):
