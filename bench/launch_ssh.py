@@ -5,7 +5,8 @@
                       [--shares N] [--results FILE.json] [--docs docs/results]
   bench/launch_ssh.py --render FILE.json --docs docs/results
 
-Contestants take turns within one run, on the same hosts (tests/cluster), each with a real sshd. Suites:
+Contestants take turns within one run, on the same hosts (tests/cluster), each with a real sshd. All hosts see the folder of
+scela-run, so its agent is installed there; `first` and `later` are the other states of bench/agent_states.py. Suites:
   equal     hostname on N hosts; sshd takes one key exchange only, curve25519-sha256
   defaults  the same with everyone's own choice of key exchange
   floor     what N sessions of libssh cost in client and server, without any launcher
@@ -26,16 +27,18 @@ import subprocess
 import sys
 import time
 
+import agent_states
 import contest
 import measure
 import ssh_peers
 from contest import ROOT, say
-from ssh_hosts import ClusterError, Hosts
+from ssh_hosts import ClusterError, Hosts, end_cleanly
 
 HOSTS = [1, 8, 16, 32, 64, 128]
 DEFAULT_HOSTS = [1, 16, 64, 128]
 SUITES = ["equal", "defaults", "floor", "idle", "mpi", "output", "delay", "dead", "slow", "end", "latency"]
-CONTESTANTS = ["ssh", "pdsh", "clush", "hydra", "open_mpi", "srun", "scela", "flat"]
+CONTESTANTS = ["ssh", "pdsh", "clush", "hydra", "open_mpi", "srun", "scela", "flat", "first", "later"]
+OWN = ("scela", "flat", "first", "later")
 FORCED = "curve25519-sha256"
 OUTPUT_BYTES = 10_000_000
 LINK_MS = 20
@@ -67,8 +70,13 @@ def greeting(hosts, names, argv, spared=False):
             raise measure.Failed(f"{argv[0]} printed {len(sample.output.split())} host names of {len(names)} that it should")
         return sample
 
+    return tried(once, PEER_TRIES if spared else 1)
+
+
+def tried(once, tries=PEER_TRIES):
+    """The contestant, asked so many times until it does not fail; `failures` of the result counts."""
     def run():
-        for left in reversed(range(PEER_TRIES if spared else 1)):
+        for left in reversed(range(tries)):
             try:
                 return once()
             except measure.Failed as failure:
@@ -81,16 +89,33 @@ def greeting(hosts, names, argv, spared=False):
     return run
 
 
+def in_states(hosts, names, runs):
+    """The contestants of `runs` that are named after a state of the agent, on hosts that are put into it."""
+    caches = agent_states.Caches(hosts.cluster, names)
+    return {name: agent_states.Prepared(name, caches, run) for name, run in runs.items() if name in agent_states.STATES}
+
+
+def failures(runs):
+    """{name: how often it failed and was made again} of tried() contestants."""
+    return {name: run.failures for name, run in runs.items() if run.failures}
+
+
+def held(states):
+    """For each of in_states(), whether the hosts were in the state."""
+    return {name: state.held for name, state in states.items()}
+
+
 def hostname_rounds(options, hosts, contestants, counts, repeat_of):
     rows = []
     for count in counts:
         launchers = ssh_peers.Launchers(hosts, options.run, count)
         load = measure.load()
-        runs = {name: greeting(hosts, launchers.names, getattr(launchers, name)("hostname"), name not in ("scela", "flat"))
+        runs = {name: greeting(hosts, launchers.names, getattr(launchers, name)("hostname"), name not in OWN)
                 for name in contestants}
-        times = summaries(measure.alternate(runs, repeat_of(count), 1 if count == counts[0] else 0))
-        rows.append({"hosts": count, "load": load, "times": times,
-                     "failures": {name: run.failures for name, run in runs.items() if run.failures}})
+        states = in_states(hosts, launchers.names, runs)
+        times = summaries(measure.alternate({**runs, **states}, repeat_of(count), 1 if count == counts[0] else 0))
+        rows.append({"hosts": count, "load": load, "times": times, "held": held(states),
+                     "failures": failures(runs)})
         show(f"{count} hosts,", times)
     return rows
 
@@ -125,7 +150,8 @@ def suite_floor(options):
 def suite_idle(options):
     with Hosts(1, FORCED) as hosts:
         ssh_peers.start_slurm(hosts)
-        return hostname_rounds(options, hosts, CONTESTANTS[:-1], [1], lambda _: 3 if options.quick else 9)
+        contestants = [name for name in CONTESTANTS if name != "flat"]
+        return hostname_rounds(options, hosts, contestants, [1], lambda _: 3 if options.quick else 9)
 
 
 def suite_mpi(options):
@@ -146,10 +172,11 @@ def suite_mpi(options):
                 return sample
             return run
 
-        times = summaries(measure.alternate({name: hello(getattr(launchers, name)(*words)) for name in ("scela", "hydra")},
-                                            min(3, options.repeat), 0))
+        runs = {name: hello(getattr(launchers, name)(*words)) for name in ("scela", "first", "later", "hydra")}
+        states = in_states(hosts, hosts.names, runs)
+        times = summaries(measure.alternate({**runs, **states}, min(3, options.repeat), 0))
     show(f"{count} x {ppn}", times)
-    return {"hosts": count, "ppn": ppn, "times": times}
+    return {"hosts": count, "ppn": ppn, "times": times, "held": held(states)}
 
 
 def suite_output(options):
@@ -192,15 +219,17 @@ def suite_delay(options):
         hosts.rest()
         launchers = ssh_peers.Launchers(hosts, options.run)
         bound = ["--fanout", FANOUT]
-        argvs = {"tree, fanout": launchers.scela("hostname", options=bound),
+        first, later = launchers.first("hostname"), launchers.later("hostname")
+        argvs = {"first": first, "later": later, "tree, fanout": launchers.scela("hostname", options=bound),
                  "flat, fanout": launchers.scela("hostname", options=[*bound, "--flat"]),
                  "pdsh, fanout": launchers.pdsh("hostname", fanout=FANOUT),
                  "tree": launchers.scela("hostname"), "flat": launchers.flat("hostname"), "hydra": launchers.hydra("hostname"),
                  "pdsh": launchers.pdsh("hostname")}
-        times = summaries(measure.alternate({name: greeting(hosts, hosts.names, argv) for name, argv in argvs.items()},
-                                            min(3, options.repeat), 0))
+        runs = {name: greeting(hosts, hosts.names, argv) for name, argv in argvs.items()}
+        states = in_states(hosts, hosts.names, runs)
+        times = summaries(measure.alternate({**runs, **states}, min(3, options.repeat), 0))
     show(f"{count} hosts,", times)
-    return {"hosts": count, "fanout": FANOUT, "link_ms": LINK_MS, "times": times}
+    return {"held": held(states), "hosts": count, "fanout": FANOUT, "link_ms": LINK_MS, "times": times}
 
 
 def suite_dead(options):
@@ -323,35 +352,39 @@ def suite_latency(options):
     return row
 
 
-def measured(options, results):
+def measured(options, results, suite_of, versions):
     """Adds the suites to `results`: {suite: figures}, and under "runs" how each was measured. True if none failed."""
-    ssh_peers.check_installed()
     good = True
     for name in options.suites:
         say(name)
         start, load = time.monotonic(), measure.load()
         try:
-            row = globals()[f"suite_{name}"](options)
+            row = suite_of(name)(options)
         except (measure.Failed, ClusterError) as failure:
             say(f"  failed: {failure}")
             good, row = False, None
         if row is not None:
             results[name] = row
             results.setdefault("runs", {})[name] = {
-                "command": "bench/launch_ssh.py " + " ".join(sys.argv[1:]), "date": measure.today(), **measure.commit(ROOT),
-                "machine": measure.machine(), "versions": ssh_peers.versions(options.run), "shares": options.shares,
+                "command": " ".join([f"bench/{os.path.basename(sys.argv[0])}", *sys.argv[1:]]), "date": measure.today(),
+                **measure.commit(ROOT), "machine": measure.machine(), "versions": versions, "shares": options.shares,
                 "loads": [load, measure.load()]}
         say(f"  {time.monotonic() - start:.0f} s, load {load:.1f} before, {measure.load():.1f} after")
     return good
 
 
-def arguments():
-    parser = contest.parser(__doc__, SUITES, 5, "rounds; 3 at most for 64 hosts and more")
+def with_hosts(parser, hosts):
+    """And that runs on simulated hosts."""
     parser.add_argument("--run", default="build-release/bin/scela-run", help="scela-run of a release build, with its agent "
                         "beside it and the benchmarks' programs in ../bench")
-    parser.add_argument("--hosts", type=lambda s: sorted(map(int, s.split(","))), default=HOSTS)
+    parser.add_argument("--hosts", type=lambda s: sorted(map(int, s.split(","))), default=hosts)
     parser.add_argument("--shares", type=int, metavar="N", help="parts of the CPU where each session of other work on the machine "
                         "gets 1024, such as 200000; needs a cpu controller of version 1")
+    return parser
+
+
+def arguments():
+    parser = with_hosts(contest.parser(__doc__, SUITES, 5, "rounds; 3 at most for 64 hosts and more"), HOSTS)
     options = contest.options_of(parser, SUITES)
     options.run = os.path.realpath(options.run)
     options.programs = os.path.join(os.path.dirname(os.path.dirname(options.run)), "bench")
@@ -368,8 +401,10 @@ def main():
     if known and os.path.exists(known):
         results = contest.load(known)
     if not options.render:
+        ssh_peers.check_installed()
+        end_cleanly()
         Hosts.SHARES = options.shares
-        good = measured(options, results)
+        good = measured(options, results, lambda name: globals()[f"suite_{name}"], ssh_peers.versions(options.run))
     if options.results:
         contest.save(options.results, results)
     import launch_report  # pylint: disable=import-outside-toplevel

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 
+import agent_states
 import measure
 import ssh_hosts  # noqa: F401 pylint: disable=unused-import # the path to tests/cluster
 import slurm
@@ -18,20 +19,26 @@ PACKAGES = {"pdsh": "pdsh", "clush": "clustershell", "mpiexec.hydra": "mpich", "
 NETWORK = "10.99.0.0/16"
 
 
-def check_installed():
+def check_installed(packages=None):
+    """Ends the program if one of the tools is missing, {tool: its package}, or of those that launch_ssh.py compares."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    missing = sorted({package for tool, package in PACKAGES.items() if not shutil.which(tool, path=path)})
+    missing = sorted({package for tool, package in (packages or PACKAGES).items() if not shutil.which(tool, path=path)})
     if missing:
-        sys.exit(f"launch_ssh.py: {', '.join(missing)}: not installed; scripts/install-packages bench does it")
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {', '.join(missing)}: not installed; scripts/install-packages bench does it")
+
+
+def found(pattern, *argv):
+    """What a program says of its version."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except OSError:
+        return "?"
+    match = re.search(pattern, done.stdout + done.stderr)
+    return match.group(1) if match else "?"
 
 
 def versions(scela_run):
     """{name: version} of everything that is compared."""
-    def found(pattern, *argv):
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        match = re.search(pattern, done.stdout + done.stderr)
-        return match.group(1) if match else "?"
-
     return {"scela": measure.first_line([scela_run, "--version"]),
             "OpenSSH": found(r"OpenSSH_([\w.]+)", "ssh", "-V"), "pdsh": found(r"pdsh-([\d.]+)", "pdsh", "-V"),
             "ClusterShell": found(r"clush ([\d.]+)", "clush", "--version"),
@@ -56,6 +63,12 @@ class Launchers:
 
     def flat(self, *words):
         return self.scela(*words, options=["--flat"])
+
+    def first(self, *words):
+        """No agent is where one is looked for on hosts, as in two of the states of agent_states."""
+        return self.scela(*words, options=["--agent", agent_states.NOWHERE])
+
+    later = first
 
     def ssh(self, *words):
         """No launcher: one ssh a host in the background of one shell. What the others are measured against."""

@@ -4,7 +4,7 @@ import plot_svg
 from launch_report import spread, table
 
 NAMES = {"ssh": "ssh", "pdsh": "pdsh", "clush": "clush", "hydra": "Hydra", "open_mpi": "Open MPI", "srun": "srun",
-         "scela": "scela-run", "flat": "scela-run --flat"}
+         "scela": "scela-run", "flat": "scela-run --flat", "first": "scela-run, first run", "later": "scela-run, later run"}
 SSH_BASED = ["pdsh", "clush", "hydra", "open_mpi"]
 TURNS = "Median (least; quartiles); contestants in turns."
 ACCOUNTED = ("CPU time is what the kernel charges to the control groups of the hosts and of the head: other work on the machine "
@@ -24,6 +24,15 @@ def stated(results, suite):
 
 def verdict(value, limit, form="{:.2f}"):
     return f"{form.format(value)} (target at most {form.format(limit)}: {'met' if value <= limit else 'missed'})"
+
+
+def states(rows):
+    """What the columns of scela-run mean, if the rows have its states."""
+    if "first" not in rows[0]["times"]:
+        return ""
+    cached = all(row.get("held", {}).get("later", True) for row in rows)
+    return (" The agent is installed on the hosts, but for the first run, which sends it, and a later run, which finds it in the cache of "
+            "each host" + ("." if cached else "; this scela-run keeps none there and sends it again."))
 
 
 def median(times, field="wall"):
@@ -89,7 +98,8 @@ def equal_section(results):
                     f"{median(own[-1]['times']['scela'], 'launcher') / median(own[0]['times']['scela'], 'launcher'):.1f}, with "
                     f"--flat x {median(own[-1]['times']['flat'], 'launcher') / median(own[0]['times']['flat'], 'launcher'):.1f}.\n")
     return "Launch over ssh with one key exchange for all", (
-        f"`hostname` on each of N hosts; every sshd takes {'curve25519-sha256'} only. {TURNS} {runs(rows)}. {ACCOUNTED} {BESIDE}\n\n" +
+        f"`hostname` on each of N hosts; every sshd takes {'curve25519-sha256'} only. {TURNS} {runs(rows)}. {ACCOUNTED} {BESIDE}"
+        f"{states(rows)}\n\n" +
         three_tables(rows) + "\n" + targets(rows) + flatness + floor + "\n![Launch over ssh](launch-ssh.svg)\n")
 
 
@@ -116,14 +126,15 @@ def defaults_section(results):
                          f"3: {'met' if ratio >= 3 else 'missed'}).")
     return "Launch over ssh with default key exchanges", (
         f"As above, but every sshd has its default key exchanges: OpenSSH's clients choose the post-quantum sntrup761x25519. {TURNS} "
-        f"{runs(rows)}.\n\n" + three_tables(rows) + "\n" + "\n".join(lines) + "\n")
+        f"{runs(rows)}.{states(rows)}\n\n" + three_tables(rows) + "\n" + "\n".join(lines) + "\n")
 
 
 def idle_section(results):
     times = results["idle"][0]["times"]
     own = median(times["scela"]) * 1e3
     return "One idle host over ssh", (
-        f"`hostname` on one host, the agent in place. ms, {TURNS} {times['scela']['wall']['n']} runs.\n\n" +
+        f"`hostname` on one host, the agent in place. ms, {TURNS} {times['scela']['wall']['n']} runs."
+        f"{states(results['idle'])}\n\n" +
         table(["launcher", "start to end", "CPU", "CPU of the head"],
               [[NAMES[name], spread(each["wall"], digits=1), f"{median(each, 'machine') * 1e3:.1f}",
                 f"{median(each, 'launcher') * 1e3:.1f}"] for name, each in times.items()]) +
@@ -137,7 +148,7 @@ def mpi_section(results):
     return "An MPICH program over ssh", (
         f"examples/hello_mpi.c, which calls MPI_Init, MPI_Barrier and MPI_Finalize, on {row['hosts']} hosts with {row['ppn']} ranks "
         f"each. s, start to end. {TURNS} {times['scela']['wall']['n']} runs. Ranks share memory across hosts (`nsenter --ipc`): over TCP "
-        "this MPICH hangs in MPI_Finalize in every other run, under either launcher.\n\n" +
+        f"this MPICH hangs in MPI_Finalize in every other run, under either launcher.{states([row])}\n\n" +
         table(["launcher", "wall time", "CPU"], [[NAMES[name], spread(each["wall"], 1, 2), f"{median(each, 'machine'):.2f}"]
                                                   for name, each in times.items()]) +
         f"\nRatio {ratio:.2f} (target below 1: {'met' if ratio < 1 else 'missed'}).\n")
@@ -165,13 +176,13 @@ def output_section(results):
 def delay_section(results):
     row = results["delay"]
     times = row["times"]
-    names = {"tree, fanout": f"scela-run --fanout {row['fanout']}", "flat, fanout": f"scela-run --fanout {row['fanout']} --flat",
+    names = {**NAMES, "tree, fanout": f"scela-run --fanout {row['fanout']}", "flat, fanout": f"scela-run --fanout {row['fanout']} --flat",
              "pdsh, fanout": f"pdsh -f {row['fanout']}", "tree": "scela-run", "flat": "scela-run --flat", "hydra": "Hydra", "pdsh": "pdsh"}
     ratio = median(times["tree, fanout"]) / median(times["flat, fanout"])
     return "Launch over slow links", (
         f"`hostname` on {row['hosts']} hosts; every link, between head and host and between two hosts, takes {row['link_ms']} ms each "
         f"way. s. {TURNS} {times['tree']['wall']['n']} runs. Without a bound on sessions a tree adds one session's latency a "
-        "level, and cannot win on shared cores.\n\n" +
+        f"level, and cannot win on shared cores.{states([row])}\n\n" +
         table(["launcher", "wall time", "own CPU"], [[names[name], spread(each["wall"], 1, 2), f"{median(each, 'launcher'):.2f}"]
                                                       for name, each in times.items()]) +
         f"\nTree over flat, both with --fanout {row['fanout']}: {ratio:.2f} (target below 1: {'met' if ratio < 1 else 'missed'}).\n")

@@ -61,9 +61,21 @@ def why_not():
     return f"a cluster needs {', '.join(missing)}" if missing else None
 
 
-def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
+@contextlib.contextmanager
+def uninterrupted():
+    """Signals that ask this process to end wait until the end of the block. Their handlers may raise exceptions, and a child that
+    was forgotten would never be reaped: the end of its process namespace would wait for that. Yields the mask from before."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield mask
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def spawn(argv, enter, *, cwd, mask, new_session=True, terminal=False, **options):
     """A Popen whose process was made by enter(), called after fork: it returns 0 in the process that shall
-    execute argv, a child of ours like any, and its process ID in the one between, which is forgotten."""
+    execute argv, a child of ours like any, and its process ID in the one between, which is forgotten. Called within
+    uninterrupted(), which says the mask of signals of the new process."""
     told, tell = os.pipe()
 
     def between():
@@ -71,6 +83,7 @@ def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
         if pid:
             os.write(tell, b"%d" % pid)
             os._exit(0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if new_session:
             os.setsid()
         if terminal:
@@ -114,9 +127,10 @@ class Cluster(faults.Faults):
     disk           size of each private file system of a host, as mount takes it
     keep           paths of the machine that shall be seen on the hosts though they lie below /tmp, /root or another
                    private folder; the source tree and this Python are kept anyway
+    hidden         folders of the machine, or /srv, that every node has to itself, empty at first; the head sees them as they are
     """
 
-    def __init__(self, count, *, own_processes=True, kex=None, sshd=(), node_keys=True, disk="1g", keep=()):
+    def __init__(self, count, *, own_processes=True, kex=None, sshd=(), node_keys=True, disk="1g", keep=(), hidden=()):
         if not 1 <= count <= layout.MAX_HOSTS:
             raise ValueError(f"a cluster has 1 to {layout.MAX_HOSTS} hosts, not {count}")
         super().__init__()
@@ -129,7 +143,7 @@ class Cluster(faults.Faults):
                       (os.path.dirname(os.path.dirname(HERE)), sys.base_prefix, *keep)]
         self.kex = kex
         self._plan = {"count": count, "own_processes": own_processes, "kex": kex, "disk": disk, "keep": self._keep,
-                      "sshd": self.sshd_lines, "environment": environment()}
+                      "hidden": _outermost(hidden), "sshd": self.sshd_lines, "environment": environment()}
         self._node_keys = node_keys
         self._lock = threading.Lock()
         self._holder = self._channel = None
@@ -160,10 +174,11 @@ class Cluster(faults.Faults):
         hello.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._channel, channel = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # -S: no site packages, which cost more than the rest.
-        self._holder = spawn(
-            [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "holder.py"), str(channel.fileno())],
-            lambda: kernel.clone(kernel.CLONE_PARENT | ALL), cwd="/", stdin=subprocess.DEVNULL,
-            pass_fds=[channel.fileno(), theirs.fileno()], env=environment())
+        with uninterrupted() as mask:
+            self._holder = spawn(
+                [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "holder.py"), str(channel.fileno())],
+                lambda: kernel.clone(kernel.CLONE_PARENT | ALL), cwd="/", mask=mask, stdin=subprocess.DEVNULL,
+                pass_fds=[channel.fileno(), theirs.fileno()], env=environment())
         channel.close()
         fd = theirs.fileno()
         self._send({"op": "up", "hello": fd, "plan": self._plan})
@@ -233,11 +248,12 @@ class Cluster(faults.Faults):
             kernel.setns(first, ALL)
             return kernel.clone(kernel.CLONE_PARENT)
 
-        try:
-            process = spawn([str(word) for word in argv], enter, cwd=cwd, stdin=stdin, env=environment(env), **options)
-        finally:
-            os.close(first)
-        self._started = [each for each in self._started if each.returncode is None] + [process]
+        with uninterrupted() as mask:
+            try:
+                process = spawn([str(word) for word in argv], enter, cwd=cwd, mask=mask, stdin=stdin, env=environment(env), **options)
+            finally:
+                os.close(first)
+            self._started = [each for each in self._started if each.returncode is None] + [process]
         return process
 
     def run(self, host, argv, *, input=None, timeout=RUN_DEADLINE_S, check=False, text=True,
@@ -374,6 +390,12 @@ class Cluster(faults.Faults):
         self._channel.settimeout(REPLY_DEADLINE_S)
         text = self._channel.recv(MESSAGE_BYTES)
         return json.loads(text) if text else {"error": "the cluster is gone"}
+
+
+def _outermost(paths):
+    """The folders without those that lie below another of them."""
+    real = {os.path.realpath(path) for path in paths}
+    return sorted(path for path in real if not any(path.startswith(other + "/") for other in real))
 
 
 def _inner_pid(word):

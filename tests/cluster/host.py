@@ -73,6 +73,8 @@ class Host:
                 write(path, "")
             kernel.bind(f"/proc/self/fd/{fd}", path)
             os.close(fd)
+        for path in self._plan["hidden"] if self._index else ():
+            kernel.mount("cluster", path, "tmpfs", data=f"mode=0755,size={self._plan['disk']}")
 
     def _mount_sys(self):
         """/sys that shows the interfaces of this host."""

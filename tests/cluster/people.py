@@ -57,7 +57,8 @@ def run_in(number, host, command):
         kernel.setns(first, cluster.ALL)
         return kernel.clone(kernel.CLONE_PARENT)
 
-    process = cluster.spawn(command, enter, cwd="/root", new_session=False, env=environment())
+    with cluster.uninterrupted() as mask:
+        process = cluster.spawn(command, enter, cwd="/root", mask=mask, new_session=False, env=environment())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return process.wait()
 

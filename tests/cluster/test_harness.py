@@ -170,6 +170,24 @@ class OptionsTest(HarnessTest):
         self.assertTrue(self.echo(second))
 
 
+class HiddenTest(HarnessTest):
+    SIZE = 2
+    SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    OPTIONS = {**HarnessTest.OPTIONS, "hidden": [layout.SHARED, SOURCES, os.path.join(SOURCES, "tests")]}
+
+    def test_hidden_folders_are_each_nodes_own_and_the_heads_as_they_are(self):
+        self.cluster.run("head", ["touch", f"{layout.SHARED}/heads"], check=True)
+        self.cluster.run("node001", ["touch", f"{layout.SHARED}/nodes"], check=True)
+        listed = {host: self.cluster.run(host, ["ls", "-A", layout.SHARED, self.SOURCES]).stdout.split()
+                  for host in self.cluster.everyone}
+        self.assertEqual(listed["node001"], [f"{layout.SHARED}:", "nodes", f"{self.SOURCES}:"])
+        self.assertEqual(listed["node002"], [f"{layout.SHARED}:", f"{self.SOURCES}:"])
+        self.assertTrue({"heads", "tests"} <= set(listed["head"]) and "nodes" not in listed["head"], listed["head"])
+        self.cluster.crash("node002")
+        self.cluster.boot("node002")
+        self.assert_ssh("node002")
+
+
 class FaultsTest(HarnessTest):
     def assert_silent(self, talking):
         """Nothing comes, and the connection is not closed either."""

@@ -1,10 +1,14 @@
-"""Nothing is left of simulated hosts, however they end; and people can use them."""
+"""Nothing is left of simulated hosts, however they end; and people and benchmarks can use them."""
 import contextlib
+import glob
+import json
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 import case
@@ -168,6 +172,120 @@ class PeopleTest(unittest.TestCase):
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5, text)
         self.assertIn(b"\ron node002\r", text)
         self.assertNotIn(b"no job control", text)
+
+
+class BenchmarkTest(unittest.TestCase):
+    """bench/operator, which makes hosts and control groups."""
+    COMMAND = [sys.executable, "-B", os.path.join(cluster.HERE, "..", "..", "bench", "operator"), "--suites", "equal"]
+
+    def setUp(self):
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            mounts = [line.split() for line in f]
+        self.accounts = next((words[1] for words in mounts if words[2] == "cgroup2"), "")
+        if not self.accounts or not os.access(f"{self.accounts}/cgroup.procs", os.W_OK):
+            self.skipTest("CPU time of hosts needs control groups of version 2")
+
+    def start(self, *words):
+        """The benchmark, without peers, as a test machine has none."""
+        running = subprocess.Popen(
+            [*self.COMMAND, "--run", os.environ["SCELA_RUN"], "--contestants", "first,later,installed,ssh", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(running.communicate)
+        self.addCleanup(running.kill)
+        return running
+
+    def groups(self, running, below=""):
+        return glob.glob(f"{self.accounts}/scela-bench-{running.pid}-*{below}")
+
+    def interrupted(self, signo):
+        """The exit status of a benchmark that gets the signal while its hosts are up."""
+        running = self.start("--hosts", "2", "--runs", "1000")
+        deadline = time.monotonic() + DEADLINE_S
+        while not self.groups(running, "/hosts/node002"):
+            self.assertIsNone(running.poll(), running)
+            self.assertLess(time.monotonic(), deadline)
+            select.select([], [], [], 0.005)
+        inside = [int(pid) for path in self.groups(running, "/hosts/node*/cgroup.procs") for pid in self.pids(path)]
+        pidfds = [os.pidfd_open(pid) for pid in inside]
+        running.send_signal(signo)
+        running.communicate(timeout=DEADLINE_S)
+        for pidfd in pidfds:
+            self.assertTrue(select.select([pidfd], [], [], DEADLINE_S)[0], "a process of a host outlives the benchmark")
+            os.close(pidfd)
+        return running
+
+    @staticmethod
+    def pids(path):
+        with open(path, encoding="ascii") as f:
+            return f.read().split()
+
+    def test_a_benchmark_has_a_row_for_each_state_of_the_agent_and_leaves_nothing(self):
+        before = of_the_machine()
+        with tempfile.TemporaryDirectory() as folder:
+            running = self.start("--hosts", "1,2", "--runs", "1", "--results", f"{folder}/figures.json")
+            out, err = running.communicate(timeout=DEADLINE_S)
+            self.assertEqual(running.returncode, 0, err)
+            with open(f"{folder}/figures.json", encoding="utf-8") as f:
+                rows = json.load(f)["equal"]
+        self.assertEqual([row["hosts"] for row in rows], [1, 2])
+        for row in rows:
+            self.assertEqual(set(row["times"]), {"first", "later", "installed", "ssh"})
+            self.assertTrue(row["held"]["first"] and row["held"]["installed"], row["held"])
+            for name, times in row["times"].items():
+                for field in ("wall", "launcher", "host", "host_max"):
+                    self.assertGreater(times[field]["median"], 0, (name, field))
+                self.assertLessEqual(times["host"]["median"], times["host_max"]["median"], name)
+        for line in ("| scela-run -b, first run |", "| scela-run -b, later run |", "| scela-run -b, agent installed |"):
+            self.assertEqual(out.count(line), 3, out)
+        self.assertEqual(self.groups(running), [])
+        self.assertEqual(of_the_machine(), before)
+
+    def test_hosts_are_in_the_state_of_the_agent_before_each_run(self):
+        """With folders in the place of hosts, and runs that do to their caches what scela-run does."""
+        sys.path.append(os.path.join(cluster.HERE, "..", "..", "bench"))
+        import agent_states  # pylint: disable=import-outside-toplevel
+        import measure  # pylint: disable=import-outside-toplevel
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = lambda name, path: f"{folder}/{name}{path}"
+        names = ["node001", "node002"]
+        caches = agent_states.Caches(self, names)
+
+        def run(caching=True):
+            found = caches.filled()
+            for name in names if caching else ():
+                os.makedirs(self.path(name, agent_states.CACHE), exist_ok=True)
+                with open(self.path(name, agent_states.CACHE) + "/agent", "w", encoding="ascii"):
+                    pass
+            return found
+
+        def state(name, caching=True):
+            return agent_states.Prepared(name, caches, lambda: run(caching))
+
+        first, later, installed = state("first"), state("later"), state("installed", caching=False)
+        for before in (0, 2):
+            self.assertEqual((first(), first.held), (0, True))
+            self.assertEqual((later(), later.held), (2, True))
+            self.assertEqual((installed(), installed.held), (before, True))
+            caches.empty()
+            self.assertEqual((later(), later.held), (2, True))
+        caches.empty()
+        without = state("later", caching=False)
+        self.assertEqual((without(), without.held), (0, False))
+        with self.assertRaisesRegex(measure.Failed, "2 hosts with an installed agent were sent another"):
+            state("installed", caching=True)()
+
+    def test_a_benchmark_that_is_interrupted_leaves_nothing(self):
+        for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signo):
+                running = self.interrupted(signo)
+                self.assertEqual((running.returncode, self.groups(running)), (128 + signo, []))
+
+    def test_the_groups_of_a_benchmark_that_was_killed_are_removed_by_the_next(self):
+        killed = self.interrupted(signal.SIGKILL)
+        self.assertTrue(self.groups(killed))
+        following = self.start("--hosts", "1", "--runs", "1")
+        _, err = following.communicate(timeout=DEADLINE_S)
+        self.assertEqual((following.returncode, self.groups(killed)), (0, []), err)
 
 
 if __name__ == "__main__":
