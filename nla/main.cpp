@@ -3,10 +3,13 @@
 //   scela-nla --link-fd N --name NODE [--mark ROOM]
 //                                              the link is descriptor N, a socket; ROOM is written
 //                                              over (nla/guard/agent_mark.h)
-//   scela-nla --stdio --name NODE --id BUILD [--digest SHA256 --unlink FILE]
-//                                              the link is standard input and output, through a
-//                                              remote shell; the agent first says its build
+//   scela-nla --stdio --name NODE --id BUILD   the link is standard input and output, through a
+//                                              remote shell; the agent first writes its build
 //                                              (nla/core/tree/remote_shell.h)
+//     --cached DIR                             this program is in that directory of the cache
+//     --store DIR                              it stores itself there (nla/pack/agent_cache.h)
+//     --package FD                             its package, which it sends on to other nodes
+//     --unlink FILE                            this program's file, which it removes
 //
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
@@ -19,6 +22,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +39,7 @@
 #include "nla/guard/agent_mark.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/agent_file.h"
+#include "nla/pack/agent_cache.h"
 #include "nla/process/shell.h"
 
 namespace {
@@ -44,7 +49,7 @@ constexpr int kInternal = 70;  // EX_SOFTWARE
 constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
-    "       scela-nla --stdio --name NODE --id BUILD [--digest SHA256] [--unlink FILE]\n"
+    "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
     "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
 
 struct Arguments {
@@ -53,14 +58,22 @@ struct Arguments {
   bool stdio = false;
   std::string name;
   std::string build;   // the build that the parent wants
-  std::string digest;  // of this file, as the parent sent it
-  std::string file;    // this shipped program, to be removed
+  std::string cached;  // the directory of the cache in which this program is
+  std::string store;   // the directory of the cache in which it stores itself
+  int package = -1;    // a descriptor
+  std::string file;    // this program's file, to be removed
   bool attach = false;
   std::string job;
   std::string base;
   std::uint32_t wait_ms = 0;
   char* mark_room = nullptr;  // in the command line
 };
+
+template <class Number>
+bool parse_number(std::string_view text, Number& out) {
+  const char* const end = text.data() + text.size();
+  return std::from_chars(text.data(), end, out).ptr == end;
+}
 
 bool parse(int argc, char** argv, Arguments& out) {
   for (int i = 1; i < argc; ++i) {
@@ -82,8 +95,12 @@ bool parse(int argc, char** argv, Arguments& out) {
       out.mark_room = argv[i];
     } else if (option == "--id") {
       out.build = value;
-    } else if (option == "--digest") {
-      out.digest = value;
+    } else if (option == "--cached") {
+      out.cached = value;
+    } else if (option == "--store") {
+      out.store = value;
+    } else if (option == "--package") {
+      if (!parse_number(value, out.package)) return false;
     } else if (option == "--unlink") {
       out.file = value;
     } else if (option == "--job") {
@@ -91,11 +108,9 @@ bool parse(int argc, char** argv, Arguments& out) {
     } else if (option == "--directory") {
       out.base = value;
     } else if (option == "--wait") {
-      const auto end = value.data() + value.size();
-      if (std::from_chars(value.data(), end, out.wait_ms).ptr != end) return false;
+      if (!parse_number(value, out.wait_ms)) return false;
     } else if (option == "--link-fd") {
-      const auto end = value.data() + value.size();
-      if (std::from_chars(value.data(), end, out.link).ptr != end) return false;
+      if (!parse_number(value, out.link)) return false;
     } else {
       return false;
     }
@@ -119,14 +134,12 @@ int take_stdio(Arguments& arguments) {
     say(scela::nla::other_line(SCELA_VERSION, build));
     return kOther;
   }
-  if (!arguments.digest.empty()) {
-    const scela::Result<std::string> digest = scela::nla::file_digest("/proc/self/exe");
-    if (!digest || *digest != arguments.digest) {
-      say(scela::nla::refused_line("the agent was damaged on its way to the node"));
-      return kOther;
-    }
-  }
   say(scela::nla::ready_line(build));
+  if (arguments.package >= 0) ::fcntl(arguments.package, F_SETFD, FD_CLOEXEC);
+  // The system names a program in memory by the number of its descriptor.
+  ::prctl(PR_SET_NAME, "scela-nla");
+  if (!arguments.cached.empty()) scela::nla::note_agent_use(arguments.cached);
+  if (!arguments.store.empty()) scela::nla::store_agent(arguments.store, arguments.package);
   struct stat in {
   }, out{};
   ::fstat(STDIN_FILENO, &in);
@@ -186,6 +199,7 @@ int main(int argc, char** argv) {
   scela::nla::ShellOptions options;
   options.role = scela::nla::Role::agent;
   options.agent = scela::own_executable();
+  options.spawn.package = arguments.package;
   options.node = arguments.name;
   options.parent = scela::Fd(arguments.link);
   options.parent_out = scela::Fd(arguments.link_out);

@@ -19,6 +19,22 @@ bool reaches(std::uint64_t degree, std::uint32_t depth, std::uint64_t nodes) {
   return total >= nodes;
 }
 
+// Returns the smallest degree with which a tree of so many levels has room for the nodes.
+std::uint32_t smallest_degree(std::uint32_t nodes, std::uint32_t max_depth) {
+  const std::uint32_t depth = std::max<std::uint32_t>(1, max_depth);
+  std::uint32_t low = 1;
+  std::uint32_t high = std::max<std::uint32_t>(1, nodes);
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (reaches(middle, depth, nodes)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
 void fill_parents(Slice slice, std::uint32_t parent, std::uint32_t degree,
                   std::vector<std::uint32_t>& out) {
   std::vector<std::pair<Slice, std::uint32_t>> work{{slice, parent}};
@@ -49,18 +65,20 @@ Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per
         "raise --max-conn or lower --ppn"});
   }
   const std::uint32_t most = limits.max_connections - 1 - ranks_per_node;
-  const std::uint32_t depth = std::max<std::uint32_t>(1, limits.max_depth);
-  std::uint32_t low = 1;
-  std::uint32_t high = std::max<std::uint32_t>(1, nodes);
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (reaches(middle, depth, nodes)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
+  return std::min(smallest_degree(nodes, limits.max_depth), most);
+}
+
+std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t max_depth, const StartCosts& costs) {
+  std::uint32_t best = 1;
+  std::uint64_t least = UINT64_MAX;
+  for (std::uint32_t depth = 1; depth <= max_depth; ++depth) {
+    const std::uint64_t each =
+        costs.level_us + std::uint64_t{costs.child_us} * smallest_degree(nodes, depth);
+    if (each * depth >= least) continue;
+    least = each * depth;
+    best = depth;
   }
-  return std::min(low, most);
+  return best;
 }
 
 std::vector<Slice> split(Slice whole, std::uint32_t degree) {

@@ -31,6 +31,15 @@ struct TreeLimits {
   std::uint32_t max_depth = kMaxDepth;  // levels of agents below the root
 };
 
+// The time that the start of a tree takes, in microseconds.
+struct StartCosts {
+  // From the begin of a child's start until that child starts its own children.
+  std::uint32_t level_us = 0;
+  // The time in which a parent does nothing but start one child. It starts its children at the same
+  // time, but these parts of the work follow one another.
+  std::uint32_t child_us = 0;
+};
+
 // The hosts [first, end) of the list.
 struct Slice {
   std::uint32_t first = 0;
@@ -50,6 +59,12 @@ struct Slice {
 // possible; the text names the numbers and the options.
 Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per_node,
                                     const TreeLimits& limits);
+
+// Returns the number of levels of agents, from 1 to max_depth, with which `nodes` agents are started
+// fastest: level_us for each level, and child_us for each child of one agent on each level. The
+// degree is then the smallest that choose_degree() returns for so many levels. Of two that take
+// equally long, the smaller number is returned.
+std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t max_depth, const StartCosts& costs);
 
 // Splits [whole.first, whole.end) into min(degree, size) contiguous slices, in ascending order,
 // larger ones first. Their sizes differ by at most one. Requires degree > 0.

@@ -6,7 +6,9 @@
 #include "launcher/plan/host_topologies.h"
 #include "nla/core/wire/contact.h"
 #include "nla/io/address.h"
+#include "nla/io/agent_file.h"
 #include "nla/io/shell_settings.h"
+#include "nla/pack/agent_package.h"
 
 namespace scela {
 
@@ -29,6 +31,14 @@ std::string own_address(const std::vector<std::string>& contacts) {
     if (const auto own = there ? nla::address_towards(*there) : std::nullopt) return *own;
   }
   return {};
+}
+
+// Returns the digest of the package that is sent to hosts without the agent, or an empty string if
+// there is none.
+std::string package_digest(const std::string& agent) {
+  const auto file = nla::AgentFile::open(agent, "");
+  const auto package = file ? nla::find_package(agent, file->build()) : fail(file.error());
+  return package ? package->facts().package_sha256 : std::string();
 }
 
 }  // namespace
@@ -54,7 +64,11 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
   settings.node_env = plan.remote;
   settings.pmi_guessed = plan.pmi_choice.guessed;
   if (options.launch == LaunchMethod::program) settings.launch = options.launch_program;
-  if (plan.remote) settings.agent = options.agent.value_or(agent);
+  if (plan.remote) {
+    settings.agent = options.agent.value_or(agent);
+    settings.package = package_digest(agent);
+    settings.agent_cache = !options.no_agent_cache;
+  }
   nla::event::Begin begin;
   begin.job_id = plan.job.id;
   begin.hosts = std::move(contacts);

@@ -241,14 +241,20 @@ bool slots_from_processors(const Options& options, const std::vector<HostEntry>&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
-// The degree of the tree of agents: the user's, or the one that suits the ranks of a node.
-Result<std::uint32_t> planned_degree(const Options& options, const RankMap& map,
-                                     std::uint32_t nodes, bool slots_from_processors) {
+// The cost of a start over ssh (docs/benchmarks.md): a login, the agent's first words and the slice of
+// hosts, and what one more session costs the process that starts many.
+constexpr StartCosts kSshCosts{200'000, 6'000};
+
+// Returns the degree of the tree of agents: the user's, or the one that suits the ranks of a node.
+// Simulated nodes get as many levels as real ones may have, because they exist to try a tree.
+Result<std::uint32_t> planned_degree(const Options& options, const RankMap& map, const Plan& plan) {
+  const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
   if (options.flat) return std::max(nodes, 1u);
   if (options.degree) return *options.degree;
   std::uint32_t most = max_ranks_on_a_node(map, nodes);
-  if (slots_from_processors) most = std::max(most, kUsualCores);
-  return choose_degree(nodes, most, {options.max_conn, options.max_depth});
+  if (plan.slots_from_processors) most = std::max(most, kUsualCores);
+  const std::uint32_t levels = plan.remote ? choose_depth(nodes, kMaxDepth, kSshCosts) : kMaxDepth;
+  return choose_degree(nodes, most, {options.max_conn, options.max_depth.value_or(levels)});
 }
 
 }  // namespace
@@ -300,7 +306,7 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.pmi_choice = context.pmi_choice;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
-  const auto degree = planned_degree(options, mapping->map, nodes, plan.slots_from_processors);
+  const auto degree = planned_degree(options, mapping->map, plan);
   if (!degree) return fail(degree.error());
   plan.degree = *degree;
   plan.stdin_to = stdin_target(options, plan.once_per_host, context.terminal_input);

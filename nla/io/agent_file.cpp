@@ -2,8 +2,6 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -66,42 +64,14 @@ std::string build_id(const Fd& file) {
   return {};
 }
 
-std::string digest_of(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  ::EVP_Digest(bytes.data(), bytes.size(), digest, &size, ::EVP_sha256(), nullptr);
-  return hex(digest, size);
-}
-
-Result<std::string> read_all(const std::string& path) {
-  Result<Fd> file = open_file(path, O_RDONLY);
-  if (!file) return fail(file.error());
-  struct stat facts {};
-  ::fstat(file->get(), &facts);
-  std::string bytes(static_cast<std::size_t>(facts.st_size), '\0');
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t got =
-        retry([&] { return ::read(file->get(), bytes.data() + at, bytes.size() - at); });
-    if (got <= 0) {
-      return fail(os_error(ErrorKind::io, cat("read '", path, "'"), got == 0 ? EIO : errno));
-    }
-    at += static_cast<std::size_t>(got);
-  }
-  return bytes;
-}
-
 }  // namespace
 
 Result<AgentFile> AgentFile::open(const std::string& path, std::string remote) {
   Result<Fd> file = open_file(path, O_RDONLY);
   if (!file) return fail(file.error());
   AgentFile out;
-  out.path_ = path;
   out.remote_ = std::move(remote);
   out.build_ = build_id(*file);
-  struct stat facts {};
-  ::fstat(file->get(), &facts);
-  out.size_ = static_cast<std::uint64_t>(facts.st_size);
   utsname names{};
   ::uname(&names);
   out.machine_ = names.machine;
@@ -113,21 +83,6 @@ Result<AgentFile> AgentFile::open(const std::string& path, std::string remote) {
                       "install ScELA completely, or name the agent with --agent"});
   }
   return out;
-}
-
-Result<Chunk> AgentFile::shipment() {
-  if (shipment_.empty()) {
-    Result<std::string> bytes = read_all(path_);
-    if (!bytes) return fail(bytes.error());
-    shipment_ = Chunk(cat(digest_of(*bytes), "\n", *bytes));
-  }
-  return shipment_;
-}
-
-Result<std::string> file_digest(const std::string& path) {
-  Result<std::string> bytes = read_all(path);
-  if (!bytes) return fail(bytes.error());
-  return digest_of(*bytes);
 }
 
 }  // namespace scela::nla

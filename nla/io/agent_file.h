@@ -1,14 +1,10 @@
-// The agent's own executable file: what other nodes are told of it, and its bytes for nodes that
-// lack it. The spawners use it to ship the agent; scela-nla uses it to check its own build.
-//
-// The bytes are read when they are needed, once for each object. Reading blocks as reading a local
-// file does. An object is used by one thread.
+// The agent's executable file as it is told from others: by its build id and its machine. Spawners
+// and scela-nla use it. Its bytes for nodes that lack it are in a file of their own
+// (nla/pack/agent_package.h).
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "common/core/chunk.h"
 #include "common/core/result.h"
 
 namespace scela::nla {
@@ -25,22 +21,11 @@ class AgentFile {
   const std::string& remote() const { return remote_; }
   const std::string& build() const { return build_; }      // hexadecimal
   const std::string& machine() const { return machine_; }  // as `uname -m` says it
-  std::uint64_t size() const { return size_; }
-
-  // Returns what a node without the agent reads: the digest in hexadecimal (SHA-256), a newline,
-  // then the file. Error (io): the file cannot be read any more.
-  Result<Chunk> shipment();
 
  private:
-  std::string path_;
   std::string remote_;
   std::string build_;
   std::string machine_;
-  std::uint64_t size_ = 0;
-  Chunk shipment_;
 };
-
-// Returns the SHA-256 digest of the file, in hexadecimal. Error (io): it cannot be read.
-Result<std::string> file_digest(const std::string& path);
 
 }  // namespace scela::nla

@@ -30,6 +30,10 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.launch = value;
   } else if (key == "agent") {
     settings.agent = value;
+  } else if (key == "package") {
+    settings.package = value;
+  } else if (key == "agent_cache") {
+    settings.agent_cache = value != "0";
   } else if (key == "fanout") {
     return parse_number(value, settings.fanout) && settings.fanout > 0;
   } else if (key == "connect_ms") {
@@ -66,6 +70,8 @@ std::string format(const Settings& settings) {
   if (settings.shares != 1) out += cat("shares=", settings.shares, "\n");
   if (settings.launch != kLaunchSsh) out += cat("launch=", settings.launch, "\n");
   if (!settings.agent.empty()) out += cat("agent=", settings.agent, "\n");
+  if (!settings.package.empty()) out += cat("package=", settings.package, "\n");
+  if (!settings.agent_cache) out += "agent_cache=0\n";
   if (settings.fanout != Settings().fanout) out += cat("fanout=", settings.fanout, "\n");
   if (settings.connect_ms != Settings().connect_ms) {
     out += cat("connect_ms=", settings.connect_ms, "\n");

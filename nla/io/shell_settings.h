@@ -36,8 +36,11 @@ struct Settings {
   // How agents start further agents on other machines: kLaunchSsh, or a program and its first words
   // (make_spawner()).
   std::string launch = kLaunchSsh;
-  // The path of scela-nla on other machines; empty: it is shipped.
+  // The path of scela-nla on other machines; empty: it is sent there.
   std::string agent;
+  // The digest of the package that is sent (PackageFacts::package_sha256); empty: none is sent.
+  std::string package;
+  bool agent_cache = true;     // nodes keep a sent agent in the user's cache
   std::uint32_t fanout = 128;  // concurrent sessions per process, >= 1
   // The limit of each phase of a start, in milliseconds.
   std::uint32_t connect_ms = 10000;

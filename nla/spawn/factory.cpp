@@ -1,5 +1,6 @@
 #include "nla/spawn/factory.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,20 +100,16 @@ class AnySpawner final : public Spawner {
   }
 
   void start_remote(const Contact& contact, Attach how, Done done) {
-    if (!agent_) {
-      Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
-      if (!file) {
-        --under_way_;
-        return done(
-            tl::unexpected(SpawnFailure{StartPhase::start_agent, file.error().text(), false}));
-      }
-      agent_ = std::make_unique<AgentFile>(std::move(*file));
+    if (auto opened = open_program(); !opened) {
+      --under_way_;
+      return done(
+          tl::unexpected(SpawnFailure{StartPhase::start_agent, opened.error().text(), false}));
     }
     Settings settings = settings_;
     settings.connect_ms = std::min(settings.connect_ms, how.limit_ms);
     const std::shared_ptr<Executor> session = make_session(contact, settings);
     const auto start = make_remote_start(
-        io_, *session, *agent_, contact.name,
+        io_, *session, *program_, contact.name,
         {std::chrono::milliseconds(settings.connect_ms), std::move(how.words)},
         [this, session = session.get(), done = std::move(done)](auto stream) {
           const auto at = std::ranges::find(sessions_, session,
@@ -132,6 +129,22 @@ class AnySpawner final : public Spawner {
         });
     sessions_.push_back({contact.name, session, start});
     start->begin();
+  }
+
+  // Opens the agent's files once for all nodes.
+  Result<void> open_program() {
+    if (program_) return {};
+    Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
+    if (!file) return fail(file.error());
+    program_ = std::make_unique<AgentProgram>(AgentProgram{
+        std::move(*file), std::nullopt, settings_.package, settings_.agent_cache, !context_.root});
+    auto package =
+        context_.package >= 0
+            ? AgentPackage::open(Fd(::fcntl(context_.package, F_DUPFD_CLOEXEC, 3)), kPackageName)
+            : find_package(context_.agent, program_->file.build());
+    if (package && package->facts().agent_build == program_->file.build())
+      program_->package = std::move(*package);
+    return {};
   }
 
   std::unique_ptr<Executor> make_session(const Contact& contact, const Settings& settings) {
@@ -174,7 +187,7 @@ class AnySpawner final : public Spawner {
   const Settings settings_;
   AuthGate gate_;
   std::unique_ptr<Spawner> local_;
-  std::unique_ptr<AgentFile> agent_;
+  std::unique_ptr<AgentProgram> program_;
   std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
   std::deque<Waiting> waiting_;
   struct UnderWay {

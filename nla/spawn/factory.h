@@ -26,6 +26,8 @@ struct SshAccess {
 // The part of starting agents that only the process itself knows; the rest is in Settings.
 struct SpawnContext {
   std::string agent;  // path of scela-nla here
+  // A descriptor of the agent's package, borrowed; -1: it is searched beside the agent.
+  int package = -1;
   // This is scela-run, which may start nodes that agents may not (Contact::root_only).
   bool root = false;
   // Returns the credentials for a node. For the root only; without it, the usual key files and

@@ -39,10 +39,10 @@ std::string ending(int status) {
 
 class Start final : public RemoteStart, public std::enable_shared_from_this<Start> {
  public:
-  Start(boost::asio::io_context& io, Executor& executor, AgentFile& agent, std::string node,
+  Start(boost::asio::io_context& io, Executor& executor, AgentProgram& program, std::string node,
         RemoteStartSettings settings, Executor::Done done)
       : executor_(executor),
-        agent_(agent),
+        program_(program),
         node_(std::move(node)),
         settings_(std::move(settings)),
         timer_(io),
@@ -56,11 +56,17 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
 
  private:
   void begin(bool look) {
-    looking_ = look && !agent_.remote().empty();
-    const Result<std::string> command =
-        remote_command({looking_ ? agent_.remote() : "", agent_.build(), agent_.size(), new_token(),
-                        settings_.words},
-                       node_);
+    const AgentFile& file = program_.file;
+    RemotePackage package;
+    if (program_.package) {
+      const PackageFacts& facts = program_.package->facts();
+      package = {facts.size, facts.agent_sha256, facts.agent_blake2b};
+    }
+    looking_ = look && (!file.remote().empty() || (program_.package && program_.use_cache));
+    const Result<std::string> command = remote_command(
+        {looking_ ? file.remote() : "", file.build(), std::move(package),
+         looking_ && program_.use_cache, program_.use_cache, new_token(), settings_.words},
+        node_);
     if (!command) return fail_with(command.error().text());
     executor_.execute(*command, [self = shared_from_this()](auto made) {
       if (!self->done_) return;  // cancelled
@@ -124,13 +130,14 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void ready(const std::string& build, std::string_view rest) {
-    if (build != agent_.build()) return fail_with("the agent that answers is of another build");
+    if (build != program_.file.build())
+      return fail_with("the agent that answers is of another build");
     if (!rest.empty()) return fail_with("the agent speaks before it was spoken to");
     timer_.end();
     end(std::move(stream_));
   }
 
-  // An agent of another version is there, or the file there does not run. This process ships its
+  // An agent of another version is there, or the file there does not run. This process sends its
   // own.
   void again() {
     timer_.end();
@@ -139,15 +146,26 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void ship(const std::string& machine) {
-    if (machine != agent_.machine()) {
+    if (machine != program_.file.machine()) {
       return fail_with(cat("its processor is ", machine, ", but this ScELA is built for ",
-                           agent_.machine(), " and starts hosts of that kind only (leave it out)"));
+                           program_.file.machine(),
+                           " and starts hosts of that kind only (leave it out)"));
     }
-    Result<Chunk> bytes = agent_.shipment();
-    if (!bytes) return fail_with(bytes.error().text());
+    if (!program_.package) return no_package("no agent is installed there, and");
+    Result<Chunk> bytes = program_.package->bytes(program_.package_sha256);
+    if (!bytes) return no_package(cat("no agent is installed there; ", bytes.error().text(), ";"));
     to_ship_ = std::move(*bytes);
     shipped_ = 0;
     write();
+  }
+
+  // This node cannot send the agent; scela-run can.
+  void no_package(const std::string& why) {
+    executor_.abandon();
+    end(tl::unexpected(
+        SpawnFailure{StartPhase::start_agent,
+                     cat(why, " there is no ", kPackageName, " to send: install ScELA completely"),
+                     program_.hand_back}));
   }
 
   void write() {
@@ -204,7 +222,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   Executor& executor_;
-  AgentFile& agent_;
+  AgentProgram& program_;
   const std::string node_;
   const RemoteStartSettings settings_;
   PhaseTimer timer_;
@@ -227,9 +245,9 @@ std::string last_line(const std::string& text) {
 }
 
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
-                                               AgentFile& agent, const std::string& node,
+                                               AgentProgram& program, const std::string& node,
                                                RemoteStartSettings settings, Executor::Done done) {
-  return std::make_shared<Start>(io, executor, agent, node, std::move(settings), std::move(done));
+  return std::make_shared<Start>(io, executor, program, node, std::move(settings), std::move(done));
 }
 
 }  // namespace scela::nla

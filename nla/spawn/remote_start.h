@@ -1,6 +1,6 @@
 // The start of an agent on a node where commands can be executed: until the agent runs and its
 // stream carries frames. It executes the command of nla/core/tree/remote_shell.h, waits for the
-// agent's first answer, and ships the agent's program to nodes without it. It works in the same way
+// agent's first answer, and sends the agent's package to nodes without it. It works in the same way
 // over libssh, ssh and other remote shells. The spawner uses it.
 //
 // Event loop, one thread; never blocks. Ends with one call of `done`.
@@ -9,11 +9,13 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nla/io/agent_file.h"
 #include "nla/io/transport.h"
+#include "nla/pack/agent_package.h"
 #include "nla/spawn/spawner.h"
 
 namespace scela::nla {
@@ -51,6 +53,17 @@ class Executor {
   virtual void reaped(int status) { static_cast<void>(status); }
 };
 
+// The agent that is started on other nodes.
+struct AgentProgram {
+  AgentFile file;
+  std::optional<AgentPackage> package;  // none: this node has none to send
+  // The digest that the package must have (PackageFacts::package_sha256).
+  std::string package_sha256;
+  bool use_cache = true;  // nodes keep the agent in the user's cache
+  // If there is no package, the start is handed back to scela-run (SpawnFailure::hand_back).
+  bool hand_back = false;
+};
+
 // How a start is carried out.
 struct RemoteStartSettings {
   // The time for the first answer, and for each further one.
@@ -68,10 +81,10 @@ class RemoteStart {
   virtual void cancel() = 0;
 };
 
-// Makes the start of the agent of `node`, the host's name. `executor` and `agent` must outlive the
+// Makes the start of the agent of `node`, the host's name. `executor` and `program` must outlive the
 // call of `done`. After begin(), `done` is called once, from the event loop.
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
-                                               AgentFile& agent, const std::string& node,
+                                               AgentProgram& program, const std::string& node,
                                                RemoteStartSettings settings, Executor::Done done);
 
 }  // namespace scela::nla

@@ -15,7 +15,8 @@ from case import ClusterTest, DEADLINE_S
 
 STORE = "/etc/ssh/store"
 SSH = f"{layout.HOME}/.ssh"
-NO_AGENT = ("--agent", "/nonexistent")  # nowhere installed: it is shipped
+NO_AGENT = ("--agent", "/nonexistent")  # nowhere installed: it is sent
+NO_CACHE = NO_AGENT + ("--no-agent-cache",)
 UNREACHABLE, LAUNCH = 68, 71  # exit statuses, see scela-run(1)
 
 
@@ -54,7 +55,8 @@ class JobTest(ClusterTest):
 
     def _clear_store(self):
         for host in self.cluster.everyone:
-            shutil.rmtree(self.cluster.path(host, STORE), ignore_errors=True)
+            for folder in (STORE, layout.CACHE):
+                shutil.rmtree(self.cluster.path(host, folder), ignore_errors=True)
 
     def put(self, host, path, content, mode=0o600):
         """A file of the host; a bare name lies in STORE. Returns its path there."""
@@ -132,6 +134,15 @@ class JobTest(ClusterTest):
 
     def executables(self, host):
         return {os.readlink(f"/proc/{pid}/exe") for pid in self.agents(host)}
+
+    def packages(self, host):
+        """Where the packages of the host's agents were executed from."""
+        found = set()
+        for pid in self.agents(host):
+            folder = f"/proc/{pid}/fd"
+            links = [os.readlink(f"{folder}/{number}") for number in os.listdir(folder)]
+            found.update(link for link in links if "/.scela-nla-" in link)
+        return found
 
     def end(self, job):
         job.send_signal(signal.SIGTERM)

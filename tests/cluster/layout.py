@@ -9,7 +9,8 @@ SHARED = "/srv"  # one file system for all hosts, as a cluster's shared disk
 # Each host has these to itself, empty at first. What is left in WATCHED is a job's fault.
 WATCHED = ("/tmp", "/dev/shm", "/run", "/var/tmp", HOME)
 PRIVATE = WATCHED + ("/var/log", "/etc/ssh")
-OF_THE_HARNESS = ("/run/sshd", "/run/sshd.pid", HOME + "/.ssh")
+CACHE = HOME + "/.cache"  # hosts keep agents there
+OF_THE_HARNESS = ("/run/sshd", "/run/sshd.pid", HOME + "/.ssh", CACHE)
 FILL = "/.cluster-fill"  # in a folder whose disk is full
 SSHD = "/usr/sbin/sshd"
 SSHD_PID = "/run/sshd.pid"

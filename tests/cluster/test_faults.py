@@ -6,7 +6,7 @@ import signal
 
 import case
 from case import DEADLINE_S
-from jobs import JobTest, LAUNCH, NO_AGENT, STORE, UNREACHABLE
+from jobs import JobTest, LAUNCH, NO_CACHE, STORE, UNREACHABLE
 
 ALL = ("-w", "node[001-008]")
 BAD = "node005"  # not a leaf: node006 to node008 are below it
@@ -117,13 +117,13 @@ class StartTest(FaultsTest):
     def test_disks_that_are_full(self):
         self.cluster.disk_full(BAD)
         self.check("start agent", r"no directory takes an executable file of \d+ bytes: /tmp \(full\), .* - make room, or "
-                   r"install scela-nla and name it with --agent", *NO_AGENT, status=LAUNCH)
+                   r"install scela-nla and name it with --agent", *NO_CACHE, status=LAUNCH)
 
     def test_an_agent_that_crashes_at_its_start(self):
         # The right head on a body of zeros.
-        self.fake(BAD, head='[ $# = 2 ] || exec /usr/bin/head "$@"; /usr/bin/head -c 65536; '
-                  'x=$(/usr/bin/head -c $(($2 - 65536)) | wc -c); exec /usr/bin/head -c $x /dev/zero\n')
-        self.check("start agent", r"its login shell ended before an agent answered: killed by SIG(SEGV|BUS)", *NO_AGENT,
+        self.fake(BAD, head='[ $# = 2 ] || exec /usr/bin/head "$@"; /usr/bin/head -c 1024; '
+                  'x=$(/usr/bin/head -c $(($2 - 1024)) | wc -c); exec /usr/bin/head -c $x /dev/zero\n')
+        self.check("start agent", r"its login shell ended before an agent answered: killed by SIG(SEGV|BUS)", *NO_CACHE,
                    status=LAUNCH)
         # It could not remove its file; the next agent does.
         self.assertRegex("".join(self.age(BAD)), r"^(node005:/tmp/\.scela-nla-[0-9a-f]+)+$")
@@ -140,7 +140,7 @@ class ShippingTest(FaultsTest):
         for host in self.cluster.hosts:
             self.cluster.rate(host, 10)
         for number, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -9)):
-            job = self.start(*ALL, *NO_AGENT, "--flat", "--ppn", "1", "true")
+            job = self.start(*ALL, *NO_CACHE, "--flat", "--ppn", "1", "true")
             while not any(f"{host}:/tmp/.scela-nla-" in each for host in self.cluster.hosts
                           for each in self.cluster.files(host)):
                 self.assertIsNone(job.poll())
@@ -155,7 +155,7 @@ class ShippingTest(FaultsTest):
         self.cluster.run("head", ["sh", "-c", f"cat {sizes} > /tmp/sizes; echo 4096 16384 16384 > {sizes}"], check=True)
         try:
             for _ in range(3):
-                self.assert_hosts(self.cluster.hosts, *ALL, *NO_AGENT, "--flat")
+                self.assert_hosts(self.cluster.hosts, *ALL, *NO_CACHE, "--flat")
         finally:
             self.cluster.run("head", ["sh", "-c", f"cat /tmp/sizes > {sizes}; rm /tmp/sizes"], check=True)
 

@@ -8,7 +8,7 @@ import time
 import case
 import layout
 from case import DEADLINE_S
-from jobs import JobTest, LAUNCH, NO_AGENT, SSH, STORE, UNREACHABLE
+from jobs import JobTest, LAUNCH, NO_AGENT, NO_CACHE, SSH, STORE, UNREACHABLE
 
 # Takes what is in single quotes for one word, as fish does; outside it knows as little of sh.
 FISH = """#!/bin/sh
@@ -123,18 +123,22 @@ class ShippingTest(JobTest):
     ALL = ("-w", "node003")
 
     def where(self, *words):
-        """Where node003's agent was executed from."""
+        """Where node003's agent was executed from: its package, if that was sent, else its own file."""
         job = self.sleepers(*(() if "-w" in words else self.ALL), *words, count=3 if "-w" in words else 1)
-        found = self.executables("node003")
+        found, packages = self.executables("node003"), self.packages("node003")
         files = self.cluster.files(*self.cluster.everyone)
         self.end(job)
         self.assertEqual([path for path in files if "/scela-0-" not in path], [])
         self.assertEqual(len(found), 1)
-        return re.sub(r"-nla-[0-9a-f]{16}\b", "-nla-TOKEN", found.pop())
+        if not packages:
+            return found.pop()
+        self.assertEqual(found, {"/memfd:scela-nla (deleted)"})
+        self.assertEqual(len(packages), 1)
+        return re.sub(r"-nla-[0-9a-f]{16}\b", "-nla-TOKEN", packages.pop())
 
     def test_an_agent_that_is_nowhere_is_shipped_and_unlinked(self):
         # From head to node001, from there to node002, from there to node003.
-        self.assertEqual(self.where("-w", "node[001-003]", "--degree", "1", *NO_AGENT),
+        self.assertEqual(self.where("-w", "node[001-003]", "--degree", "1", *NO_CACHE),
                          "/tmp/.scela-nla-TOKEN (deleted)")
 
     def test_an_installed_agent_is_not_shipped(self):
@@ -148,25 +152,25 @@ class ShippingTest(JobTest):
 
     def test_a_folder_that_takes_no_program_is_passed_over(self):
         self.cluster.noexec("node003", "/tmp")
-        self.assertEqual(self.where(*NO_AGENT), "/dev/shm/.scela-nla-TOKEN (deleted)")
+        self.assertEqual(self.where(*NO_CACHE), "/dev/shm/.scela-nla-TOKEN (deleted)")
 
     def test_a_full_folder_is_passed_over(self):
         self.cluster.disk_full("node003", "/tmp", "/dev/shm")
-        self.assertEqual(self.where(*NO_AGENT), "/var/tmp/.scela-nla-TOKEN (deleted)")
+        self.assertEqual(self.where(*NO_CACHE), "/var/tmp/.scela-nla-TOKEN (deleted)")
 
     def test_the_folder_for_temporary_files_comes_first(self):
         self.cluster.restart_sshd("node003", ["SetEnv TMPDIR=/var/tmp"])
-        self.assertEqual(self.where(*NO_AGENT), "/var/tmp/.scela-nla-TOKEN (deleted)")
+        self.assertEqual(self.where(*NO_CACHE), "/var/tmp/.scela-nla-TOKEN (deleted)")
 
     def test_a_limit_of_file_sizes_is_met_before_anything_is_sent(self):
         self.fake("node003", head='ulimit -f 100; exec /usr/bin/head "$@"\n')
-        done = self.run_job(*self.ALL, *NO_AGENT, "-n", "1", "true", status=LAUNCH)
+        done = self.run_job(*self.ALL, *NO_CACHE, "-n", "1", "true", status=LAUNCH)
         self.assertRegex(done.stderr, r"node003: .*no directory takes .*/tmp \(full\), ")
 
     def test_no_folder_at_all_is_a_clear_error(self):
         self.cluster.disk_full("node003", "/tmp", "/dev/shm", "/var/tmp")
         self.cluster.noexec("node003", layout.HOME)
-        done = self.run_job(*self.ALL, *NO_AGENT, "-n", "1", "true", status=LAUNCH)
+        done = self.run_job(*self.ALL, *NO_CACHE, "-n", "1", "true", status=LAUNCH)
         self.assertRegex(done.stderr, r"node003: start its agent .*no directory takes an executable file of \d+ bytes: "
                          r"/tmp \(full\), /dev/shm \(full\), /var/tmp \(full\), /root \(noexec\), "
                          r"/run/user/0 \(not writable\) - make room, or install scela-nla and name it with --agent")
@@ -184,27 +188,31 @@ class ShippingTest(JobTest):
 
     def test_ours_is_shipped_where_another_build_is_installed(self):
         path = self.put_everywhere("agent", self.other_build(), 0o755)
-        self.assertEqual(self.where("--agent", path), "/tmp/.scela-nla-TOKEN (deleted)")
+        self.assertEqual(self.where("--agent", path, "--no-agent-cache"), "/tmp/.scela-nla-TOKEN (deleted)")
 
     def test_ours_is_shipped_where_the_installed_one_does_not_run(self):
         for text in ("#!/bin/sh\nprintf '\\nSCELA-NLA other 0.0.1 abcdef\\n'; exit 69\n", "#!/bin/sh\nexit 9\n",
                      "#!/bin/sh\nkill -SEGV $$\n", "#!/no/such/interpreter\n", "\x7fELF and not a program\n", ""):
             with self.subTest(text):
                 path = self.put("node003", "agent", text, 0o755)
-                self.assertEqual(self.where("--agent", path), "/tmp/.scela-nla-TOKEN (deleted)")
+                self.assertEqual(self.where("--agent", path, "--no-agent-cache"), "/tmp/.scela-nla-TOKEN (deleted)")
 
     def test_an_agent_that_was_damaged_on_its_way_does_not_run(self):
-        self.fake("node003", head='/usr/bin/head "$@"; printf x\n')
-        done = self.run_job(*self.ALL, *NO_AGENT, "-n", "1", "true", status=LAUNCH)
-        self.assertIn("node003: start its agent (start agent): the agent was damaged on its way", done.stderr)
+        # A byte in the middle is another one, or the end is missing.
+        for change in ("dd of=\"$f\" bs=1 seek=2000000 conv=notrunc", "cat > /dev/null; truncate -s -1 \"$f\""):
+            with self.subTest(change):
+                self.fake("node003", wc=f'/usr/bin/wc "$@"; f=$(echo /tmp/.scela-nla-*); printf damage | {change} 2> /dev/null\n')
+                done = self.run_job(*self.ALL, *NO_CACHE, "-n", "1", "true", status=LAUNCH)
+                self.assertRegex(done.stderr, "node003: start its agent .*the agent cannot be unpacked: (it was damaged on its way"
+                                 "|the package is not whole)")
 
     def test_another_architecture_is_a_clear_error(self):
         self.fake("node003", uname="echo aarch64\n")
-        done = self.run_job(*self.ALL, *NO_AGENT, "-n", "1", "true", status=LAUNCH)
+        done = self.run_job(*self.ALL, *NO_CACHE, "-n", "1", "true", status=LAUNCH)
         self.assertRegex(done.stderr, r"node003: .*its processor is aarch64, but this ScELA is built for \S+ and")
 
     def test_an_agent_is_shipped_by_an_ssh_client(self):
-        self.assertEqual(self.where(*NO_AGENT, "--launch", "ssh-exec"), "/tmp/.scela-nla-TOKEN (deleted)")
+        self.assertEqual(self.where(*NO_CACHE, "--launch", "ssh-exec"), "/tmp/.scela-nla-TOKEN (deleted)")
 
 
 class ShellsTest(JobTest):

@@ -34,7 +34,6 @@ namespace scela {
 inline constexpr std::uint32_t kMaxSimNodes = 1u << 16;          // agents on one machine
 inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // beyond any descriptor limit
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
-inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
 // The time for which agents below a lost host go on without a parent.
 inline constexpr std::chrono::milliseconds kDefaultAdoptTimeout{10000};
@@ -148,9 +147,10 @@ struct Options {
   PmiKind pmi = PmiKind::automatic;     // PMI of the ranks and its transport
 
   // The tree of agents.
-  std::optional<std::uint32_t> degree;         // >= 1; absent: from the two below
-  std::uint32_t max_depth = kDefaultMaxDepth;  // levels of agents below scela-run
-  std::uint32_t max_conn = kDefaultMaxConn;    // connections of one agent, with its ranks
+  std::optional<std::uint32_t> degree;  // >= 1; absent: from the two below
+  // Levels of agents below scela-run; std::nullopt: as the time of the start demands, at most 3.
+  std::optional<std::uint32_t> max_depth;
+  std::uint32_t max_conn = kDefaultMaxConn;  // connections of one agent, with its ranks
 
   bool flat = false;                       // scela-run starts every agent itself
   std::uint32_t fanout = kDefaultFanout;   // sessions a process opens at once, >= 1
@@ -195,7 +195,8 @@ struct Options {
   // they end at once.
   std::chrono::milliseconds adopt_timeout = kDefaultAdoptTimeout;
   std::optional<std::chrono::milliseconds> host_timeout;  // for the program on one host
-  bool keep = false;  // what ranks left running stays if the job ends by itself
+  bool no_agent_cache = false;  // hosts do not keep the agent that they are sent
+  bool keep = false;            // what ranks left running stays if the job ends by itself
 
   // Inspection of the job.
   bool dry_run = false;   // show the plan and start nothing

@@ -20,26 +20,51 @@ bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-// This script is for /bin/sh. It looks for a place, asks for the agent and executes it. An empty
-// file that may be executed is run by the shell itself and succeeds; on a noexec mount it fails.
-// The file is filled once before the agent is asked for, so that a quota is met before any byte was
-// sent that would then be lost. A file that was cut off on its way is not executed: it could not
-// remove itself.
+// These scripts are for /bin/sh.
+
+// Sets C to the folder of the cache and a to the directory of this agent in it, or both to nothing.
+constexpr std::string_view kCache =
+    "C=; a=; if test -n \"$XDG_CACHE_HOME$HOME\"; then "
+    "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@SHA256@\"; fi; ";
+
+// Executes the agent in the cache. A folder or file of another user is not used. An executable with
+// other bytes is removed: somebody has changed it, or the disk was full. The digests are those of
+// b2sum, which is faster, or sha256sum, which old systems have too.
+constexpr std::string_view kLook =
+    "if test -f \"$a/scela-nla\" && test -O \"$C\" && test -O \"$a/scela-nla\"; then "
+    "h=\"$(b2sum < \"$a/scela-nla\" 2> /dev/null)\"; "
+    "test -n \"$h\" || h=\"$(sha256sum < \"$a/scela-nla\" 2> /dev/null)\"; "
+    "case \"$h\" in \"@BLAKE2B@ \"*|\"@SHA256@ \"*) "
+    "exec \"$a/scela-nla\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --cached \"$a\";; "
+    "esac; rm -rf \"$a\"; fi; ";
+
+// Makes the folder of the cache, which takes the package if it can. Sets D to it, or to nothing.
+constexpr std::string_view kStore =
+    "if test -n \"$C\" && { test -d \"$C\" || (umask 077; mkdir -p \"$C\") 2> /dev/null; } && "
+    "test -O \"$C\"; then D=\"$C\"; fi; ";
+
+// Looks for a place, asks for the package and executes it. An empty file that may be executed is run
+// by the shell itself and succeeds; on a noexec mount it fails. The file is filled once before the
+// package is asked for, so that a quota is met before any byte was sent that would then be lost. A
+// file that was cut off on its way is not executed: it could not remove itself.
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
-    "R=; "
-    "for d in ${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
+    "R=; for d in ${D:+\"$D\"} "
+    "${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
     "f=\"$d/@NAME@@TOKEN@\"; w=\"not writable\"; "
     "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
     "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && w=full && "
     "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
-    "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
-    "read -r D && head -c @SIZE@ > \"$f\" && test \"$(wc -c < \"$f\")\" -ge @SIZE@ && "
-    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --digest \"$D\" --unlink \"$f\"; "
+    "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; s=; test \"$d\" = \"$D\" && s=\"$a\"; "
+    "head -c @SIZE@ > \"$f\" && test \"$(wc -c < \"$f\")\" -ge @SIZE@ && "
+    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ ${s:+--store \"$s\"}; "
     "exit 1; fi; "
     "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
     "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes:"
     "${R#,} - make room, or install scela-nla and name it with --agent\"";
+
+// Without a package, the answer tells the other side that it would be needed.
+constexpr std::string_view kNone = "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"";
 
 void replace(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -67,10 +92,17 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
     installed = cat("\"test\" -x \"", agent.path, "\" && exec \"", agent.path,
                     "\" --stdio --name \"", node, "\" --id ", agent.build, more, "; ");
   }
-  std::string script(kShip);
+  const bool has_package = agent.package.size > 0;
+  std::string script;
+  if (has_package) script = cat("D=; ", kCache);
+  if (has_package && agent.look_in_cache) script += kLook;
+  if (has_package && agent.store_in_cache) script += kStore;
+  script += has_package ? kShip : kNone;
   replace(script, "@NAME@", kShippedName);
   replace(script, "@TOKEN@", agent.token);
-  replace(script, "@SIZE@", cat(agent.size));
+  replace(script, "@SIZE@", cat(agent.package.size));
+  replace(script, "@SHA256@", agent.package.sha256);
+  replace(script, "@BLAKE2B@", agent.package.blake2b);
   replace(script, "@NODE@", node);
   replace(script, "@BUILD@", agent.build);
   replace(script, "@MORE@", more);

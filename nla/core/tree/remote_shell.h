@@ -4,10 +4,12 @@
 //
 // sh, bash, dash, ksh, csh, tcsh, zsh and fish all understand the command. If the agent is
 // installed, the login shell itself executes it: a second shell would cost every node its start.
-// Otherwise /bin/sh finds a directory that takes an executable file (not mounted noexec, with room
-// for it) and reads the agent from its standard input. Its script is one word in single quotes,
-// without a backslash, '!' or newline in it. A command that does not look for an installed agent
-// consists of that word alone, for shells that do not know '&&' (fish before 3.0).
+// Otherwise /bin/sh looks into the user's cache (nla/pack/agent_cache.h). It executes the agent that
+// it finds there only if its bytes have the right digest, and removes it if they have not. If there
+// is none, /bin/sh finds a directory that takes an executable file (not mounted noexec, with room
+// for it) and reads the agent's package from its standard input. Its script is one word in single
+// quotes, without a backslash, '!' or newline in it. A command that does not look for an installed
+// agent consists of that word alone, for shells that do not know '&&' (fish before 3.0).
 //
 // The scanner skips all that a shell prints of its own before. An answer is a line of its own that
 // begins with the magic word. The command does not contain that word, so a shell that echoes its
@@ -15,7 +17,7 @@
 //
 //   SCELA-NLA ready PROTOCOL BUILD      the agent runs; frames follow
 //   SCELA-NLA other VERSION BUILD       an agent of another version is installed there; it has left
-//   SCELA-NLA ship MACHINE              send the digest in hex, a newline and the agent's bytes
+//   SCELA-NLA ship MACHINE              send the bytes of the package
 //   SCELA-NLA refused WHY               it cannot be started
 //
 // Pure, with no lock: one thread at a time uses a scanner. A scanner holds one line of at most
@@ -35,16 +37,25 @@ namespace scela::nla {
 // The names of shipped files begin with this; the rest is the token.
 inline constexpr std::string_view kShippedName = ".scela-nla-";
 
+// The agent's package as the other node checks it. Digests are in hexadecimal.
+struct RemotePackage {
+  std::uint64_t size = 0;  // of the package, in bytes; 0: there is none to send
+  std::string sha256;      // of the agent's executable; names its directory in the cache
+  std::string blake2b;     // of the same, 512 bits
+};
+
 // The agent that remote_command() is to start.
 struct RemoteAgent {
-  // The path of the installed agent on the other node, absolute. If it is empty, the command ships
-  // the agent without looking for it.
+  // The path of the installed agent on the other node, absolute. If it is empty, the command does
+  // not look for it.
   std::string path;
   // The id of the build that both sides must have, in hexadecimal. An installed agent of another
   // build answers `other`.
   std::string build;
-  std::uint64_t size = 0;  // bytes to ship
-  // Letters and digits, unique for each start; part of the shipped file's name.
+  RemotePackage package;
+  bool look_in_cache = true;   // an agent in the user's cache may be executed
+  bool store_in_cache = true;  // a sent agent stores itself in the user's cache
+  // Letters and digits, unique for each start; part of the sent file's name.
   std::string token;
   std::vector<std::string> words = {};  // further arguments
 };

@@ -165,4 +165,27 @@ TEST_CASE("every node has the parent that handed it its slice") {
   }
 }
 
+TEST_CASE("the number of levels is the one that starts fastest") {
+  const StartCosts costs{200'000, 6'000};
+  const auto time_of = [&](std::uint32_t nodes, std::uint32_t depth) {
+    const std::uint32_t degree = choose_degree(nodes, 0, {100'000, depth}).value();
+    return depth * (costs.level_us + std::uint64_t{costs.child_us} * degree);
+  };
+  for (const std::uint32_t nodes : {1u, 2u, 3u, 16u, 47u, 48u, 64u, 128u, 500u, 1000u, 5000u}) {
+    const std::uint32_t depth = choose_depth(nodes, 3, costs);
+    for (std::uint32_t other = 1; other <= 3; ++other) {
+      CHECK(time_of(nodes, depth) <= time_of(nodes, other));
+      if (other < depth) CHECK(time_of(nodes, depth) < time_of(nodes, other));
+    }
+  }
+  CHECK(choose_depth(47, 3, costs) == 1);
+  CHECK(choose_depth(64, 3, costs) == 2);
+  CHECK(choose_depth(5000, 3, costs) == 3);
+  CHECK(choose_depth(5000, 1, costs) == 1);
+  // If a level costs nothing, the smallest degree is best; if a child costs nothing, one level is.
+  CHECK(choose_depth(64, 3, {0, 1}) == 3);
+  CHECK(choose_depth(64, 3, {1, 0}) == 1);
+  CHECK(choose_depth(64, 3, {0, 0}) == 1);
+}
+
 }  // namespace kary_tree_test

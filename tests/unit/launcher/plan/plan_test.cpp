@@ -242,12 +242,28 @@ TEST_CASE("the degree follows the thesis' rule and the option overrules it") {
   CHECK(plan({"--sim-nodes", "64", "--ppn", "1", "./p"}).degree == 4);
   CHECK(plan({"--sim-nodes", "64", "--ppn", "1", "--degree", "2", "./p"}).degree == 2);
   CHECK(plan({"--sim-nodes", "64", "--ppn", "1", "--max-depth", "1", "./p"}).degree == 64);
+  CHECK(plan({"--sim-nodes", "64", "--ppn", "1", "--max-depth", "2", "./p"}).degree == 8);
   CHECK(plan({"-n", "500", "./p"}).degree == 1);
   CHECK(plan({"--sim-nodes", "9", "--ppn", "200", "./p"}).degree == 9);
   const auto too_many =
       make_plan(options({"--sim-nodes", "128", "--ppn", "200", "./p"}), context());
   REQUIRE_FALSE(too_many);
   CHECK(too_many.error().hint.find("--max-conn") != std::string::npos);
+}
+
+TEST_CASE("few real hosts are started by scela-run itself, many by a tree") {
+  const auto degree = [](const std::string& hosts, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"-w", hosts, "--ppn", "1", "./p"};
+    words.insert(words.begin(), more.begin(), more.end());
+    return plan(words).degree;
+  };
+  CHECK(degree("n[1-3]") == 3);
+  CHECK(degree("n[1-40]") == 40);
+  CHECK(degree("n[1-64]") == 8);
+  CHECK(degree("n[1-200]") == 14);
+  CHECK(degree("n[1-3]", {"--max-depth", "3"}) == 1);
+  CHECK(degree("n[1-200]", {"--flat"}) == 200);
+  CHECK(degree("n[1-40]", {"--max-conn", "18"}) == 16);
 }
 
 TEST_CASE("standard input can only go to a rank of the job") {

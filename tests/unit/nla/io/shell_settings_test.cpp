@@ -21,6 +21,8 @@ TEST_CASE("settings arrive as they were sent") {
   settings.topology = true;
   settings.pmi_guessed = true;
   settings.trace = true;
+  settings.package = std::string(64, 'a');
+  settings.agent_cache = false;
   CHECK(parse_settings(format(settings)) == settings);
 }
 

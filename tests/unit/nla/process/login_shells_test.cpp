@@ -30,8 +30,8 @@ struct Said {
 // in `place`.
 Said run(const std::string& shell, const std::string& command, const std::string& place) {
   REQUIRE(::setenv("COMMAND", command.c_str(), 1) == 0);
-  const std::string line =
-      cat("TMPDIR='", place, "' exec '", shell, "' -c \"$COMMAND\" < /dev/null 2> /dev/null");
+  const std::string line = cat("HOME='", place, "' TMPDIR='", place, "' exec '", shell,
+                               "' -c \"$COMMAND\" < /dev/null 2> /dev/null");
   FILE* stream = ::popen(line.c_str(), "r");
   ::unsetenv("COMMAND");
   REQUIRE(stream != nullptr);
@@ -72,7 +72,8 @@ TEST_CASE("every login shell starts an agent that is there, or asks for it") {
     REQUIRE(shell);
     const auto under = [&](const std::string& agent) {
       const auto command = remote_command(
-          {agent, "abc123", 4096, "T0ken", {"--job", "a=b,%c:+@ d"}}, "me@[fd00::1]:22");
+          {agent, "abc123", {4096, "5ha", "b1a"}, true, true, "T0ken", {"--job", "a=b,%c:+@ d"}},
+          "me@[fd00::1]:22");
       REQUIRE(command);
       return run(*shell, *command, home.path());
     };

@@ -37,7 +37,7 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("an option's value has the source that won") {
-  CHECK(lines_of("max-depth", {}) == Lines{"max-depth 3 default"});
+  CHECK(lines_of("max-depth", {}) == Lines{"max-depth 1 to 3, the fastest default"});
   CHECK(lines_of("max-depth", {}, {}, "#\nmax-depth = 4\n") == Lines{"max-depth 4 my.conf:2"});
   CHECK(lines_of("max-depth", {}, {{"SCELA_MAX_DEPTH", "5"}}, "max-depth = 4\n") ==
         Lines{"max-depth 5 SCELA_MAX_DEPTH"});

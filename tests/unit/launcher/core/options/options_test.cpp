@@ -81,7 +81,7 @@ TEST_CASE("without options everything has its default") {
   CHECK_FALSE(options.hosts);
   CHECK(options.launch == LaunchMethod::automatic);
   CHECK_FALSE(options.degree);
-  CHECK(options.max_depth == 3);
+  CHECK_FALSE(options.max_depth);
   CHECK(options.max_conn == 128);
   CHECK(options.grace == 2s);
   CHECK_FALSE(options.timeout);

@@ -28,7 +28,7 @@ std::vector<RemoteAnswer> answers(std::string_view text, std::size_t piece) {
 }
 
 RemoteAgent agent() {
-  return {"/opt/scela/scela-nla", "abc123", 4096, "T0ken"};
+  return {"/opt/scela/scela-nla", "abc123", {4096, "5ha", "b1a"}, true, true, "T0ken"};
 }
 
 }  // namespace
@@ -83,10 +83,33 @@ TEST_CASE("the command has nothing in it that a shell reads differently") {
   const std::string inner = command->substr(before, command->size() - before - 1);
   CHECK(inner.find_first_of("'\\!\n`") == std::string::npos);
   CHECK(inner.find("@") == std::string::npos);
+  CHECK(inner.find("\"b1a \"*|\"5ha \"*) exec \"$a/scela-nla\"") != std::string::npos);
   CHECK(inner.find("--name \"node7\"") != std::string::npos);
   // A shell that echoes its command is not an answer.
   CHECK(answers(*command + "\n", 1000).empty());
   CHECK(command->find("SCELA-NLA") == std::string::npos);
+}
+
+TEST_CASE("the cache is looked into and filled only if that is wanted") {
+  const auto parts = [](bool look, bool store) {
+    RemoteAgent one = agent();
+    one.look_in_cache = look;
+    one.store_in_cache = store;
+    const std::string command = remote_command(one, "node7").value();
+    CHECK(command.find("SCELA\"\"-NLA ship") != std::string::npos);
+    return std::pair(command.find("--cached") != std::string::npos,
+                     command.find("mkdir") != std::string::npos);
+  };
+  CHECK(parts(true, true) == std::pair(true, true));
+  CHECK(parts(false, true) == std::pair(false, true));
+  CHECK(parts(false, false) == std::pair(false, false));
+}
+
+TEST_CASE("without a package the command asks for one, but reads nothing") {
+  RemoteAgent one = agent();
+  one.package = {};
+  const std::string command = remote_command(one, "node7").value();
+  CHECK(command.ends_with("'echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"'"));
 }
 
 TEST_CASE("what cannot stand in the command is refused") {

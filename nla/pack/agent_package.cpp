@@ -1,0 +1,113 @@
+#include "nla/pack/agent_package.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/crypto/digest.h"
+#include "common/os/syscall.h"
+#include "nla/pack/package_format.h"
+
+namespace scela::nla {
+
+namespace {
+
+using Trailer = scela_package_trailer;
+
+constexpr char kHint[] = "install ScELA completely";
+
+// Reads up to `size` bytes at the offset. Returns fewer if the file ends before, and no bytes if it
+// cannot be read.
+std::string read_at(const Fd& file, std::uint64_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t at = 0;
+  while (at < size) {
+    const ssize_t got = retry([&] {
+      return ::pread(file.get(), bytes.data() + at, size - at, static_cast<off_t>(offset + at));
+    });
+    if (got <= 0) break;
+    at += static_cast<std::size_t>(got);
+  }
+  bytes.resize(at);
+  return bytes;
+}
+
+// Returns the text in a field, which must end with a zero byte.
+template <std::size_t kSize>
+std::string text_in(const char (&field)[kSize]) {
+  return {field, ::strnlen(field, kSize)};
+}
+
+auto no_package(const std::string& name, std::string why) {
+  return fail(Error{
+      ErrorKind::launch, cat("read the agent's package '", name, "'"), {}, std::move(why), kHint});
+}
+
+}  // namespace
+
+std::string package_digest(std::string_view content, std::string_view trailer) {
+  return sha256_hex({content, trailer});
+}
+
+Result<AgentPackage> AgentPackage::open(Fd file, std::string name) {
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0)
+    return fail(os_error(ErrorKind::io, cat("read '", name, "'"), errno));
+  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  Trailer trailer;
+  if (size < sizeof trailer) return no_package(name, "it is too short");
+  const std::string bytes = read_at(file, size - sizeof trailer, sizeof trailer);
+  if (bytes.size() != sizeof trailer) return no_package(name, "its end cannot be read");
+  std::memcpy(&trailer, bytes.data(), sizeof trailer);
+  if (std::memcmp(trailer.magic, SCELA_PACKAGE_MAGIC, sizeof trailer.magic) != 0)
+    return no_package(name, "it is not one of this version");
+  return AgentPackage(std::move(file), std::move(name),
+                      {size, text_in(trailer.agent_build), text_in(trailer.agent_machine),
+                       text_in(trailer.agent_sha256), text_in(trailer.agent_blake2b),
+                       text_in(trailer.package_sha256)});
+}
+
+Result<AgentPackage> find_package(const std::string& agent, const std::string& build) {
+  const auto folder_of = [](const std::string& path) {
+    return path.substr(0, path.rfind('/') + 1);
+  };
+  const std::string own = folder_of(own_executable());
+  std::string tried;
+  for (const std::string& folder : {folder_of(agent), own, own + "../libexec/scela/"}) {
+    const std::string path = folder + kPackageName;
+    Result<Fd> file = open_file(path, O_RDONLY);
+    if (file) {
+      Result<AgentPackage> package = AgentPackage::open(std::move(*file), path);
+      if (package && package->facts().agent_build == build) return package;
+    }
+    tried += cat(tried.empty() ? "" : ", ", path);
+  }
+  return fail(Error{ErrorKind::launch,
+                    "find the agent's package",
+                    {},
+                    cat("none of this build at ", tried),
+                    kHint});
+}
+
+Result<Chunk> AgentPackage::bytes(const std::string& sha256) {
+  if (!bytes_.empty()) return bytes_;
+  std::string all = read_at(file_, 0, facts_.size);
+  if (all.size() != facts_.size)
+    return fail(os_error(ErrorKind::io, cat("read '", name_, "'"), EIO, kHint));
+  Trailer trailer;
+  const std::size_t content = all.size() - sizeof trailer;
+  std::memcpy(&trailer, all.data() + content, sizeof trailer);
+  std::memset(trailer.package_sha256, 0, sizeof trailer.package_sha256);
+  const std::string_view cleared(reinterpret_cast<const char*>(&trailer), sizeof trailer);
+  if (package_digest(std::string_view(all).substr(0, content), cleared) != sha256)
+    return no_package(name_, "its bytes have another digest than scela-run's package");
+  bytes_ = Chunk(std::move(all));
+  return bytes_;
+}
+
+}  // namespace scela::nla

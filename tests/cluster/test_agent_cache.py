@@ -1,0 +1,140 @@
+"""Agents that hosts keep in the user's cache (nla/pack/agent_cache.h), on real hosts."""
+import os
+import shutil
+
+import case
+import layout
+from jobs import JobTest, NO_AGENT
+
+
+class CacheTest(JobTest):
+    """Agents that hosts keep in the user's cache."""
+
+    SIZE = 3
+    ALL = ("-w", "node[001-003]")
+    FOLDER = layout.CACHE + "/scela"
+
+    def kept(self, host):
+        """The directories of the agents that the host keeps."""
+        folder = self.cluster.path(host, self.FOLDER)
+        return sorted(f"{self.FOLDER}/{name}" for name in os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def used(self, *words, host="node003"):
+        """Where the host's agent was executed from: "sent", or the file."""
+        job = self.sleepers(*self.ALL, *NO_AGENT, *words, count=3)
+        found, packages = self.executables(host), self.packages(host)
+        self.end(job)
+        self.assertEqual(self.cluster.files(), [])
+        return "sent" if packages else found.pop()
+
+    def change(self, host, path, function):
+        real = self.cluster.path(host, path)
+        with open(real, "rb") as f:
+            content = function(f.read())
+        os.chmod(real, 0o700)
+        with open(real, "wb") as f:
+            f.write(content)
+
+    def test_a_later_run_sends_nothing(self):
+        self.assertEqual(self.used(), "sent")
+        kept = self.kept("node003")
+        self.assertEqual(len(kept), 1)
+        self.assertRegex(kept[0], r"/[0-9a-f]{64}$")
+        self.assertEqual(self.used(), kept[0] + "/scela-nla")
+        self.assertEqual(self.kept("node003"), kept)
+        for path, mode in ((self.FOLDER, 0o700), (kept[0], 0o700), (kept[0] + "/scela-nla", 0o500),
+                           (kept[0] + "/scela-nla.package", 0o400)):
+            self.assertEqual(os.stat(self.cluster.path("node003", path)).st_mode & 0o777, mode, path)
+
+    def test_inner_agents_of_a_chain_send_and_find_it_too(self):
+        words = ("--degree", "1")
+        self.assertEqual(self.used(*words), "sent")
+        shutil.rmtree(self.cluster.path("node003", layout.CACHE))
+        # node002 runs from its cache and sends what it keeps.
+        self.assertEqual(self.used(*words), "sent")
+        self.assertEqual(self.used(*words), self.kept("node003")[0] + "/scela-nla")
+
+    def test_without_cache_nothing_is_kept_or_used(self):
+        self.used()
+        self.assertEqual(self.used("--no-agent-cache"), "sent")
+        shutil.rmtree(self.cluster.path("node003", layout.CACHE))
+        self.used("--no-agent-cache")
+        self.assertEqual(self.kept("node003"), [])
+
+    def test_an_agent_with_other_bytes_is_not_run(self):
+        self.used()
+        kept = self.kept("node003")[0]
+        bad = "#!/bin/sh\ntouch /tmp/was-run\nprintf '\\nSCELA-NLA ready 1 0\\n'\n"
+        for name, function in (("replaced", lambda program: bad.encode()), ("cut", lambda program: program[:-1]),
+                               ("empty", lambda program: b""),
+                               ("one bit", lambda program: program[:1000] + bytes([program[1000] ^ 1]) + program[1001:])):
+            with self.subTest(name):
+                self.change("node003", kept + "/scela-nla", function)
+                self.assertEqual(self.used(), "sent")
+                self.assertEqual(self.used(), kept + "/scela-nla")
+
+    def test_a_package_with_other_bytes_is_not_sent_on(self):
+        self.used("--degree", "1")
+        kept = self.kept("node002")[0]
+        self.change("node002", kept + "/scela-nla.package", lambda package: package[:70000] + b"damage" + package[70006:])
+        shutil.rmtree(self.cluster.path("node003", layout.CACHE))
+        # node002 hands node003 back, and scela-run sends its own.
+        self.assertEqual(self.used("--degree", "1"), "sent")
+        self.assertEqual(self.logins("node003")["node003"][-1], "head")
+
+    def test_a_folder_of_another_user_is_not_used(self):
+        self.used()
+        kept = self.kept("node003")[0]
+        for path in (self.FOLDER, kept + "/scela-nla"):
+            with self.subTest(path):
+                os.chown(self.cluster.path("node003", path), 1234, 1234)
+                self.assertEqual(self.used(), "sent")
+                os.chown(self.cluster.path("node003", path), 0, 0)
+
+    def test_a_home_that_takes_no_program_is_passed_over(self):
+        self.cluster.noexec("node003", layout.HOME)
+        for _ in range(2):
+            self.assertEqual(self.used(), "sent")
+            self.assertEqual(self.kept("node003"), [])
+
+    def test_a_kept_agent_that_is_not_executed_is_sent_again(self):
+        self.used()
+        self.cluster.noexec("node003", layout.HOME)
+        self.assertEqual(self.used(), "sent")
+
+    def test_a_full_home_is_passed_over(self):
+        self.cluster.disk_full("node003", layout.HOME)
+        self.assertEqual(self.used(), "sent")
+        self.assertEqual(self.kept("node003"), [])
+
+    def test_old_agents_are_removed(self):
+        self.used()
+        kept = self.kept("node003")[0]
+        for number in range(5):
+            folder = f"{self.FOLDER}/{number:064x}"
+            self.put("node003", f"{folder}/scela-nla", "")
+            os.utime(self.cluster.path("node003", folder), (number, number))
+        self.put("node003", self.FOLDER + "/.new-1-abcdef/scela-nla", "")
+        os.utime(self.cluster.path("node003", self.FOLDER + "/.new-1-abcdef"), (0, 0))
+        self.change("node003", kept + "/scela-nla", lambda program: b"")
+        self.assertEqual(self.used(), "sent")
+        self.assertEqual(self.kept("node003"), sorted([kept] + [f"{self.FOLDER}/{number:064x}" for number in (3, 4)]))
+
+    def test_hosts_without_b2sum_verify_by_sha256sum(self):
+        self.fake("node003", b2sum="exit 127\n")
+        self.assertEqual(self.used(), "sent")
+        kept = self.kept("node003")[0] + "/scela-nla"
+        self.assertEqual(self.used(), kept)
+        self.change("node003", kept, lambda program: program + b"x")
+        self.assertEqual(self.used(), "sent")
+
+    def test_runs_at_the_same_time_store_one_agent(self):
+        jobs = [self.sleepers(*self.ALL, *NO_AGENT, count=3) for _ in range(3)]
+        for job in jobs:
+            self.end(job)
+        self.assertEqual(len(self.kept("node003")), 1)
+        self.assertEqual(self.used(), self.kept("node003")[0] + "/scela-nla")
+
+
+if __name__ == "__main__":
+    case.main()
