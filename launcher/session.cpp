@@ -27,6 +27,7 @@
 #include "launcher/spawn/spawning.h"
 #include "nla/io/constants.h"
 #include "nla/process/shell.h"
+#include "nla/spawn/network_parts.h"
 
 namespace scela {
 
@@ -148,6 +149,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   shell.role = nla::Role::root;
   shell.agent = agent_ = agent;
   shell.spawn = std::move(access_.spawn);
+  shell.spawn.network = &nla::network_parts();
   for (const std::string& note : access_.notes)
     log_.say(Subsystem::tree, note);
   shell.on_action = [this](const nla::Action& action) { on_action(action); };

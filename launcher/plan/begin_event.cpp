@@ -41,6 +41,14 @@ std::string package_digest(const std::string& agent) {
   return package ? package->facts().package_sha256 : std::string();
 }
 
+// Returns true if agents may be without TLS and without ssh. A command that runs once on each host
+// ends before its links would change to TCP, and no agent of it is adopted.
+bool may_be_small(const Options& options, const Plan& plan) {
+  if (plan.job.on_failure == nla::OnFailure::wait) return false;
+  return options.link == LinkKind::ssh ||
+         (options.link == LinkKind::automatic && plan.once_per_host);
+}
+
 }  // namespace
 
 nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
@@ -68,6 +76,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
     settings.agent = options.agent.value_or(agent);
     settings.package = package_digest(agent);
     settings.agent_cache = !options.no_agent_cache;
+    settings.leaf_agents = may_be_small(options, plan);
   }
   nla::event::Begin begin;
   begin.job_id = plan.job.id;

@@ -32,6 +32,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.agent = value;
   } else if (key == "package") {
     settings.package = value;
+  } else if (key == "leaf_agents") {
+    settings.leaf_agents = value == "1";
   } else if (key == "agent_cache") {
     settings.agent_cache = value != "0";
   } else if (key == "fanout") {
@@ -71,6 +73,7 @@ std::string format(const Settings& settings) {
   if (settings.launch != kLaunchSsh) out += cat("launch=", settings.launch, "\n");
   if (!settings.agent.empty()) out += cat("agent=", settings.agent, "\n");
   if (!settings.package.empty()) out += cat("package=", settings.package, "\n");
+  if (settings.leaf_agents) out += "leaf_agents=1\n";
   if (!settings.agent_cache) out += "agent_cache=0\n";
   if (settings.fanout != Settings().fanout) out += cat("fanout=", settings.fanout, "\n");
   if (settings.connect_ms != Settings().connect_ms) {

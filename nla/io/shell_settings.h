@@ -40,6 +40,8 @@ struct Settings {
   std::string agent;
   // The digest of the package that is sent (PackageFacts::package_sha256); empty: none is sent.
   std::string package;
+  // Agents that start no others may be without ssh and TLS (nla/leaf.cpp).
+  bool leaf_agents = false;
   bool agent_cache = true;     // nodes keep a sent agent in the user's cache
   std::uint32_t fanout = 128;  // concurrent sessions per process, >= 1
   // The limit of each phase of a start, in milliseconds.

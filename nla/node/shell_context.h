@@ -27,6 +27,8 @@
 
 namespace scela::nla {
 
+struct NetworkParts;  // nla/spawn/network_parts.h
+
 struct ShellContext {
   // `of` is root (scela-run) or agent, `name` the node's name. `guardian` is the socket to the
   // guardian (nla/guard/guardian.h); it may be invalid.
@@ -37,6 +39,8 @@ struct ShellContext {
         guardian_socket(std::move(guardian)) {}
 
   boost::asio::io_context io{1};
+  // TLS for links; nullptr: this program has none.
+  const NetworkParts* network = nullptr;
   // Scratch space for all reading on this loop, and the spans of time of --trace.
   ReadBuffer buffer;
   Tracer tracer;

@@ -43,6 +43,24 @@ std::string text_in(const char (&field)[kSize]) {
   return {field, ::strnlen(field, kSize)};
 }
 
+// Reads the trailer that ends at the offset `end`. Returns false if there is none.
+bool read_trailer(const Fd& file, std::uint64_t end, Trailer& out) {
+  if (end < sizeof out) return false;
+  const std::string bytes = read_at(file, end - sizeof out, sizeof out);
+  if (bytes.size() != sizeof out) return false;
+  std::memcpy(&out, bytes.data(), sizeof out);
+  return std::memcmp(out.magic, SCELA_PACKAGE_MAGIC, sizeof out.magic) == 0;
+}
+
+PackageFacts facts_in(const Trailer& trailer, std::uint64_t size) {
+  return {size,
+          text_in(trailer.agent_build),
+          text_in(trailer.agent_machine),
+          text_in(trailer.agent_sha256),
+          text_in(trailer.agent_blake2b),
+          text_in(trailer.package_sha256)};
+}
+
 auto no_package(const std::string& name, std::string why) {
   return fail(Error{
       ErrorKind::launch, cat("read the agent's package '", name, "'"), {}, std::move(why), kHint});
@@ -60,16 +78,18 @@ Result<AgentPackage> AgentPackage::open(Fd file, std::string name) {
     return fail(os_error(ErrorKind::io, cat("read '", name, "'"), errno));
   const auto size = static_cast<std::uint64_t>(facts.st_size);
   Trailer trailer;
-  if (size < sizeof trailer) return no_package(name, "it is too short");
-  const std::string bytes = read_at(file, size - sizeof trailer, sizeof trailer);
-  if (bytes.size() != sizeof trailer) return no_package(name, "its end cannot be read");
-  std::memcpy(&trailer, bytes.data(), sizeof trailer);
-  if (std::memcmp(trailer.magic, SCELA_PACKAGE_MAGIC, sizeof trailer.magic) != 0)
-    return no_package(name, "it is not one of this version");
-  return AgentPackage(std::move(file), std::move(name),
-                      {size, text_in(trailer.agent_build), text_in(trailer.agent_machine),
-                       text_in(trailer.agent_sha256), text_in(trailer.agent_blake2b),
-                       text_in(trailer.package_sha256)});
+  if (!read_trailer(file, size, trailer)) return no_package(name, "it is not one of this version");
+  AgentPackage out(std::move(file), std::move(name));
+  out.facts_ = facts_in(trailer, size);
+  if (trailer.leaf_size == 0) return out;
+  Trailer leaf;
+  if (trailer.leaf_at > size || trailer.leaf_size > size - trailer.leaf_at ||
+      !read_trailer(out.file_, trailer.leaf_at + trailer.leaf_size, leaf)) {
+    return no_package(out.name_, "the package in it is not one of this version");
+  }
+  out.leaf_ = facts_in(leaf, trailer.leaf_size);
+  out.leaf_at_ = trailer.leaf_at;
+  return out;
 }
 
 Result<AgentPackage> find_package(const std::string& agent, const std::string& build) {
@@ -108,6 +128,12 @@ Result<Chunk> AgentPackage::bytes(const std::string& sha256) {
     return no_package(name_, "its bytes have another digest than scela-run's package");
   bytes_ = Chunk(std::move(all));
   return bytes_;
+}
+
+Result<Chunk> AgentPackage::leaf_bytes(const std::string& sha256) {
+  Result<Chunk> all = bytes(sha256);
+  if (!all) return all;
+  return all->slice(leaf_at_, leaf_->size);
 }
 
 }  // namespace scela::nla

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/core/chunk.h"
@@ -34,18 +35,25 @@ class AgentPackage {
   static Result<AgentPackage> open(Fd file, std::string name);
 
   const PackageFacts& facts() const { return facts_; }
+  // Returns the facts of the package of the small agent (nla/leaf.cpp), which is in this one;
+  // std::nullopt: there is none.
+  const std::optional<PackageFacts>& leaf() const { return leaf_; }
   // Returns all bytes of the file, which are read once. Error (io): the file cannot be read. Error
   // (launch): the bytes do not have the digest `sha256` (PackageFacts::package_sha256), and the file
   // must not be executed.
   Result<Chunk> bytes(const std::string& sha256);
+  // Returns the bytes of the package of the small agent. Requires leaf(). `sha256` and the errors are
+  // as above: both packages are verified.
+  Result<Chunk> leaf_bytes(const std::string& sha256);
 
  private:
-  AgentPackage(Fd file, std::string name, PackageFacts facts)
-      : file_(std::move(file)), name_(std::move(name)), facts_(std::move(facts)) {}
+  AgentPackage(Fd file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
 
   Fd file_;
   std::string name_;
   PackageFacts facts_;
+  std::optional<PackageFacts> leaf_;
+  std::uint64_t leaf_at_ = 0;
   Chunk bytes_;
 };
 

@@ -1,5 +1,6 @@
-// make_package AGENT UNPACK PACKAGE: writes the package of the executable AGENT (package_format.h).
-// UNPACK is the program of unpack.c. The build runs it. Exit status 1 and a text on standard error:
+// make_package AGENT UNPACK PACKAGE [LEAF]: writes the package of the executable AGENT
+// (package_format.h). UNPACK is the program of unpack.c, LEAF the package of the small agent. The
+// build runs it. Exit status 1 and a text on standard error:
 // a file cannot be read or written, or AGENT is no executable with a build id.
 
 #include <lz4hc.h>
@@ -61,7 +62,7 @@ int failed(const std::string& why) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return failed("usage: make_package AGENT UNPACK PACKAGE");
+  if (argc < 4 || argc > 5) return failed("usage: make_package AGENT UNPACK PACKAGE [LEAF]");
   const std::string agent = read_all(argv[1]);
   std::string content = read_all(argv[2]);
   if (content.empty()) return failed(cat("cannot read ", argv[2]));
@@ -80,6 +81,13 @@ int main(int argc, char** argv) {
   put(trailer.agent_sha256, scela::sha256_hex({agent}));
   put(trailer.agent_blake2b, blake2b_hex(agent));
   content += block;
+  trailer.leaf_at = content.size();
+  if (argc == 5) {
+    const std::string leaf = read_all(argv[4]);
+    if (leaf.empty()) return failed(cat("cannot read ", argv[4]));
+    trailer.leaf_size = leaf.size();
+    content += leaf;
+  }
   const std::string_view bytes(reinterpret_cast<const char*>(&trailer), sizeof trailer);
   put(trailer.package_sha256, scela::nla::package_digest(content, bytes));
   std::ofstream out(argv[3], std::ios::binary | std::ios::trunc);

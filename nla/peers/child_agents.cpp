@@ -48,7 +48,10 @@ void ChildAgents::start(LinkId id) {
       context_.pump();
     });
   };
-  if (!child.attach) return spawner_->start(child.contact, begun, done);
+  if (!child.attach) {
+    const bool leaf = child.end - child.node == 1;
+    return spawner_->start(child.contact, leaf, begun, done);
+  }
   // A host that does not answer must leave its own children the time to be adopted.
   spawner_->attach(child.contact,
                    {attach_words(context_.job_id, context_.settings.directory, context_.adopt_ms),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "nla/spawn/network_parts.h"
 
 namespace scela::nla {
 
@@ -47,7 +48,8 @@ void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
   SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
   if (port == 0) return failed(id, "the agent cannot listen");
   if (!address) return failed(id, "its address is not known");
-  child.change.attempt = connect_tls(
+  if (!context_.network) return failed(id, "this agent has no TLS");
+  child.change.attempt = context_.network->connect_tls(
       context_.io, *address, port, std::move(key),
       std::chrono::milliseconds(context_.settings.connect_ms), [this, id, port](auto stream) {
         ChildAgent& one = children_.at(id);

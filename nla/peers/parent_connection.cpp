@@ -6,6 +6,7 @@
 
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
+#include "nla/spawn/network_parts.h"
 
 namespace scela::nla {
 
@@ -73,13 +74,13 @@ void ParentConnection::offer_port() {
   SharedKey key =
       derive_link_key(keys_.keys().of(parent.child), {parent.job_id, parent_node, parent.child});
   std::uint16_t port = 0;
-  if (address && keys_.known()) {
-    auto made =
-        accept_tls(context_.io, *address, std::move(key),
-                   std::chrono::milliseconds(context_.settings.connect_ms), [this](auto stream) {
-                     // The parent's stream may have ended in the same turn.
-                     if (stream && link_) link_->change_to(std::move(*stream), true);
-                   });
+  if (address && keys_.known() && context_.network) {
+    auto made = context_.network->accept_tls(
+        context_.io, *address, std::move(key),
+        std::chrono::milliseconds(context_.settings.connect_ms), [this](auto stream) {
+          // The parent's stream may have ended in the same turn.
+          if (stream && link_) link_->change_to(std::move(*stream), true);
+        });
     if (made) {
       change_listener_ = std::move(*made);
       port = change_listener_->port();

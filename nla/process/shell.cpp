@@ -66,6 +66,7 @@ Shell::State::State(ShellOptions wanted, Reaper made)
       upgrade(context, keys, children),
       leftovers(context, descendants, children),
       ranks(context, keys, directory, core) {
+  context.network = options.spawn.network;
   context.pump = [this] { pump(); };
 }
 

@@ -4,16 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
-#include <map>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "nla/spawn/auth_gate.h"
 #include "nla/spawn/kinds.h"
-#include "nla/spawn/ssh_identities.h"
+#include "nla/spawn/network_parts.h"
 
 namespace scela::nla {
 
@@ -28,16 +27,16 @@ class AnySpawner final : public Spawner {
         gate_(!context_.root),
         local_(make_local_spawner(io, context_.agent)) {}
 
-  void start(const Contact& contact, Begun begun, Done done) override {
+  void start(const Contact& contact, bool leaf, Begun begun, Done done) override {
     if (refused(contact, done)) return;
-    if (contact.here()) return local_->start(contact, std::move(begun), std::move(done));
-    wait({contact, {{}, settings_.connect_ms}, std::move(begun), std::move(done)});
+    if (contact.here()) return local_->start(contact, leaf, std::move(begun), std::move(done));
+    wait({contact, {{}, settings_.connect_ms}, leaf, std::move(begun), std::move(done)});
   }
 
   void attach(const Contact& contact, Attach how, Done done) override {
     if (refused(contact, done)) return;
     if (contact.here()) return local_->attach(contact, std::move(how), std::move(done));
-    wait({contact, std::move(how), [] {}, std::move(done)});
+    wait({contact, std::move(how), false, [] {}, std::move(done)});
   }
 
   void cancel(const std::string& name) override {
@@ -71,15 +70,19 @@ class AnySpawner final : public Spawner {
   struct Waiting {
     Contact contact;
     Attach how;
+    bool leaf = false;
     Begun begun;
     Done done;
   };
 
   // For an agent the launcher's own host, which has no address, is another machine too.
   bool refused(const Contact& contact, const Done& done) const {
-    if (!contact.root_only || context_.root) return false;
-    done(tl::unexpected(
-        SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
+    const char* why = nullptr;
+    if (contact.root_only && !context_.root) why = "only scela-run itself knows a way to it";
+    if (!contact.here() && !context_.network && settings_.launch == kLaunchSsh)
+      why = "the agent that was to start it has no ssh";
+    if (why == nullptr) return false;
+    done(tl::unexpected(SpawnFailure{StartPhase::connect, why, true}));
     return true;
   }
 
@@ -95,11 +98,11 @@ class AnySpawner final : public Spawner {
       waiting_.pop_front();
       ++under_way_;
       next.begun();
-      start_remote(next.contact, std::move(next.how), std::move(next.done));
+      start_remote(next.contact, std::move(next.how), next.leaf, std::move(next.done));
     }
   }
 
-  void start_remote(const Contact& contact, Attach how, Done done) {
+  void start_remote(const Contact& contact, Attach how, bool leaf, Done done) {
     if (auto opened = open_program(); !opened) {
       --under_way_;
       return done(
@@ -110,7 +113,8 @@ class AnySpawner final : public Spawner {
     const std::shared_ptr<Executor> session = make_session(contact, settings);
     const auto start = make_remote_start(
         io_, *session, *program_, contact.name,
-        {std::chrono::milliseconds(settings.connect_ms), std::move(how.words)},
+        {std::chrono::milliseconds(settings.connect_ms), std::move(how.words),
+         leaf && settings_.leaf_agents},
         [this, session = session.get(), done = std::move(done)](auto stream) {
           const auto at = std::ranges::find(sessions_, session,
                                             [](const UnderWay& one) { return one.session.get(); });
@@ -151,35 +155,8 @@ class AnySpawner final : public Spawner {
     if (settings.launch != kLaunchSsh) {
       return make_program_session(io_, contact, gate_, settings, context_);
     }
-    const SshAccess access = context_.access_of ? context_.access_of(contact.name) : own_access();
-    return make_ssh_session(io_, contact, access, identities_of(access), gate_, settings, context_);
-  }
-
-  static SshAccess own_access() {
-    SshAccess out;
-    out.identities = default_identities();
-    const char* socket = std::getenv("SSH_AUTH_SOCK");
-    if (socket != nullptr) out.agent_socket = socket;
-    return out;
-  }
-
-  // Returns the identities, which are read once for all nodes that are reached by the same keys.
-  const SshIdentities& identities_of(const SshAccess& access) {
-    std::string key = access.agent_socket;
-    for (const auto* files : {&access.identities, &access.certificates}) {
-      key += cat("\n", files->size());
-      for (const std::string& file : *files)
-        key += cat("\n", file);
-    }
-    if (access.identities_only) key += "\nonly";
-    std::unique_ptr<SshIdentities>& found = identities_[key];
-    if (!found) {
-      found = std::make_unique<SshIdentities>();
-      found->load(access.identities, access.certificates);
-      const bool enough = access.identities_only && found->skipped().empty();
-      found->use_agent(access.agent_socket, !enough);
-    }
-    return *found;
+    if (!ssh_) ssh_ = context_.network->make_ssh_sessions(io_);
+    return ssh_->make(contact, gate_, settings, context_);
   }
 
   boost::asio::io_context& io_;
@@ -188,7 +165,7 @@ class AnySpawner final : public Spawner {
   AuthGate gate_;
   std::unique_ptr<Spawner> local_;
   std::unique_ptr<AgentProgram> program_;
-  std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
+  std::unique_ptr<SshSessions> ssh_;
   std::deque<Waiting> waiting_;
   struct UnderWay {
     std::string node;

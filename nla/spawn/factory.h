@@ -23,8 +23,13 @@ struct SshAccess {
   std::string proxy;
 };
 
+struct NetworkParts;
+
 // The part of starting agents that only the process itself knows; the rest is in Settings.
 struct SpawnContext {
+  // ssh and TLS (nla/spawn/network_parts.h), which outlive the spawner; nullptr: this program has
+  // neither.
+  const NetworkParts* network = nullptr;
   std::string agent;  // path of scela-nla here
   // A descriptor of the agent's package, borrowed; -1: it is searched beside the agent.
   int package = -1;

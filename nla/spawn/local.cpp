@@ -17,7 +17,7 @@ class LocalSpawner final : public Spawner {
   LocalSpawner(boost::asio::io_context& io, std::string agent)
       : io_(io), agent_(std::move(agent)) {}
 
-  void start(const Contact& contact, Begun begun, Done done) override {
+  void start(const Contact& contact, bool, Begun begun, Done done) override {
     begun();
     done(start_now(contact.name, {}));
   }

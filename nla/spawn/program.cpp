@@ -14,9 +14,9 @@
 #include "common/os/asio.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
+#include "nla/spawn/auth_gate.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
-#include "nla/spawn/ssh_identities.h"
 
 namespace scela::nla {
 

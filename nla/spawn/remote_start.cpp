@@ -57,16 +57,17 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
  private:
   void begin(bool look) {
     const AgentFile& file = program_.file;
-    RemotePackage package;
-    if (program_.package) {
-      const PackageFacts& facts = program_.package->facts();
-      package = {facts.size, facts.agent_sha256, facts.agent_blake2b};
-    }
-    looking_ = look && (!file.remote().empty() || (program_.package && program_.use_cache));
-    const Result<std::string> command = remote_command(
-        {looking_ ? file.remote() : "", file.build(), std::move(package),
-         looking_ && program_.use_cache, program_.use_cache, new_token(), settings_.words},
-        node_);
+    const PackageFacts facts = facts_to_send();
+    looking_ = look && (!file.remote().empty() || (facts.size > 0 && program_.use_cache));
+    const Result<std::string> command =
+        remote_command({looking_ ? file.remote() : "",
+                        file.build(),
+                        {facts.size, facts.agent_build, facts.agent_sha256, facts.agent_blake2b},
+                        looking_ && program_.use_cache,
+                        program_.use_cache,
+                        new_token(),
+                        settings_.words},
+                       node_);
     if (!command) return fail_with(command.error().text());
     executor_.execute(*command, [self = shared_from_this()](auto made) {
       if (!self->done_) return;  // cancelled
@@ -76,6 +77,13 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
       self->set_timer();
       self->wait_readable();
     });
+  }
+
+  bool sends_leaf() const { return settings_.leaf && program_.package && program_.package->leaf(); }
+  // Returns the facts of the package to send; without one, a size of 0.
+  PackageFacts facts_to_send() const {
+    if (!program_.package) return {};
+    return sends_leaf() ? *program_.package->leaf() : program_.package->facts();
   }
 
   void set_timer() {
@@ -130,7 +138,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void ready(const std::string& build, std::string_view rest) {
-    if (build != program_.file.build())
+    if (build != program_.file.build() && build != facts_to_send().agent_build)
       return fail_with("the agent that answers is of another build");
     if (!rest.empty()) return fail_with("the agent speaks before it was spoken to");
     timer_.end();
@@ -152,7 +160,9 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
                            " and starts hosts of that kind only (leave it out)"));
     }
     if (!program_.package) return no_package("no agent is installed there, and");
-    Result<Chunk> bytes = program_.package->bytes(program_.package_sha256);
+    AgentPackage& package = *program_.package;
+    const std::string& sha256 = program_.package_sha256;
+    Result<Chunk> bytes = sends_leaf() ? package.leaf_bytes(sha256) : package.bytes(sha256);
     if (!bytes) return no_package(cat("no agent is installed there; ", bytes.error().text(), ";"));
     to_ship_ = std::move(*bytes);
     shipped_ = 0;

@@ -69,6 +69,7 @@ struct RemoteStartSettings {
   // The time for the first answer, and for each further one.
   std::chrono::milliseconds limit{10000};
   std::vector<std::string> words = {};  // further arguments of scela-nla
+  bool leaf = false;                    // the small agent is enough (nla/leaf.cpp)
 };
 
 // One start that is under way.

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/os/asio.h"
+#include "nla/spawn/auth_gate.h"
 #include "nla/spawn/ssh_identities.h"
 
 struct ssh_session_struct;  // libssh's

@@ -14,12 +14,10 @@
 #include "nla/io/address.h"
 #include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
-#include "nla/spawn/kinds.h"
 #include "nla/spawn/phase_timer.h"
 #include "nla/spawn/ssh_channel.h"
 #include "nla/spawn/ssh_host_key.h"
 #include "nla/spawn/ssh_login.h"
-#include "nla/spawn/ssh_proxy.h"
 
 namespace scela::nla {
 
@@ -542,26 +540,6 @@ void SshSession::abandon() {
 }
 void SshSession::on_host_key(std::function<bool(const std::string&)> met) {
   impl_->on_host_key(std::move(met));
-}
-
-std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
-                                           const SshAccess& access, const SshIdentities& identities,
-                                           AuthGate& gate, const Settings& settings,
-                                           const SpawnContext& context) {
-  auto session = std::make_unique<SshSession>(io, contact, identities, gate,
-                                              std::chrono::milliseconds(settings.connect_ms));
-  if (settings.forward_agent) session->forward_agent();
-  if (!access.proxy.empty()) {
-    // A proxy that cannot be started counts as a stream that ends at once.
-    Result<Proxy> proxy = start_proxy(access.proxy);
-    if (proxy) session->use_proxy(std::move(proxy->stream), std::move(proxy->errors));
-  }
-  if (context.met_host_key) {
-    session->on_host_key([contact, tell = context.met_host_key](const std::string& key) {
-      return tell(contact, key);
-    });
-  }
-  return session;
 }
 
 }  // namespace scela::nla

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "nla/core/wire/contact.h"
+#include "nla/spawn/auth_gate.h"
 #include "nla/spawn/remote_start.h"
 #include "nla/spawn/ssh_identities.h"
 

@@ -104,7 +104,7 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
   replace(script, "@SHA256@", agent.package.sha256);
   replace(script, "@BLAKE2B@", agent.package.blake2b);
   replace(script, "@NODE@", node);
-  replace(script, "@BUILD@", agent.build);
+  replace(script, "@BUILD@", agent.package.build);
   replace(script, "@MORE@", more);
   return cat(installed, "exec /bin/sh -c '", script, "'");
 }

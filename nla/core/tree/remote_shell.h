@@ -40,6 +40,7 @@ inline constexpr std::string_view kShippedName = ".scela-nla-";
 // The agent's package as the other node checks it. Digests are in hexadecimal.
 struct RemotePackage {
   std::uint64_t size = 0;  // of the package, in bytes; 0: there is none to send
+  std::string build;       // the id of the agent's build
   std::string sha256;      // of the agent's executable; names its directory in the cache
   std::string blake2b;     // of the same, 512 bits
 };

@@ -23,6 +23,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.trace = true;
   settings.package = std::string(64, 'a');
   settings.agent_cache = false;
+  settings.leaf_agents = true;
   CHECK(parse_settings(format(settings)) == settings);
 }
 

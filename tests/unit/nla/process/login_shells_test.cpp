@@ -71,9 +71,14 @@ TEST_CASE("every login shell starts an agent that is there, or asks for it") {
     if (!shell && optional.contains(name)) continue;
     REQUIRE(shell);
     const auto under = [&](const std::string& agent) {
-      const auto command = remote_command(
-          {agent, "abc123", {4096, "5ha", "b1a"}, true, true, "T0ken", {"--job", "a=b,%c:+@ d"}},
-          "me@[fd00::1]:22");
+      const auto command = remote_command({agent,
+                                           "abc123",
+                                           {4096, "def456", "5ha", "b1a"},
+                                           true,
+                                           true,
+                                           "T0ken",
+                                           {"--job", "a=b,%c:+@ d"}},
+                                          "me@[fd00::1]:22");
       REQUIRE(command);
       return run(*shell, *command, home.path());
     };

@@ -82,13 +82,13 @@ std::string agent_refused_under(void (*limit)()) {
     // The spawner starts a node once before the limit is set. The undefined-behaviour sanitizer
     // looks at the type of each object on the way with the help of a pipe.
     spawner->start(
-        node, [] {}, [](auto) {});
+        node, false, [] {}, [](auto) {});
     limit();
     const auto done = [&](tl::expected<StartedAgent, SpawnFailure> started) {
       say(started ? "started" : started.error().why);
     };
     spawner->start(
-        node, [] {}, done);
+        node, false, [] {}, done);
   });
 }
 

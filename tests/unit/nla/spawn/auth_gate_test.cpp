@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "nla/spawn/ssh_identities.h"
+#include "nla/spawn/auth_gate.h"
 
 namespace auth_gate_test {
 

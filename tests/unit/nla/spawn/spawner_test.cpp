@@ -25,7 +25,7 @@ TEST_CASE("a session begins when its turn has come, not when it is asked for") {
     contact.name = name;
     contact.address = name;
     spawner->start(
-        contact, [&seen, name] { seen.push_back(name + " begins"); },
+        contact, false, [&seen, name] { seen.push_back(name + " begins"); },
         [&seen, name](const auto& started) {
           CHECK_FALSE(started);
           seen.push_back(name + " is over");
@@ -53,7 +53,7 @@ TEST_CASE("what only scela-run can reach is handed back to it, its own host incl
     CHECK(started.error().hand_back);
   };
   spawner->start(
-      contact, [] { FAIL("nothing is tried"); }, done);
+      contact, false, [] { FAIL("nothing is tried"); }, done);
   spawner->attach(contact, {}, done);
   CHECK(calls == 2);
 }

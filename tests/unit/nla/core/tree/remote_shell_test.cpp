@@ -28,7 +28,7 @@ std::vector<RemoteAnswer> answers(std::string_view text, std::size_t piece) {
 }
 
 RemoteAgent agent() {
-  return {"/opt/scela/scela-nla", "abc123", {4096, "5ha", "b1a"}, true, true, "T0ken"};
+  return {"/opt/scela/scela-nla", "abc123", {4096, "def456", "5ha", "b1a"}, true, true, "T0ken"};
 }
 
 }  // namespace

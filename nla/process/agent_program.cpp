@@ -1,0 +1,197 @@
+#include "nla/process/agent_program.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "common/os/process/process_tree.h"
+#include "common/os/syscall.h"
+#include "nla/adopt/adoption.h"
+#include "nla/core/tree/remote_shell.h"
+#include "nla/guard/agent_mark.h"
+#include "nla/guard/guardian.h"
+#include "nla/io/agent_file.h"
+#include "nla/pack/agent_cache.h"
+#include "nla/process/shell.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr int kUsage = 64;     // EX_USAGE
+constexpr int kInternal = 70;  // EX_SOFTWARE
+constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
+constexpr char kHelp[] =
+    "usage: scela-nla --link-fd N --name NODE\n"
+    "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
+    "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
+
+struct Arguments {
+  int link = -1;
+  int link_out = -1;
+  bool stdio = false;
+  std::string name;
+  std::string build;   // the build that the parent wants
+  std::string cached;  // the directory of the cache in which this program is
+  std::string store;   // the directory of the cache in which it stores itself
+  int package = -1;    // a descriptor
+  std::string file;    // this program's file, to be removed
+  bool attach = false;
+  std::string job;
+  std::string base;
+  std::uint32_t wait_ms = 0;
+  char* mark_room = nullptr;  // in the command line
+};
+
+template <class Number>
+bool parse_number(std::string_view text, Number& out) {
+  const char* const end = text.data() + text.size();
+  return std::from_chars(text.data(), end, out).ptr == end;
+}
+
+bool parse(int argc, char** argv, Arguments& out) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--stdio") {
+      out.stdio = true;
+      continue;
+    }
+    if (option == "--attach") {
+      out.attach = true;
+      continue;
+    }
+    if (++i == argc) return false;
+    const std::string_view value = argv[i];
+    if (option == "--name") {
+      out.name = value;
+    } else if (option == kMarkOption) {
+      if (value.size() != kMarkLength) return false;
+      out.mark_room = argv[i];
+    } else if (option == "--id") {
+      out.build = value;
+    } else if (option == "--cached") {
+      out.cached = value;
+    } else if (option == "--store") {
+      out.store = value;
+    } else if (option == "--package") {
+      if (!parse_number(value, out.package)) return false;
+    } else if (option == "--unlink") {
+      out.file = value;
+    } else if (option == "--job") {
+      out.job = value;
+    } else if (option == "--directory") {
+      out.base = value;
+    } else if (option == "--wait") {
+      if (!parse_number(value, out.wait_ms)) return false;
+    } else if (option == "--link-fd") {
+      if (!parse_number(value, out.link)) return false;
+    } else {
+      return false;
+    }
+  }
+  if (out.attach == out.job.empty()) return false;
+  return !out.name.empty() && (out.stdio ? out.link < 0 && !out.build.empty() : out.link >= 0);
+}
+
+void say(const std::string& line) {
+  static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
+}
+
+// Turns standard input and output into the link, on other numbers, since other code uses 0 and 1.
+// Returns non-zero if this is not the agent that was asked for; the reason was reported.
+int take_stdio(Arguments& arguments) {
+  if (!arguments.file.empty()) ::unlink(arguments.file.c_str());
+  const Result<AgentFile> self = AgentFile::open("/proc/self/exe", "");
+  const std::string build = self ? self->build() : "unknown";
+  if (build != arguments.build) {
+    say(other_line(SCELA_VERSION, build));
+    return kOther;
+  }
+  say(ready_line(build));
+  if (arguments.package >= 0) ::fcntl(arguments.package, F_SETFD, FD_CLOEXEC);
+  // The system names a program in memory by the number of its descriptor.
+  ::prctl(PR_SET_NAME, "scela-nla");
+  if (!arguments.cached.empty()) note_agent_use(arguments.cached);
+  if (!arguments.store.empty()) store_agent(arguments.store, arguments.package);
+  struct stat in {
+  }, out{};
+  ::fstat(STDIN_FILENO, &in);
+  ::fstat(STDOUT_FILENO, &out);
+  arguments.link = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (in.st_ino != out.st_ino || in.st_dev != out.st_dev) {
+    arguments.link_out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  }
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDOUT_FILENO);
+  ::close(null);
+  return 0;
+}
+
+int failed(const Error& error) {
+  std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
+  return kInternal;
+}
+
+}  // namespace
+
+int run_agent_program(int argc, char** argv, const NetworkParts* network) {
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    std::puts("scela-nla " SCELA_VERSION);
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
+  Arguments arguments;
+  if (!parse(argc, argv, arguments)) {
+    std::fputs(kHelp, stderr);
+    return kUsage;
+  }
+  if (arguments.stdio) {
+    if (const int status = take_stdio(arguments); status != 0) return status;
+  }
+  // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
+  ::setsid();
+  ::signal(SIGPIPE, SIG_IGN);
+  keep_secrets();  // of the guardian too
+  if (arguments.attach) {
+    ::_exit(
+        run_attached({arguments.job, node_directory(arguments.base, arguments.job, arguments.name),
+                      arguments.wait_ms, arguments.link, arguments.link_out, arguments.stdio,
+                      arguments.mark_room}));
+  }
+  raise_descriptor_limit();
+  // Freed pieces of transfers go back to the system, not into the heap's holes.
+  ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
+  Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
+  if (!guardian_socket) return failed(guardian_socket.error());
+
+  ShellOptions options;
+  options.role = Role::agent;
+  options.agent = own_executable();
+  options.spawn.package = arguments.package;
+  options.spawn.network = network;
+  options.node = arguments.name;
+  options.parent = Fd(arguments.link);
+  options.parent_out = Fd(arguments.link_out);
+  options.guardian_socket = std::move(*guardian_socket);
+  options.remote = arguments.stdio;
+  options.mark_room = arguments.mark_room;
+  auto shell = Shell::create(std::move(options));
+  if (!shell) return failed(shell.error());
+  // Everything is reported and cleaned up; the kernel frees the rest faster.
+  ::_exit((*shell)->run());
+}
+
+}  // namespace scela::nla

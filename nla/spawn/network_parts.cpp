@@ -1,0 +1,10 @@
+#include "nla/spawn/network_parts.h"
+
+namespace scela::nla {
+
+const NetworkParts& network_parts() {
+  static constexpr NetworkParts kParts{&make_ssh_sessions, &connect_tls, &accept_tls};
+  return kParts;
+}
+
+}  // namespace scela::nla
