@@ -41,10 +41,9 @@ std::string package_digest(const std::string& agent) {
   return package ? package->facts().package_sha256 : std::string();
 }
 
-// Returns true if agents may be without TLS and without ssh. A command that runs once on each host
-// ends before its links would change to TCP, and no agent of it is adopted.
+// Returns true if agents that start no others may be without TLS. A command that runs once on each
+// host ends before its links would change to TCP.
 bool may_be_small(const Options& options, const Plan& plan) {
-  if (plan.job.on_failure == nla::OnFailure::wait) return false;
   return options.link == LinkKind::ssh ||
          (options.link == LinkKind::automatic && plan.once_per_host);
 }

@@ -43,6 +43,10 @@ class Transport {
   // returned 0.
   virtual void wait_closed(Handler handler) = 0;
 
+  // Lets write() take no more while this many bytes are on their way, or have not been passed on by
+  // the sshd of the other side. Only streams of ssh know that; others ignore the call.
+  virtual void limit_ahead(std::size_t bytes) { static_cast<void>(bytes); }
+
   // Ends the own direction: the peer reads the end of the data. Reading goes on.
   virtual void end_writing() = 0;
   // Closes both directions.

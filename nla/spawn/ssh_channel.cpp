@@ -93,6 +93,13 @@ ssize_t SshChannel::read(char* bytes, std::size_t size) {
   return -1;
 }
 
+std::size_t SshChannel::room() {
+  const std::uint32_t now = ::ssh_channel_window_size(channel_);
+  window_ = std::max(window_, now);
+  const std::size_t ahead = window_ - now;
+  return ahead < ahead_limit_ ? std::min<std::size_t>(now, ahead_limit_ - ahead) : 0;
+}
+
 ssize_t SshChannel::write(const iovec* parts, int count) {
   if (channel_ == nullptr || broken_) {
     errno = EPIPE;
@@ -104,8 +111,8 @@ ssize_t SshChannel::write(const iovec* parts, int count) {
     for (std::size_t left = parts[i].iov_len; left > 0;) {
       // libssh keeps bytes that it cannot send now, without bound. So it gets no more than it can
       // send.
-      if (is_write_pending()) goto done;
-      const auto piece = static_cast<std::uint32_t>(std::min(left, kWritePiece));
+      if (!has_room()) goto done;
+      const auto piece = static_cast<std::uint32_t>(std::min({left, kWritePiece, room()}));
       const int wrote = ::ssh_channel_write(channel_, bytes, piece);
       if (wrote == SSH_ERROR) {
         errno = EPIPE;

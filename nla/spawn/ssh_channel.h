@@ -10,6 +10,7 @@
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -63,6 +64,7 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }
   void wait_writable(Transport::Handler handler) { wait(writer_, std::move(handler)); }
   void wait_closed(Transport::Handler handler) { wait(closer_, std::move(handler)); }
+  void limit_ahead(std::size_t bytes) { ahead_limit_ = bytes; }
   // Ends the command's standard input.
   void end_writing();
   // Returns why the stream broke, or an empty string.
@@ -85,9 +87,9 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
     return (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
   }
   // Returns true if a write can proceed or will fail at once.
-  bool has_room() const {
-    return broken_ || (::ssh_channel_window_size(channel_) > 0 && !is_write_pending());
-  }
+  bool has_room() { return broken_ || (room() > 0 && !is_write_pending()); }
+  // Returns how many bytes may be sent now: as the window of the other side and limit_ahead() allow.
+  std::size_t room();
   // Takes in packets that have come, though libssh would not look at them now. Does not block.
   void hear_packets();
   // Moves what has come of the standard error to error_tail_.
@@ -102,7 +104,9 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   ssh_channel channel_ = nullptr;
   ssh_event event_ = nullptr;
   ssh_channel_callbacks_struct callbacks_{};
-  bool broken_ = false;  // the connection failed; no more bytes
+  std::uint32_t window_ = 0;            // the largest one that the other side has given
+  std::size_t ahead_limit_ = SIZE_MAX;  // see Transport::limit_ahead()
+  bool broken_ = false;                 // the connection failed; no more bytes
   int exit_status_ = -1;
   std::string error_tail_;
   std::string trouble_;

@@ -501,6 +501,7 @@ class SshSession::Impl::Channel final : public Transport {
   void wait_readable(Handler handler) override { channel_->wait_readable(std::move(handler)); }
   void wait_writable(Handler handler) override { channel_->wait_writable(std::move(handler)); }
   void wait_closed(Handler handler) override { channel_->wait_closed(std::move(handler)); }
+  void limit_ahead(std::size_t bytes) override { channel_->limit_ahead(bytes); }
   void end_writing() override { channel_->end_writing(); }
   void close() override { impl_->disconnect(); }
   bool is_open() const override { return channel_->is_open(); }

@@ -54,6 +54,24 @@ class CacheTest(JobTest):
         self.assertEqual(self.used(*words), "sent")
         self.assertEqual(self.used(*words), self.kept("node003")[0] + "/scela-nla")
 
+    def sizes(self, *words):
+        """The size of the program that each host's agent is."""
+        job = self.start(*self.ALL, *NO_AGENT, *words, "sh", "-c", "echo up; exec sleep 1000")
+        for _ in self.cluster.hosts:
+            self.assertIn("up", job.stdout.readline())
+        found = {host: os.stat(f"/proc/{self.agents(host)[0]}/exe").st_size for host in self.cluster.hosts}
+        self.end(job)
+        return found
+
+    def test_hosts_that_start_no_others_get_the_small_agent_for_a_command(self):
+        whole = os.stat(self.scela_agent()).st_size
+        for words, small in (((), {"node001", "node002", "node003"}), (("--link", "ssh", "--ppn", "1"), {"node001", "node002", "node003"}),
+                             (("--ppn", "1"), set()), (("--link", "tcp"), set()), (("--degree", "1"), {"node003"})):
+            for state in ("sent", "kept"):
+                with self.subTest(words=words, state=state):
+                    sizes = self.sizes(*words)
+                    self.assertEqual({host for host, size in sizes.items() if size < whole / 2}, small)
+
     def test_without_cache_nothing_is_kept_or_used(self):
         self.used()
         self.assertEqual(self.used("--no-agent-cache"), "sent")

@@ -50,7 +50,8 @@ constexpr std::string_view kStore =
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
     "R=; for d in ${D:+\"$D\"} "
-    "${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
+    "${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" =; do "
+    "test \"$d\" = = && d=\"/run/user/$(id -u)\"; "
     "f=\"$d/@NAME@@TOKEN@\"; w=\"not writable\"; "
     "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
     "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && w=full && "
