@@ -27,7 +27,7 @@
 #include "launcher/spawn/spawning.h"
 #include "nla/io/constants.h"
 #include "nla/process/shell.h"
-#include "nla/spawn/network_parts.h"
+#include "nla/spawn/factory.h"
 
 namespace scela {
 

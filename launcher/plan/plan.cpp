@@ -241,8 +241,8 @@ bool slots_from_processors(const Options& options, const std::vector<HostEntry>&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
-// The cost of a start over ssh (docs/benchmarks.md): a login, the agent's first words and the slice of
-// hosts, and what one more session costs the process that starts many.
+// The cost of a start over ssh (docs/benchmarks.md): a login, the agent's first words and the slice
+// of hosts, and what one more session costs the process that starts many.
 constexpr StartCosts kSshCosts{200'000, 6'000};
 
 // Returns the degree of the tree of agents: the user's, or the one that suits the ranks of a node.

@@ -27,7 +27,7 @@
 
 namespace scela::nla {
 
-struct NetworkParts;  // nla/spawn/network_parts.h
+struct NetworkParts;  // nla/spawn/factory.h
 
 struct ShellContext {
   // `of` is root (scela-run) or agent, `name` the node's name. `guardian` is the socket to the

@@ -1,7 +1,7 @@
 // The agents that a node keeps in the user's cache, so that later runs send only a digest. Each has
-// a directory of its own in $XDG_CACHE_HOME/scela or ~/.cache/scela, which is named by the digest of
-// its executable and holds scela-nla and its package. The command of nla/core/tree/remote_shell.h
-// looks there and verifies the executable before it runs it.
+// a directory of its own in $XDG_CACHE_HOME/scela or ~/.cache/scela, which is named by the digest
+// of its executable and holds scela-nla and its package. The command of
+// nla/core/tree/remote_shell.h looks there and verifies the executable before it runs it.
 //
 // scela-nla stores itself when it was sent. All functions block on the file system. Errors are
 // ignored, because the job does not need the cache: nothing then stays under its final name.

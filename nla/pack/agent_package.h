@@ -39,11 +39,11 @@ class AgentPackage {
   // std::nullopt: there is none.
   const std::optional<PackageFacts>& leaf() const { return leaf_; }
   // Returns all bytes of the file, which are read once. Error (io): the file cannot be read. Error
-  // (launch): the bytes do not have the digest `sha256` (PackageFacts::package_sha256), and the file
-  // must not be executed.
+  // (launch): the bytes do not have the digest `sha256` (PackageFacts::package_sha256), and the
+  // file must not be executed.
   Result<Chunk> bytes(const std::string& sha256);
-  // Returns the bytes of the package of the small agent. Requires leaf(). `sha256` and the errors are
-  // as above: both packages are verified.
+  // Returns the bytes of the package of the small agent. Requires leaf(). `sha256` and the errors
+  // are as above: both packages are verified.
   Result<Chunk> leaf_bytes(const std::string& sha256);
 
  private:
@@ -58,8 +58,8 @@ class AgentPackage {
 };
 
 // Opens the package of the executable `agent` with this build id. It is searched beside that
-// executable, beside the program that runs here, and in ../libexec/scela from there. Error (launch):
-// it is in none of these places; those that were tried are in the text.
+// executable, beside the program that runs here, and in ../libexec/scela from there. Error
+// (launch): it is in none of these places; those that were tried are in the text.
 Result<AgentPackage> find_package(const std::string& agent, const std::string& build);
 
 // Returns the digest of a package that consists of `content` and a trailer. `trailer` are the bytes

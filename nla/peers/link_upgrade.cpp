@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "nla/spawn/network_parts.h"
+#include "nla/spawn/factory.h"
 
 namespace scela::nla {
 

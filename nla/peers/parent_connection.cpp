@@ -6,7 +6,7 @@
 
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
-#include "nla/spawn/network_parts.h"
+#include "nla/spawn/factory.h"
 
 namespace scela::nla {
 

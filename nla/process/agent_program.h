@@ -26,7 +26,7 @@ namespace scela::nla {
 struct NetworkParts;
 
 // Runs the agent with the arguments of main(). `network` are its ssh and TLS
-// (nla/spawn/network_parts.h), or nullptr. Returns the exit status only if no agent has begun:
+// (nla/spawn/factory.h), or nullptr. Returns the exit status only if no agent has begun:
 // otherwise the process ends with it.
 int run_agent_program(int argc, char** argv, const NetworkParts* network);
 

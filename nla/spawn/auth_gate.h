@@ -1,5 +1,5 @@
-// The turn of the ssh sessions of one process to authenticate. Sessions and the spawner use it, on the
-// loop's thread.
+// The turn of the ssh sessions of one process to authenticate. Sessions and the spawner use it, on
+// the loop's thread.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,6 @@
 #include "common/os/syscall.h"
 #include "nla/spawn/auth_gate.h"
 #include "nla/spawn/kinds.h"
-#include "nla/spawn/network_parts.h"
 
 namespace scela::nla {
 

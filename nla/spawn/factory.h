@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nla/io/shell_settings.h"
+#include "nla/link/factory.h"
 #include "nla/spawn/spawner.h"
 
 namespace scela::nla {
@@ -23,12 +24,22 @@ struct SshAccess {
   std::string proxy;
 };
 
-struct NetworkParts;
+class SshSessions;
+
+// The parts of the shell that need libssh and OpenSSL: starting agents over ssh
+// (nla/spawn/kinds.h), and links over TLS (nla/link/tls.h). scela-run and scela-nla have them.
+// scela-leaf, the small agent for nodes that start no others, does not: nothing but network_parts()
+// refers to those libraries.
+struct NetworkParts {
+  std::unique_ptr<SshSessions> (*make_ssh_sessions)(boost::asio::io_context& io);
+  decltype(&nla::connect_tls) connect_tls;
+  decltype(&nla::accept_tls) accept_tls;
+};
+const NetworkParts& network_parts();
 
 // The part of starting agents that only the process itself knows; the rest is in Settings.
 struct SpawnContext {
-  // ssh and TLS (nla/spawn/network_parts.h), which outlive the spawner; nullptr: this program has
-  // neither.
+  // ssh and TLS; nullptr: this program has neither.
   const NetworkParts* network = nullptr;
   std::string agent;  // path of scela-nla here
   // A descriptor of the agent's package, borrowed; -1: it is searched beside the agent.

@@ -1,4 +1,5 @@
-#include "nla/spawn/network_parts.h"
+#include "nla/spawn/factory.h"
+#include "nla/spawn/kinds.h"
 
 namespace scela::nla {
 

@@ -19,9 +19,9 @@ namespace {
 
 using Kind = RemoteAnswer::Kind;
 
-// Bytes of a package on their way at most. sshd keeps in one buffer what the shell has not read yet,
-// and copies it each time it grows: with 2 MiB, its usual window, that takes more time than all the
-// rest of a start. With a smaller value a distant host needs more round trips.
+// Bytes of a package on their way at most. sshd keeps in one buffer what the shell has not read
+// yet, and copies it each time it grows: with 2 MiB, its usual window, that takes more time than
+// all the rest of a start. With a smaller value a distant host needs more round trips.
 constexpr std::size_t kShipAhead = std::size_t{512} * 1024;
 
 std::string new_token() {

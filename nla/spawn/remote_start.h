@@ -82,8 +82,8 @@ class RemoteStart {
   virtual void cancel() = 0;
 };
 
-// Makes the start of the agent of `node`, the host's name. `executor` and `program` must outlive the
-// call of `done`. After begin(), `done` is called once, from the event loop.
+// Makes the start of the agent of `node`, the host's name. `executor` and `program` must outlive
+// the call of `done`. After begin(), `done` is called once, from the event loop.
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
                                                AgentProgram& program, const std::string& node,
                                                RemoteStartSettings settings, Executor::Done done);

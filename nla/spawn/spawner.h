@@ -52,9 +52,9 @@ class Spawner {
   virtual ~Spawner() = default;
   using Begun = std::function<void()>;
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
-  // Starts the agent of a host. `leaf` says that this agent will start no others. `begun` is called when the start gets its turn (Settings::fanout),
-  // unless nothing is tried. `done` is called after it, exactly once, with the agent or the
-  // failure. Both may be called from within.
+  // Starts the agent of a host. `leaf` says that this agent will start no others. `begun` is called
+  // when the start gets its turn (Settings::fanout), unless nothing is tried. `done` is called
+  // after it, exactly once, with the agent or the failure. Both may be called from within.
   virtual void start(const Contact& contact, bool leaf, Begun begun, Done done) = 0;
   // Starts scela-nla with further arguments, so that it finds the agent that runs on the host and
   // connects to it. `done` is as in start().

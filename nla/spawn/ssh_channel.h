@@ -88,7 +88,8 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   }
   // Returns true if a write can proceed or will fail at once.
   bool has_room() { return broken_ || (room() > 0 && !is_write_pending()); }
-  // Returns how many bytes may be sent now: as the window of the other side and limit_ahead() allow.
+  // Returns how many bytes may be sent now: as the window of the other side and limit_ahead()
+  // allow.
   std::size_t room();
   // Takes in packets that have come, though libssh would not look at them now. Does not block.
   void hear_packets();

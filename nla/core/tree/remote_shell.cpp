@@ -28,7 +28,7 @@ constexpr std::string_view kCache =
     "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@SHA256@\"; fi; ";
 
 // Executes the agent in the cache. A folder or file of another user is not used. An executable with
-// other bytes is removed: somebody has changed it, or the disk was full. The digests are those of
+// other bytes is removed: it was changed, or the disk was full. The digests are those of
 // b2sum, which is faster, or sha256sum, which old systems have too.
 constexpr std::string_view kLook =
     "if test -f \"$a/scela-nla\" && test -O \"$C\" && test -O \"$a/scela-nla\"; then "
@@ -43,10 +43,10 @@ constexpr std::string_view kStore =
     "if test -n \"$C\" && { test -d \"$C\" || (umask 077; mkdir -p \"$C\") 2> /dev/null; } && "
     "test -O \"$C\"; then D=\"$C\"; fi; ";
 
-// Looks for a place, asks for the package and executes it. An empty file that may be executed is run
-// by the shell itself and succeeds; on a noexec mount it fails. The file is filled once before the
-// package is asked for, so that a quota is met before any byte was sent that would then be lost. A
-// file that was cut off on its way is not executed: it could not remove itself.
+// Looks for a place, asks for the package and executes it. An empty file that may be executed is
+// run by the shell itself and succeeds; on a noexec mount it fails. The file is filled once before
+// the package is asked for, so that a quota is met before any byte was sent that would then be
+// lost. A file that was cut off on its way is not executed: it could not remove itself.
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
     "R=; for d in ${D:+\"$D\"} "

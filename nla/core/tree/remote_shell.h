@@ -4,12 +4,12 @@
 //
 // sh, bash, dash, ksh, csh, tcsh, zsh and fish all understand the command. If the agent is
 // installed, the login shell itself executes it: a second shell would cost every node its start.
-// Otherwise /bin/sh looks into the user's cache (nla/pack/agent_cache.h). It executes the agent that
-// it finds there only if its bytes have the right digest, and removes it if they have not. If there
-// is none, /bin/sh finds a directory that takes an executable file (not mounted noexec, with room
-// for it) and reads the agent's package from its standard input. Its script is one word in single
-// quotes, without a backslash, '!' or newline in it. A command that does not look for an installed
-// agent consists of that word alone, for shells that do not know '&&' (fish before 3.0).
+// Otherwise /bin/sh looks into the user's cache (nla/pack/agent_cache.h). It executes the agent
+// that it finds there only if its bytes have the right digest, and removes it if they have not. If
+// there is none, /bin/sh finds a directory that takes an executable file (not mounted noexec, with
+// room for it) and reads the agent's package from its standard input. Its script is one word in
+// single quotes, without a backslash, '!' or newline in it. A command that does not look for an
+// installed agent consists of that word alone, for shells that do not know '&&' (fish before 3.0).
 //
 // The scanner skips all that a shell prints of its own before. An answer is a line of its own that
 // begins with the magic word. The command does not contain that word, so a shell that echoes its

@@ -42,7 +42,7 @@ std::string package_of(const std::string& content, std::string* sha256) {
 
 }  // namespace
 
-TEST_CASE("a package tells its facts, and gives its bytes to who knows its digest") {
+TEST_CASE("a package has facts, and gives its bytes for its digest only") {
   const test::TemporaryHome home;
   std::string sha256;
   const std::string whole = package_of("content", &sha256);
