@@ -1,4 +1,4 @@
-#include "nla/spawn/ssh_session.h"
+#include "nla/spawn/ssh/ssh_session.h"
 
 #include <fcntl.h>
 #include <libssh/libssh.h>
@@ -12,12 +12,12 @@
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
 #include "nla/io/address.h"
-#include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/phase_timer.h"
-#include "nla/spawn/ssh_channel.h"
-#include "nla/spawn/ssh_host_key.h"
-#include "nla/spawn/ssh_login.h"
+#include "nla/spawn/ssh/agent_forward.h"
+#include "nla/spawn/ssh/ssh_channel.h"
+#include "nla/spawn/ssh/ssh_host_key.h"
+#include "nla/spawn/ssh/ssh_login.h"
 
 namespace scela::nla {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "nla/spawn/ssh_identities.h"
+#include "nla/spawn/ssh/ssh_identities.h"
 
 namespace scela::nla {
 

@@ -1,4 +1,4 @@
-#include "nla/spawn/ssh_proxy.h"
+#include "nla/spawn/ssh/ssh_proxy.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

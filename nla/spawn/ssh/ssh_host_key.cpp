@@ -1,4 +1,4 @@
-#include "nla/spawn/ssh_host_key.h"
+#include "nla/spawn/ssh/ssh_host_key.h"
 
 #include <libssh/libssh.h>
 

@@ -1,4 +1,4 @@
-#include "nla/spawn/ssh_login.h"
+#include "nla/spawn/ssh/ssh_login.h"
 
 #include <fcntl.h>
 #include <libssh/libssh.h>

@@ -12,7 +12,7 @@
 
 #include "common/os/asio.h"
 #include "nla/spawn/auth_gate.h"
-#include "nla/spawn/ssh_identities.h"
+#include "nla/spawn/ssh/ssh_identities.h"
 
 struct ssh_session_struct;  // libssh's
 

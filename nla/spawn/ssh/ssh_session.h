@@ -16,7 +16,7 @@
 #include "nla/core/wire/contact.h"
 #include "nla/spawn/auth_gate.h"
 #include "nla/spawn/remote_start.h"
-#include "nla/spawn/ssh_identities.h"
+#include "nla/spawn/ssh/ssh_identities.h"
 
 namespace scela::nla {
 

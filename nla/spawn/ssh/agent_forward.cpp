@@ -1,4 +1,4 @@
-#include "nla/spawn/agent_forward.h"
+#include "nla/spawn/ssh/agent_forward.h"
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>

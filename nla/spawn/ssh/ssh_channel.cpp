@@ -1,4 +1,4 @@
-#include "nla/spawn/ssh_channel.h"
+#include "nla/spawn/ssh/ssh_channel.h"
 
 #include <sys/uio.h>
 

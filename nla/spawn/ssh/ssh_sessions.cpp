@@ -5,9 +5,9 @@
 
 #include "common/core/text.h"
 #include "nla/spawn/kinds.h"
-#include "nla/spawn/ssh_identities.h"
-#include "nla/spawn/ssh_proxy.h"
-#include "nla/spawn/ssh_session.h"
+#include "nla/spawn/ssh/ssh_identities.h"
+#include "nla/spawn/ssh/ssh_proxy.h"
+#include "nla/spawn/ssh/ssh_session.h"
 
 namespace scela::nla {
 
