@@ -26,7 +26,7 @@ Result<AgentPackage> open(const std::string& path) {
   return AgentPackage::open(std::move(*file), path);
 }
 
-// Returns a package whose digests are right. Its content is no program.
+// Returns a package with right digests. Its content is no program.
 std::string package_of(const std::string& content, std::string* sha256) {
   scela_package_trailer trailer{};
   std::memcpy(trailer.magic, SCELA_PACKAGE_MAGIC, sizeof trailer.magic);
@@ -63,7 +63,7 @@ TEST_CASE("a package has facts, and gives its bytes for its digest only") {
   CHECK(bytes->view() == whole);
 }
 
-TEST_CASE("a package with other bytes is not given out, whatever it says of itself") {
+TEST_CASE("a package with other bytes is not given out, also if its own digest fits") {
   const test::TemporaryHome home;
   std::string sha256, other;
   const std::string whole = package_of("content", &sha256);
