@@ -8,7 +8,7 @@ import case
 from case import DEADLINE_S
 from jobs import JobTest, LAUNCH, NO_CACHE, STORE, UNREACHABLE
 
-ALL = ("-w", "node[001-008]")
+ALL = ("-w", "node[001-008]", "--degree", "2")
 BAD = "node005"  # not a leaf: node006 to node008 are below it
 QUICK = ("--connect-timeout", "2")
 BEATS = ("--heartbeat", "1")

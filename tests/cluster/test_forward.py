@@ -17,7 +17,7 @@ class ForwardTest(case.ClusterTest):
         """Host of every agent, to the address that its login came from."""
         before = {host: len(self.logins(host)) for host in self.cluster.hosts}
         ended = self.cluster.run("head", ["bash", "-c", WITH_AGENT, "bash", self.scela_run(), *options, "--degree", "2",
-                                          "-w", "node[001-006]", "--ppn", "1", "hostname"], timeout=case.DEADLINE_S)
+                                          "-w", "node[001-006]", "--degree", "2", "--ppn", "1", "hostname"], timeout=case.DEADLINE_S)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertEqual(sorted(ended.stdout.split()), self.cluster.hosts)
         found = {}

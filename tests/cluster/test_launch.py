@@ -36,7 +36,7 @@ def tree(shown):
 
 class TreeTest(JobTest):
     SIZE = 14
-    ALL = ("-w", "node[001-014]")
+    ALL = ("-w", "node[001-014]", "--degree", "2")
 
     def test_every_agent_is_started_by_its_parent(self):
         done = self.run_job(*self.ALL, "-n", "14", "--degree", "2", "--show-map", "hostname")
@@ -246,7 +246,7 @@ class ShellsTest(JobTest):
 
 class OtherProgramsTest(JobTest):
     SIZE = 6
-    ALL = ("-w", "node[001-006]")
+    ALL = ("-w", "node[001-006]", "--degree", "2")
 
     def check(self, *words):
         parents = tree(self.run_job(*self.ALL, "-n", "6", "--degree", "2", "--dry-run", "true").stdout)

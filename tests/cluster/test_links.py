@@ -61,19 +61,19 @@ class ChangeTest(LinksTest):
         self.assertNotIn("upgraded", err)
 
     def test_a_short_command_stays_on_ssh(self):
-        _, err = self.run_job("-v", "-w", ALL, "-n", "4", "true")
+        _, err = self.run_job("-v", "-w", ALL, "-n", "4", "--degree", "2", "true")
         self.assertNotIn("upgraded", err)
 
     def test_a_firewall_keeps_a_link_on_ssh(self):
         self.cluster.firewall("node002")
-        out, err = self.run_job("-v", "--connect-timeout", "2", "-w", ALL, "-n", "4", "sh", "-c", "sleep 4; echo here")
+        out, err = self.run_job("-v", "--connect-timeout", "2", "-w", ALL, "-n", "4", "--degree", "2", "sh", "-c", "sleep 4; echo here")
         self.assertEqual(out, b"here\n" * 4)
         self.assertRegex(err, r"link to node002 stays as it is: connect to \S+ port \d+: no answer within 2000 ms")
         self.assertEqual(len(re.findall(r"upgraded to TCP", err)), 3, err)
 
     def test_tcp_is_an_error_where_it_cannot_be(self):
         self.cluster.firewall("node002")
-        _, err = self.run_job("--link", "tcp", "--connect-timeout", "2", "-w", ALL, "-n", "4", "true", status=71)
+        _, err = self.run_job("--link", "tcp", "--connect-timeout", "2", "-w", ALL, "-n", "4", "--degree", "2", "true", status=71)
         self.assertRegex(err, r"node002.*no direct connection, as --link tcp wants it: connect to \S+ port \d+: no ans")
 
 
@@ -85,7 +85,7 @@ class IntactTest(LinksTest):
     def check(self, link, pause):
         script = f'seq -f "$PMI_RANK %.0f" 1 1000; sleep {pause}; seq -f "$PMI_RANK %.0f" 1001 {self.LINES}'
         folder = f"/tmp/{link}"
-        self.run_job("--link", link, "-w", "node[001-008]", "--ppn", "8", "-n", "64", "--oversubscribe",
+        self.run_job("--link", link, "-w", "node[001-008]", "--degree", "2", "--ppn", "8", "-n", "64", "--oversubscribe",
                      "--output-dir", folder, "sh", "-c", script)
         for rank in range(64):
             expected = "".join(f"{rank} {i}\n" for i in range(1, self.LINES + 1)).encode()
@@ -188,7 +188,7 @@ class HealthTest(LinksTest):
             self.assertEqual(len(self.finish(job)[0]), 4 * count - MB)
 
     def test_without_beats_a_cut_link_is_waited_for(self):
-        job = self.start("--heartbeat", "0", "-w", ALL, "-n", "4", "sh", "-c", "echo here; sleep 8; echo there")
+        job = self.start("--heartbeat", "0", "-w", ALL, "-n", "4", "--degree", "2", "sh", "-c", "echo here; sleep 8; echo there")
         self.await_ranks(job, 4)
         self.cluster.cut("node003")
         time.sleep(6 * self.HEARTBEAT)

@@ -53,7 +53,7 @@ class PmiTest(JobTest):
     def test_netpipe_of_debian(self):
         """Which checks every byte of messages of growing size, and counts them on standard error."""
         for words in ((), ("--pmi", "port")):
-            done = self.run_job("-w", "node[001-002]", "--ppn", "1", *words, *TOGETHER, "NPmpich2", "-i", "-n", "2", "-u",
+            done = self.run_job("-w", "node[001-002]", "--degree", "1", "--ppn", "1", *words, *TOGETHER, "NPmpich2", "-i", "-n", "2", "-u",
                                 "4096", "-o", "/dev/null")
             self.assertEqual(sorted(re.findall(r"^(\d): (.*)", done.stdout, re.M)), [("0", "node001"), ("1", "node002")])
             self.assertEqual(len(re.findall("Integrity check passed$", done.stderr, re.M)), 20, done.stderr)
