@@ -59,7 +59,8 @@ std::unique_ptr<ScatterGather> ScatterGather::of(std::span<const std::span<Byte>
   for (const std::span<Byte> piece : pieces)
     if (!piece.empty())
       made->pieces_.emplace_back(const_cast<std::byte*>(piece.data()), piece.size());
-  made->memory_.reset(new std::byte[bytes]);
+  made->memory_.reset(new (std::nothrow) std::byte[bytes]);
+  if (!made->memory_) return nullptr;
   made->bytes_ = bytes;
   return made;
 } catch (const std::bad_alloc&) {

@@ -86,6 +86,7 @@ void LostChildren::give_up() {
   }
   for (std::size_t i = 0; i < children_.all().size(); ++i) {
     Child& child = children_.all()[i];
+    if (child.serving() && may_go_on(child)) continue;
     if (child.serving()) {
       context_.act(action::CloseLink{child.link});
       lost(child, "it did not end when told to", Loss::given_up);
@@ -98,6 +99,11 @@ void LostChildren::give_up() {
   }
   gave_up_ = true;
   context_.act(action::SetTimer{Timer::give_up, kLastMs});
+}
+
+bool LostChildren::may_go_on(const Child& child) const {
+  return context_.job && !job_end_.shutting_down() && child.state == ChildState::ready &&
+         verdicts_.open(child.ranks).empty();
 }
 
 bool LostChildren::may_adopt_from(const Child& child) const {
