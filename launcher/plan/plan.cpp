@@ -241,9 +241,11 @@ bool slots_from_processors(const Options& options, const std::vector<HostEntry>&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
-// The cost of a start over ssh (docs/benchmarks.md): a login, the agent's first words and the slice
-// of hosts, and what one more session costs the process that starts many.
-constexpr StartCosts kSshCosts{200'000, 6'000};
+// The cost of a start over ssh. A level: a login as sshd with PAM takes on a usual machine, a round
+// trip or two, and the agent's first words. A child: 1.3 to 1.6 ms of processor time for each
+// session of scela-run (docs/results/ssh.md, Commands of operators). An agent needs 4 ms for each,
+// which also speaks for few levels.
+constexpr StartCosts kSshCosts{200'000, 1'500};
 
 // Returns the degree of the tree of agents: the user's, or the one that suits the ranks of a node.
 // Simulated nodes get as many levels as real ones may have, because they exist to try a tree.

@@ -259,7 +259,7 @@ TEST_CASE("few real hosts are started by scela-run itself, many by a tree") {
   };
   CHECK(degree("n[1-3]") == 3);
   CHECK(degree("n[1-40]") == 40);
-  CHECK(degree("n[1-64]") == 8);
+  CHECK(degree("n[1-64]") == 64);
   CHECK(degree("n[1-200]") == 14);
   CHECK(degree("n[1-3]", {"--max-depth", "3"}) == 1);
   CHECK(degree("n[1-200]", {"--flat"}) == 200);
