@@ -34,6 +34,7 @@
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/pmi_choice.h"
+#include "launcher/report/job_records.h"
 #include "launcher/session.h"
 #include "nla/process/singleton.h"
 #include "nla/spawn/factory.h"
@@ -422,6 +423,26 @@ std::string hint_for(const Options& options, const JobOutcome& outcome) {
                                   outcome.once_per_host ? on_hosts : CommandUse::ranks);
 }
 
+// Reports a job for which no host is left, and returns the exit status.
+int report_no_host(const Options& options, Plan& plan, std::int64_t began, StderrWriter& person) {
+  JobOutcome outcome;
+  outcome.once_per_host = true;
+  outcome.missing = plan.missing;
+  outcome.rule = options.exit_status;
+  plan.job.map = {};
+  JobRecords records;
+  const auto write = [](const std::string& text) { print(1, text); };
+  if (options.json) {
+    if (auto opened = records.open(*options.json, write); !opened) return complain(opened.error());
+  }
+  Phases phases;
+  phases.begin = began;
+  records.end(plan, outcome, phases, {});
+  if (!outcome.error) outcome.error = records.error();
+  person.write(verdict_text(outcome));
+  return exit_status(outcome);
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv) {
@@ -473,11 +494,7 @@ int run_command(int argc, char** argv) {
   if (!prepared) return complain(prepared.error());
   StderrWriter person(options->grace + kReaderSlack);
   if (prepared->plan.hosts.empty()) {
-    JobOutcome outcome;
-    outcome.once_per_host = true;
-    outcome.missing = std::move(prepared->plan.missing);
-    person.write(verdict_text(outcome));
-    return exit_status(outcome);
+    return report_no_host(*options, prepared->plan, began, person);
   }
   auto result = run_session(*options, std::move(prepared->plan), std::move(prepared->reach), *agent,
                             person, began);

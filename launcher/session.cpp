@@ -16,12 +16,14 @@
 #include "common/os/terminal.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/io/log_output.h"
+#include "launcher/io/output_settings.h"
 #include "launcher/io/output_writer.h"
 #include "launcher/io/raw_terminal.h"
 #include "launcher/io/stdin_reader.h"
 #include "launcher/io/watched.h"
 #include "launcher/plan/begin_event.h"
 #include "launcher/plan/host_topologies.h"
+#include "launcher/report/job_records.h"
 #include "launcher/report/stats.h"
 #include "launcher/report/verdict.h"
 #include "launcher/spawn/spawning.h"
@@ -65,6 +67,7 @@ class Session {
   Result<SessionResult> run(const std::string& agent);
 
  private:
+  Result<void> open_files();
   Result<void> prepare_output();
   void begin();
   void on_action(const nla::Action& action);
@@ -81,7 +84,9 @@ class Session {
   void on(const action::ShowLog& log);
   void on(const action::TracePiece& piece) {
     trace_.add(piece.node, piece.bytes.view());
-    counters_.add(piece.node, plan_.job.map.ranks_of(piece.node), piece.bytes.view());
+    const RankSet ranks = plan_.job.map.ranks_of(piece.node);
+    counters_.add(piece.node, ranks, piece.bytes.view());
+    records_.add_report(piece.node, ranks, piece.bytes.view());
   }
   template <class Other>
   void on(const Other&) {}
@@ -103,12 +108,15 @@ class Session {
   void arm_partial_lines();
   void output_failed(const Error& error);
   SessionResult finish();
+  void note_late_error(const std::optional<Error>& error);
+  void write_records();
 
   const Options& options_;
   Plan plan_;
   HostContacts access_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
+  JobRecords records_;
   RankCounters counters_;
   StderrWriter& stderr_;
   Log log_;
@@ -136,15 +144,14 @@ class Session {
 
 Result<SessionResult> Session::run(const std::string& agent) {
   outcome_.missing = plan_.missing;
+  outcome_.rule = options_.exit_status;
   if (plan_.once_per_host) {
     outcome_.once_per_host = true;
     outcome_.hosts = plan_.hosts;
     outcome_.report_all = options_.verbose;
   }
   if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
-  if (options_.trace) {
-    if (auto opened = trace_.open(*options_.trace); !opened) return fail(opened.error());
-  }
+  if (auto opened = open_files(); !opened) return fail(opened.error());
   nla::ShellOptions shell;
   shell.role = nla::Role::root;
   shell.agent = agent_ = agent;
@@ -192,15 +199,20 @@ Result<SessionResult> Session::run(const std::string& agent) {
   return finish();
 }
 
+// Opens the files of --trace and --json.
+Result<void> Session::open_files() {
+  if (options_.trace) {
+    if (auto opened = trace_.open(*options_.trace); !opened) return opened;
+  }
+  if (!options_.json) return {};
+  return records_.open(*options_.json,
+                       [this](std::string text) { writer_->add_text(std::move(text)); });
+}
+
 Result<void> Session::prepare_output() {
-  PresentationSettings settings;
-  settings.ranks = plan_.job.map.size();
-  settings.label = plan_.job.label != nla::Label::none;
-  settings.timestamp = plan_.job.timestamps;
-  if (plan_.once_per_host) settings.names = plan_.hosts;
-  settings.prompts = plan_.job.stdin_ranks;
-  settings.files = options_.output_dir.has_value();
-  if (plan_.pty) settings.terminal = plan_.stdin_to.rank;
+  auto made = presentation_settings(options_, plan_);
+  if (!made) return fail(made.error());
+  PresentationSettings& settings = *made;
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
     return fail(Error{ErrorKind::io,
                       cat("create the output directory '", *options_.output_dir, "'"), "",
@@ -210,13 +222,18 @@ Result<void> Session::prepare_output() {
   hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
   hooks.wait_writable = [this](int fd) { wait_writable(fd); };
   hooks.failed = [this](const Error& error) { output_failed(error); };
-  auto gatherer = options_.gather ? std::make_unique<Gatherer>(settings.names) : nullptr;
+  const auto show = options_.diff ? Gatherer::Show::differences : Gatherer::Show::all;
+  auto gatherer = options_.gather ? std::make_unique<Gatherer>(settings.names, show) : nullptr;
   writer_ = std::make_unique<OutputWriter>(std::move(settings), options_.output_dir.value_or(""),
                                            std::move(gatherer), std::move(hooks));
   return {};
 }
 
 void Session::begin() {
+  stderr_.set_before([this] {
+    writer_->hide_live_view();
+    if (!over_) arm_partial_lines();
+  });
   phases_.tree = phase_moment();
   auto begin = make_begin_event(options_, plan_, agent_, std::move(access_.contacts), phases_.tree);
   if (!plan_.pmi_choice.why.empty()) {
@@ -242,6 +259,8 @@ void Session::on(const action::NodeFailed& failed) {
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
   if (spawning_.failed(failure)) return;
+  records_.add_failure({host, std::string(name_of(failure.phase)), failure.why},
+                       launched_ && failure.phase == nla::StartPhase::running);
   const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
   if (!launched_ && spared) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
@@ -288,6 +307,7 @@ void Session::on(const action::AllReady& ready) {
   if (options_.show_map) stderr_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
+  records_.begin(plan_, phases_.begin);
   shell_->post(event::Launch{plan_.job});
   // Until here keys have their usual meaning. From here on they go to the rank.
   enter_terminal();
@@ -348,8 +368,7 @@ Spawning::Hooks Session::spawning_sides() {
 void Session::on(const action::FirstFailure& failure) {
   JobOutcome::FirstFailure first;
   first.rank = failure.rank;
-  const auto node = plan_.job.map.node_of(failure.rank);
-  first.host = node ? plan_.hosts[*node] : "";
+  first.host = plan_.host_of(failure.rank);
   first.program = plan_.program_of(failure.rank);
   first.outcome = to_rank_outcome(failure.outcome);
   outcome_.first = std::move(first);
@@ -365,7 +384,9 @@ void Session::on(const action::JobEnded& ended) {
   stats_ = ended.stats;
   for (const auto& [outcome, ranks] : ended.verdicts) {
     const RankSet counted = ranks.minus(spawning_.unspawned());
-    if (!counted.empty()) outcome_.add(counted, to_rank_outcome(outcome));
+    if (counted.empty()) continue;
+    outcome_.add(counted, to_rank_outcome(outcome));
+    records_.add_outcome(outcome, counted);
   }
   if (reader_deadline_) {
     reader_deadline_ = std::max(*reader_deadline_, std::chrono::steady_clock::now() + kReaderSlack);
@@ -420,6 +441,7 @@ void Session::suspend(int moments) {
     if (error || over_) return;
     if (!shell_->all_sent() && moments > 0) return suspend(moments - 1);
     leave_terminal();
+    writer_->hide_live_view();
     ::raise(SIGSTOP);
   });
 }
@@ -525,18 +547,21 @@ void Session::output_failed(const Error& error) {
 }
 
 SessionResult Session::finish() {
+  stderr_.set_before({});
   // There is no other way to report a node that is lost after its ranks have ended.
   if (!outcome_.error && !outcome_.first) outcome_.error = lost_node_;
   if (shell_->record_error()) record_error_ = shell_->record_error();
-  if (record_error_ && !outcome_.error && !outcome_.first) {
-    outcome_.error = record_error_;
-  } else if (record_error_) {
-    stderr_.write(cat(kProgramName, printable(record_error_->text()), "\n"));
-  }
+  note_late_error(record_error_);
   if (access_.warnings_at_end) {
     for (const std::string& line : access_.warnings_at_end())
       stderr_.write(cat(kProgramName, printable(line, kMaxOwnText), "\n"));
   }
+  if (options_.trace) {
+    trace_.add_launcher(phases_);
+    if (auto written = trace_.write(); !written && !outcome_.error)
+      outcome_.error = written.error();
+  }
+  write_records();
   SessionResult result;
   result.outcome = std::move(outcome_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());
@@ -544,13 +569,23 @@ SessionResult Session::finish() {
     result.statistics = stats_text(phases_, numbers, stats_, counters_);
   if (options_.stats == StatsFormat::json)
     result.statistics = stats_json(phases_, numbers, stats_, counters_);
-  if (options_.trace) {
-    trace_.add_launcher(phases_);
-    if (auto written = trace_.write(); !written && !result.outcome.error) {
-      result.outcome.error = written.error();
-    }
-  }
   return result;
+}
+
+// Reports an error that became known after the job. It is the result only if there is no other one.
+void Session::note_late_error(const std::optional<Error>& error) {
+  if (error && !outcome_.error && !outcome_.first) {
+    outcome_.error = error;
+  } else if (error) {
+    stderr_.write(cat(kProgramName, printable(error->text()), "\n"));
+  }
+}
+
+void Session::write_records() {
+  if (!options_.json) return;
+  records_.end(plan_, outcome_, phases_, reader_deadline_);
+  writer_->finish(reader_deadline_);
+  note_late_error(records_.error());
 }
 
 }  // namespace

@@ -5,25 +5,27 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
+#include "launcher/core/report/line_diff.h"
 #include "launcher/core/report/report_text.h"
 
 namespace scela {
 
 namespace {
 
+// The most bytes of an output that groups_so_far() may show.
+constexpr std::size_t kMostShown = 100;
 constexpr std::string_view kRule = "---------------\n";  // as clush -b and dshbak -c
 
 struct FreeDigest {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
-using Digest = std::array<unsigned char, 32>;
 
 // Stands before each piece in the file. Positions count from one, and 0 means that there is no
 // piece.
@@ -83,15 +85,17 @@ struct Gatherer::Kept {
   std::uint64_t first = 0;  // position, as in PieceHead
   std::uint64_t last = 0;
   bool ends_line = true;
+  std::uint64_t size = 0;  // bytes
+  std::string beginning;   // at most kMostShown bytes
   std::unique_ptr<EVP_MD_CTX, FreeDigest> digest{EVP_MD_CTX_new()};
 };
 
-Gatherer::Gatherer(std::vector<std::string> names, std::size_t memory)
-    : names_(std::move(names)), memory_(memory) {}
+Gatherer::Gatherer(std::vector<std::string> names, Show show, std::size_t memory)
+    : names_(std::move(names)), show_(show), memory_(memory) {}
 Gatherer::~Gatherer() = default;
 
 Result<void> Gatherer::add(Rank rank, std::string_view bytes) {
-  if (bytes.empty()) return {};
+  if (bytes.empty() && show_ == Show::all) return {};
   std::unique_ptr<Kept>& kept = kept_[rank];
   if (!kept) {
     kept = std::make_unique<Kept>();
@@ -99,11 +103,45 @@ Result<void> Gatherer::add(Rank rank, std::string_view bytes) {
       std::abort();  // out of memory, or no SHA-256
     }
   }
+  if (bytes.empty()) return {};
   EVP_DigestUpdate(kept->digest.get(), bytes.data(), bytes.size());
+  kept->size += bytes.size();
+  kept->beginning += bytes.substr(0, kMostShown - kept->beginning.size());
   kept->ends_line = bytes.back() == '\n';
   kept->waiting += bytes;
   waiting_ += bytes.size();
   return waiting_ > memory_ ? spill() : Result<void>();
+}
+
+void Gatherer::end(Rank rank) {
+  const auto kept = kept_.find(rank);
+  if (kept == kept_.end() || kept->second->size == 0) {
+    Ended& silent = ended_[Digest{}];
+    silent.first_line = "(no output)";
+    silent.ranks.add(rank);
+    return;
+  }
+  // The digest goes on: a process that the rank left behind may still write.
+  const std::unique_ptr<EVP_MD_CTX, FreeDigest> copy(EVP_MD_CTX_new());
+  if (!copy || EVP_MD_CTX_copy_ex(copy.get(), kept->second->digest.get()) != 1) return;
+  if (!kept->second->ends_line) EVP_DigestUpdate(copy.get(), "\n", 1);
+  Digest digest{};
+  EVP_DigestFinal_ex(copy.get(), digest.data(), nullptr);
+  Ended& same = ended_[digest];
+  const std::string& beginning = kept->second->beginning;
+  if (same.ranks.empty()) same.first_line = beginning.substr(0, beginning.find('\n'));
+  same.ranks.add(rank);
+}
+
+std::vector<LiveGroup> Gatherer::groups_so_far() const {
+  std::vector<const Ended*> ordered;
+  for (const auto& [digest, same] : ended_)
+    ordered.push_back(&same);
+  std::ranges::sort(ordered, {}, [](const Ended* same) { return same->ranks.front(); });
+  std::vector<LiveGroup> groups;
+  for (const Ended* same : ordered)
+    groups.push_back({members(same->ranks), same->ranks.size(), same->first_line});
+  return groups;
 }
 
 Result<void> Gatherer::spill() {
@@ -145,9 +183,14 @@ void Gatherer::group() {
     if (fresh) groups_.push_back({{}, kept.get()});
     groups_[at->second].ranks.add(rank);
   }
+  if (show_ == Show::all || groups_.empty()) return;
+  // The majority comes first. Among groups of one size it is that with the lowest rank.
+  const auto largest =
+      std::ranges::max_element(groups_, {}, [](const Group& group) { return group.ranks.size(); });
+  std::rotate(groups_.begin(), largest, largest + 1);
 }
 
-std::string Gatherer::heading(const RankSet& ranks) const {
+std::string Gatherer::members(const RankSet& ranks) const {
   std::string members;
   if (names_.empty()) {
     members = ranks.text();
@@ -157,15 +200,56 @@ std::string Gatherer::heading(const RankSet& ranks) const {
     members = folded(names);
   }
   const std::string count = ranks.size() > 1 ? cat(" (", ranks.size(), ")") : "";
-  return cat(kRule, members, count, "\n", kRule);
+  return members + count;
+}
+
+std::string Gatherer::heading(const RankSet& ranks) const {
+  return cat(kRule, members(ranks), "\n", kRule);
+}
+
+bool Gatherer::is_compared() const {
+  return show_ == Show::differences && shown_ > 0 && !in_group_ &&
+         groups_.front().kept->size <= kMaxCompared && groups_[shown_].kept->size <= kMaxCompared;
+}
+
+Result<std::string> Gatherer::whole(const Kept& kept) const {
+  std::string text;
+  for (std::uint64_t at = kept.first; at != 0;) {
+    PieceHead head;
+    if (!read_at(file_.get(), &head, sizeof head, at - 1)) return fail(file_error("read"));
+    const std::size_t before = text.size();
+    text.resize(before + static_cast<std::size_t>(head.size));
+    if (!read_at(file_.get(), text.data() + before, static_cast<std::size_t>(head.size),
+                 at - 1 + sizeof head)) {
+      return fail(file_error("read"));
+    }
+    at = head.next;
+  }
+  return text + kept.waiting;
+}
+
+Result<std::string> Gatherer::difference(const Group& group) {
+  const auto of_majority = whole(*groups_.front().kept), of_group = whole(*group.kept);
+  if (!of_majority) return fail(of_majority.error());
+  if (!of_group) return fail(of_group.error());
+  return cat("--- ", members(groups_.front().ranks), "\n+++ ", members(group.ranks), "\n",
+             unified_diff(*of_majority, *of_group));
 }
 
 Result<std::string> Gatherer::next() {
   if (!std::exchange(grouped_, true)) group();
   if (shown_ == groups_.size()) return std::string();
   const Group& group = groups_[shown_];
+  if (is_compared()) {
+    ++shown_;
+    return difference(group);
+  }
   if (!std::exchange(in_group_, true)) {
     at_ = group.kept->first;
+    if (group.kept->size == 0) {  // an empty piece would be the end
+      in_group_ = false;
+      ++shown_;
+    }
     return heading(group.ranks);
   }
   std::string text;

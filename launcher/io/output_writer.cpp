@@ -65,6 +65,10 @@ Result<Fd> open_output(const std::string& path, int flags) {
 OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
                            std::unique_ptr<Gatherer> gatherer, Hooks hooks)
     : terminal_(settings.terminal),
+      live_view_(
+          gatherer && LiveView::is_possible()
+              ? std::make_unique<LiveView>(settings.ranks, settings.names.empty() ? "rank" : "host")
+              : nullptr),
       presentation_(std::move(settings)),
       directory_(std::move(directory)),
       gatherer_(std::move(gatherer)),
@@ -80,6 +84,10 @@ void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes
         broken_[0] = true;
         fail(kept.error());
       }
+    }
+    if (live_view_ && end && !broken_[0]) {
+      gatherer_->end(rank);
+      live_view_->set_changed();
     }
     return hooks_.written(bytes.size());
   }
@@ -97,6 +105,12 @@ void OutputWriter::set_raw(bool on) {
 
 void OutputWriter::tick() {
   take(presentation_.tick(!idle()));
+  // The lines must begin where a line begins, and the output of ranks comes first.
+  if (live_view_ && idle() && !in_line_[0] && !in_line_[1]) live_view_->tick(*gatherer_);
+}
+
+void OutputWriter::hide_live_view() {
+  if (live_view_) live_view_->hide();
 }
 
 void OutputWriter::take(std::vector<PresentedWrite> writes) {
@@ -113,6 +127,12 @@ void OutputWriter::take(std::vector<PresentedWrite> writes) {
       queues_[which].push_back({std::move(write.bytes), 0, write.credit});
     }
   }
+  resume();
+}
+
+void OutputWriter::add_text(std::string text) {
+  if (broken_[0] || text.empty()) return;
+  queues_[0].push_back({std::move(text), 0, 0});
   resume();
 }
 
@@ -138,6 +158,7 @@ void OutputWriter::pump(int which) {
     }
     const std::size_t rest = piece.bytes.size() - piece.done;
     const std::size_t length = is_file_[which] ? rest : std::min(kSureWrite, rest);
+    hide_live_view();
     const ssize_t wrote = ::write(fd, piece.bytes.data() + piece.done, length);
     if (wrote < 0) {
       if (errno == EINTR) continue;
@@ -154,6 +175,7 @@ void OutputWriter::pump(int which) {
       break;
     }
     piece.done += static_cast<std::size_t>(wrote);
+    if (wrote > 0) in_line_[which] = piece.bytes[piece.done - 1] != '\n';
     if (piece.done == piece.bytes.size()) {
       credit += piece.credit;
       queue.pop_front();
@@ -199,6 +221,7 @@ void OutputWriter::write_file(const PresentedWrite& write) {
 }
 
 void OutputWriter::finish(std::optional<std::chrono::steady_clock::time_point> until) {
+  if (live_view_) live_view_->close();
   take(presentation_.flush());
   if (!drain(0, until) || !drain(1, until)) return discard();
   if (gatherer_) show_gathered(until);

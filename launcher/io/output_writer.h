@@ -24,6 +24,7 @@
 #include "common/os/fd.h"
 #include "launcher/core/report/presentation.h"
 #include "launcher/io/gatherer.h"
+#include "launcher/io/live_view.h"
 
 namespace scela {
 
@@ -52,15 +53,23 @@ class OutputWriter {
   // Says whether the user's terminal is in raw mode, for a rank that has a terminal of its own.
   // Lines of all other ranks then end with a carriage return too.
   void set_raw(bool on);
-  // Shows partial lines that have waited long enough (prompts). The caller must call it at regular
+  // Shows partial lines that have waited long enough (prompts), and with gathered output on a
+  // terminal the groups so far. The caller must call it at regular
   // moments while needs_ticks() is true.
   void tick();
   // Says that the job got more ranks than it had at the start.
   void more_ranks() { presentation_.more_ranks(); }
+  // Removes what is drawn on the terminal about the groups so far. The caller must call it before
+  // any other text goes to the terminal.
+  void hide_live_view();
   // Says that no rank gets more input. A partial line is then no prompt any more.
   void set_no_input();
-  // Returns true if a partial line is held that tick() may show.
-  bool needs_ticks() const { return presentation_.needs_ticks(); }
+  // Returns true if tick() has something to show.
+  bool needs_ticks() const {
+    return presentation_.needs_ticks() || (live_view_ && live_view_->needs_ticks());
+  }
+  // Queues text of scela-run itself for standard output, behind the output of the ranks so far.
+  void add_text(std::string text);
   // Writes as much as the standard streams take without blocking. The owner calls it if a
   // descriptor of wait_writable is writable.
   void resume();
@@ -102,7 +111,8 @@ class OutputWriter {
   void fail(const std::string& what, int error);
   void fail(const Error& error);
 
-  std::optional<Rank> terminal_;  // PresentationSettings::terminal
+  std::optional<Rank> terminal_;         // PresentationSettings::terminal
+  std::unique_ptr<LiveView> live_view_;  // with a gatherer, on a terminal
   Presentation presentation_;
   std::string directory_;
   std::unique_ptr<Gatherer> gatherer_;
@@ -111,6 +121,7 @@ class OutputWriter {
   bool broken_[2] = {false, false};   // the stream gets no more output
   bool is_file_[2] = {false, false};  // the stream is a regular file
   bool raw_[2] = {false, false};      // it is a terminal in raw mode
+  bool in_line_[2] = {false, false};  // the last byte that was written is no newline
   bool reader_gone_ = false;
   bool failed_ = false;                 // Hooks::failed was called
   std::map<std::string, Fd> files_;     // open files

@@ -23,6 +23,7 @@ void StderrWriter::set_raw(bool on) {
 }
 
 void StderrWriter::write(std::string_view all) {
+  if (before_) before_();
   const std::string returned = raw_ ? with_returns(all) : std::string();
   std::string_view text = raw_ ? std::string_view(returned) : all;
   while (!text.empty() && wait()) {

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string_view>
+#include <utility>
 
 namespace scela {
 
@@ -20,6 +22,8 @@ class StderrWriter {
   // Writes all of the text. Drops the rest if the reader stalls or a write fails. A failure to
   // write cannot be reported either.
   void write(std::string_view all);
+  // Sets a function that is called before each write, or none.
+  void set_before(std::function<void()> before) { before_ = std::move(before); }
   // Says whether the terminal is in raw mode. Each line then ends with a carriage return too.
   void set_raw(bool on);
 
@@ -30,6 +34,7 @@ class StderrWriter {
   std::chrono::milliseconds patience_;
   bool stalled_ = false;  // the reader stalled at the last write
   bool raw_ = false;
+  std::function<void()> before_;
 };
 
 }  // namespace scela

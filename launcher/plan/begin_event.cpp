@@ -57,6 +57,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
   settings.record = options.record.value_or("");
   settings.shares = plan.nodes_on_this_machine;
   settings.measure = options.stats != StatsFormat::none;
+  settings.usage = options.json.has_value();
   settings.trace = options.trace.has_value();
   settings.topology = needs_topologies(plan, options);
   settings.boot_id = boot_id();

@@ -164,7 +164,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.cache_policy = policy_of(policy);
   job.cache_limit = options.cache_limit;
-  job.trace = options.trace.has_value() || options.stats != StatsFormat::none;
+  job.trace = options.trace || options.json || options.stats != StatsFormat::none;
   job.once_per_host = plan.once_per_host;
   job.keep = options.keep;
   // Gathered output has headings, so only standard error is left to be labelled.
@@ -363,6 +363,11 @@ std::vector<std::int64_t> Plan::parents() const {
 std::string map_text(const Plan& plan) {
   const std::vector<std::int64_t> parents = plan.parents();
   return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands});
+}
+
+std::string Plan::host_of(Rank rank) const {
+  const auto node = job.map.node_of(rank);
+  return node && *node < hosts.size() ? hosts[*node] : "";
 }
 
 const std::string& Plan::program_of(Rank rank) const {

@@ -62,6 +62,8 @@ struct Plan {
 
   // Returns the number of each node's parent, by node; -1 is scela-run.
   std::vector<std::int64_t> parents() const;
+  // Returns the host of a rank, or "" if the map has no such rank.
+  std::string host_of(Rank rank) const;
   // Returns the name of the program that a rank runs, as the user wrote it or as a rank spawned it.
   const std::string& program_of(Rank rank) const;
 };

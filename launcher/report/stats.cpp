@@ -37,6 +37,18 @@ double ms(const Span& span) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::optional<std::uint64_t>>> phase_times(
+    const Phases& phases) {
+  std::vector<std::pair<std::string, std::optional<std::uint64_t>>> out;
+  for (const Span& span : spans(phases)) {
+    const bool is_reached = span.from != 0 && span.to != 0 && span.to >= span.from;
+    out.emplace_back(span.name, is_reached
+                                    ? std::optional<std::uint64_t>((span.to - span.from) / 1000)
+                                    : std::nullopt);
+  }
+  return out;
+}
+
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned) {
   JobNumbers numbers;
   numbers.nodes = static_cast<std::uint32_t>(plan.hosts.size());

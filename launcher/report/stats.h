@@ -5,8 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/core/result.h"
 #include "launcher/plan/plan.h"
@@ -39,6 +42,10 @@ struct JobNumbers {
 // Returns the numbers of the plan. `unspawned` has the ranks that could not be spawned; they are
 // not counted.
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
+
+// Returns the names of the phases and their durations in microseconds; std::nullopt if the end of a
+// phase was not reached. The last one is "total".
+std::vector<std::pair<std::string, std::optional<std::uint64_t>>> phase_times(const Phases& phases);
 
 // Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
 // counters of the ranks, as lines for a terminal. `stats` has the numbers that the agents reported.

@@ -55,6 +55,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.topology = value == "1";
   } else if (key == "measure") {
     settings.measure = value == "1";
+  } else if (key == "usage") {
+    settings.usage = value == "1";
   } else if (key == "trace") {
     settings.trace = value == "1";
   }
@@ -88,6 +90,7 @@ std::string format(const Settings& settings) {
   if (settings.pmi_guessed) out += "pmi_guessed=1\n";
   if (settings.topology) out += kAskTopologies;  // the core reads it too
   if (settings.measure) out += "measure=1\n";
+  if (settings.usage) out += "usage=1\n";
   if (settings.trace) out += "trace=1\n";
   return out;
 }

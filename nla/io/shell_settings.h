@@ -59,6 +59,7 @@ struct Settings {
   bool pmi_guessed = false;
   bool topology = false;  // a Hello carries the machine's topology
   bool measure = false;   // measure exactly (0.1 ms per agent)
+  bool usage = false;     // send what each rank has used at the end
   bool trace = false;     // keep spans, and send them at the end
   friend bool operator==(const Settings&, const Settings&) = default;
 };

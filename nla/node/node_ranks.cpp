@@ -139,6 +139,12 @@ EngineFacts NodeRanks::engine_facts() const {
   return facts;
 }
 
+void NodeRanks::add_usage(Pieces& report) const {
+  if (!ranks_) return;
+  for (const RankUsage& usage : ranks_->usages())
+    report.add(usage_line(usage));
+}
+
 const Topology& NodeRanks::machine() {
   if (!topology_) topology_ = read_topology();
   return *topology_;

@@ -10,6 +10,7 @@
 #include "common/core/placement/topology.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/wire/binding.h"
+#include "nla/io/report_pieces.h"
 #include "nla/node/job_keys.h"
 #include "nla/node/node_directory.h"
 #include "nla/node/shell_context.h"
@@ -58,9 +59,13 @@ class NodeRanks {
   // Call it if the job is over: the PMIx server and the adapter engine may end. If `force`, ranks
   // that wait for their start are not started.
   void let_servers_go(bool force);
-  // Takes the end of a child process; `status` is that of waitpid(). Returns false if the process
-  // is neither a rank nor a server of ranks.
-  bool reaped(pid_t pid, int status) { return ranks_ && ranks_->reaped(pid, status); }
+  // Takes the end of a child process; `status` and `usage` are those of wait4(). Returns false if
+  // the process is neither a rank nor a server of ranks.
+  bool reaped(pid_t pid, int status, const rusage& usage) {
+    return ranks_ && ranks_->reaped(pid, status, usage);
+  }
+  // Adds the usage of each rank that has ended to the report (nla/ranks/rank_usage.h).
+  void add_usage(Pieces& report) const;
   // Returns the machine's topology. The first call reads it, which blocks as local files do.
   const Topology& machine();
 

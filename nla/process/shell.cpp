@@ -95,8 +95,8 @@ void Shell::State::watch_reaper() {
 void Shell::State::reap() {
   reaper.clear();
   reaper.reap(
-      [&](pid_t pid, int status) {
-        if (!ranks.reaped(pid, status)) children.reaped(pid, status);
+      [&](pid_t pid, int status, const rusage& usage) {
+        if (!ranks.reaped(pid, status, usage)) children.reaped(pid, status);
       },
       [&](pid_t pid) { children.stopped(pid); });
   leftovers.child_ended();
@@ -329,6 +329,7 @@ void Shell::State::carry_out(action::Finishing&) {
                              root ? "scela-run" : context.node, own);
   }
   if (measure && !directory.path().empty()) add_counters(report, directory.path(), own);
+  if (context.settings.usage) ranks.add_usage(report);
   if (!report.empty()) {
     const std::vector<Chunk> pieces = report.take();
     for (const Chunk& piece : pieces)

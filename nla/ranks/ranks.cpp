@@ -113,6 +113,7 @@ struct Ranks::State {
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::vector<std::pair<RankState*, int>> early;  // with status, while the server ends
+  std::vector<RankUsage> usages;                  // of ranks that have ended
   std::deque<Rank> to_start;
   bool starting = false;
   bool stopped = false;  // by SIGSTOP; new ranks wait for SIGCONT
@@ -410,7 +411,11 @@ void Ranks::let_servers_go() {
   if (state_->pmix) state_->pmix->let_go();
 }
 
-bool Ranks::reaped(pid_t pid, int status) {
+const std::vector<RankUsage>& Ranks::usages() const {
+  return state_->usages;
+}
+
+bool Ranks::reaped(pid_t pid, int status, const rusage& usage) {
   if (state_->engine && state_->engine->reaped(pid, status)) return true;
   if (state_->pmix && state_->pmix->reaped(pid, status)) {
     for (const auto& [rank, how] : std::exchange(state_->early, {}))
@@ -421,6 +426,7 @@ bool Ranks::reaped(pid_t pid, int status) {
   if (at == state_->running.end()) return false;
   RankState& rank = *at->second;
   state_->running.erase(at);
+  state_->usages.push_back(usage_of(rank.rank, state_->host.clock_ns() - rank.started_ns, usage));
   // In this case the server's end is the cause, whatever status the rank has ended with.
   if (state_->pmix && state_->pmix->ending()) {
     rank.pid = 0;

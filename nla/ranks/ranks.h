@@ -13,12 +13,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/core/placement/topology.h"
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/events.h"
 #include "nla/io/ranks_host.h"
 #include "nla/ranks/rank_starter.h"
+#include "nla/ranks/rank_usage.h"
 
 namespace scela::nla {
 
@@ -83,9 +85,11 @@ class Ranks {
   void set_pmi_reading(bool on);
   // Call it if the job is over: the PMIx server and the adapter engine may end.
   void let_servers_go();
-  // Takes the end of a child process, with the status of waitpid(). Returns false if the process is
-  // neither a rank nor a server of ranks.
-  bool reaped(pid_t pid, int status);
+  // Takes the end of a child process, with the status and the usage of wait4(). Returns false if
+  // the process is neither a rank nor a server of ranks.
+  bool reaped(pid_t pid, int status, const rusage& usage);
+  // Returns the usage of all ranks that have ended so far, in the order of their ends.
+  const std::vector<RankUsage>& usages() const;
 
  private:
   struct State;

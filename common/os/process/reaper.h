@@ -6,8 +6,11 @@
 // thread uses it.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+
+#include <utility>
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
@@ -26,17 +29,18 @@ class Reaper {
   // Empties the descriptor, so that it is no more readable. The caller calls it before reap().
   void clear();
 
-  // Reaps all children that have ended, without blocking. Calls ended(pid, status) for each of
-  // them, with the status of waitpid(2). Calls stopped(pid) for every child that a signal has
-  // stopped since the last call.
+  // Reaps all children that have ended, without blocking. For each of them it
+  // calls ended(pid, status, usage), with the status and the rusage of wait4(2). It calls
+  // stopped(pid) for every child that a signal has stopped since the last call.
   template <class Ended, class Stopped>
   void reap(Ended&& ended, Stopped&& stopped) {
     int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    rusage usage{};
+    for (pid_t pid; (pid = ::wait4(-1, &status, WNOHANG | WUNTRACED, &usage)) > 0;) {
       if (WIFSTOPPED(status)) {
         stopped(pid);
       } else {
-        ended(pid, status);
+        ended(pid, status, std::as_const(usage));
       }
     }
   }

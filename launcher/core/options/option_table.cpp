@@ -101,6 +101,16 @@ Result<void> apply_stats(Target t, Text v) {
       {{"text", StatsFormat::text}, {"json", StatsFormat::json}, {"none", StatsFormat::none}});
 }
 
+// Without a value, the records go to standard output.
+Result<void> apply_json(Target t, Text v) {
+  const auto flag = v.empty() ? Result<bool>(true) : parse_flag(v);
+  if (flag && !*flag) {
+    t.options.json.reset();
+    return {};
+  }
+  return store(flag ? Result<std::string>("-") : parse_text(v), t.options.json);
+}
+
 Result<void> apply_verbose(Target t, Text v) {
   t.options.verbose_subsystems.clear();
   if (v.empty() || parse_flag(v)) return store_flag(v, t.options.verbose);
@@ -327,12 +337,21 @@ const OptionRow kOptions[] = {
     {"gather", 'b', "", kFlag, kJob, output, "SCELA_GATHER",
      "show the same output of many hosts or ranks once, at the end",
      [](Target t, Text v) { return store_flag(v, t.options.gather); }},
+    {"diff", 0, "", kFlag, kJob, output, "SCELA_DIFF",
+     "as --gather, but after the first output only differences from it",
+     [](Target t, Text v) { return store_flag(v, t.options.diff); }},
     {"timestamp", 0, "", kFlag, kJob, output, "SCELA_TIMESTAMP",
      "begin every line of output with the time: 12:34:56.789",
      [](Target t, Text v) { return store_flag(v, t.options.timestamp); }},
     {"output-dir", 0, "DIR", kValue, kJob, output, "SCELA_OUTPUT_DIR",
      "a file per rank and stream there: rank.R.out, or per host: HOST.out",
      [](Target t, Text v) { return store(parse_text(v), t.options.output_dir); }},
+    {"output-name", 0, "PATTERN", kValue, kJob, output, "SCELA_OUTPUT_NAME",
+     "names of these files: %h host, %n its number, %r rank, %j job, %s stream",
+     [](Target t, Text v) { return store(parse_text(v), t.options.output_name); }},
+    {"json", 0, "[=FILE]", kMaybe, kJob, output, "SCELA_JSON",
+     "print JSON lines on output, hosts and ranks; FILE: all but the output",
+     apply_json},
     {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
      "ranks that read standard input: all, none or one rank (default: 0)",
      [](Target t, Text v) { return store(parse_stdin(v), t.options.stdin_to); },
@@ -355,6 +374,12 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store_choice<OnFailure>(v, t.options.on_failure,
           {{"kill", OnFailure::kill}, {"wait", OnFailure::wait}}); },
      "kill wait"},
+    {"exit-status", 0, "RULE", kValue, kJob, job_end, "SCELA_EXIT_STATUS",
+     "status by failures: the first one's, the max, their count; or ignore",
+     [](Target t, Text v) { return store_choice<StatusRule>(v, t.options.exit_status,
+          {{"first", StatusRule::first}, {"max", StatusRule::largest},
+           {"count", StatusRule::count}, {"ignore", StatusRule::ignore}}); },
+     "first max count ignore"},
     {"keep", 0, "", kFlag, kJob, job_end, "SCELA_KEEP",
      "leave running what the programs left running when they ended",
      [](Target t, Text v) { return store_flag(v, t.options.keep); }},

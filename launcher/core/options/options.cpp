@@ -248,10 +248,12 @@ class Parser {
                         "under hcmab every agent keeps everything",
                         "use --cache hcmab-lru, or give no limit"});
     }
+    if (options_.diff) options_.gather = true;
     if (options_.gather && options_.output_dir) {
-      return fail(Error{ErrorKind::usage, "options --gather and --output-dir", "",
-                        "both say where standard output goes", "give one of them"});
+      return fail(Error{ErrorKind::usage, cat("options --", name_of_gather(), " and --output-dir"),
+                        "", "both say where standard output goes", "give one of them"});
     }
+    if (auto fits = check_json(); !fits) return fail(fits.error());
     if (auto fits = check_pty(); !fits) return fail(fits.error());
     if (options_.gather && options_.timestamp)
       options_.warnings.emplace_back(
@@ -282,6 +284,8 @@ class Parser {
     return std::move(options_);
   }
 
+  std::string_view name_of_gather() const { return options_.diff ? "diff" : "gather"; }
+
   // Warns about options that another launcher might treat as a contradiction. The rankfile wins, as
   // it says more.
   void warn_beside_rankfile() {
@@ -310,6 +314,28 @@ class Parser {
             " are not bound (--bind-to)"));
   }
 
+  // Records on standard output have the place of the ranks' output. Their lines have no marks, as a
+  // record names its rank and its host.
+  Result<void> check_json() {
+    if (!options_.output_name.empty() && !options_.output_dir) {
+      return fail(Error{ErrorKind::usage, "option --output-name", "",
+                        "it names files of --output-dir, which is not given",
+                        "name a directory with --output-dir"});
+    }
+    if (options_.json != "-") return {};
+    if (options_.gather || options_.pty) {
+      return fail(Error{ErrorKind::usage,
+                        cat("options --json and --", options_.gather ? name_of_gather() : "pty"),
+                        "", "both say what standard output shows", "give a file: --json=FILE"});
+    }
+    options_.label = false;
+    if (std::exchange(options_.timestamp, false)) {
+      options_.warnings.emplace_back(
+          "--timestamp means nothing beside --json, whose records have no times of lines");
+    }
+    return {};
+  }
+
   Result<void> check_pty() const {
     const auto clash = [](std::string_view option, std::string why, std::string hint) {
       return fail(Error{ErrorKind::usage, cat("options --pty and --", option), "", std::move(why),
@@ -317,8 +343,8 @@ class Parser {
     };
     if (!options_.pty) return {};
     if (options_.gather || options_.output_dir) {
-      return clash(options_.gather ? "gather" : "output-dir", "both say where standard output goes",
-                   "give one of them");
+      return clash(options_.gather ? name_of_gather() : "output-dir",
+                   "both say where standard output goes", "give one of them");
     }
     if (options_.stdin_to && options_.stdin_to->kind != StdinTarget::Kind::rank) {
       return clash("stdin", "a terminal is one rank's", "name that rank with --stdin");

@@ -27,6 +27,7 @@
 #include "common/core/result.h"
 #include "launcher/core/map/rankfile.h"
 #include "launcher/core/options/placement_options.h"
+#include "launcher/core/report/job_report.h"
 
 namespace scela {
 
@@ -181,8 +182,11 @@ struct Options {
   // Output of the ranks.
   std::optional<bool> label;              // absent: yes if once per host
   bool gather = false;                    // equal output is shown once, at the end
+  bool diff = false;                      // then only differences from the majority
   bool timestamp = false;                 // every line of output has the time
   std::optional<std::string> output_dir;  // a directory, for a file per rank
+  std::string output_name;                // pattern of names there; "": by default
+  std::optional<std::string> json;        // records go to this file; "-": standard output
   // The rank that reads standard input gets a terminal. This excludes gather, output_dir and
   // several readers.
   bool pty = false;
@@ -197,6 +201,7 @@ struct Options {
   std::optional<std::chrono::milliseconds> host_timeout;  // for the program on one host
   bool no_agent_cache = false;  // hosts do not keep the agent that they are sent
   bool keep = false;            // what ranks left running stays if the job ends by itself
+  StatusRule exit_status = StatusRule::automatic;  // how failures decide the exit status
 
   // Inspection of the job.
   bool dry_run = false;   // show the plan and start nothing

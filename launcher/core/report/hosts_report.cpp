@@ -192,6 +192,13 @@ int largest_status(const JobOutcome& job) {
   return largest;
 }
 
+std::uint64_t failed_hosts(const JobOutcome& job) {
+  std::uint64_t count = 0;
+  for (const auto& [way, hosts] : ways_of(job))
+    if (way.status != kExitSuccess) count += hosts.size();
+  return count;
+}
+
 std::string hosts_verdict_text(const JobOutcome& job) {
   const Ways ways = ways_of(job);
   const std::string cause = cause_of_end(job);

@@ -7,6 +7,7 @@
 // All functions are pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "launcher/core/report/job_report.h"
@@ -16,6 +17,8 @@ namespace scela {
 // Returns the largest status of any host. It is the exit code, or 128 plus the signal. Unreachable
 // hosts, timeouts and so on have the status of their row in exit_table().
 int largest_status(const JobOutcome& job);
+// Returns how many hosts did not end well. An exit with 0 is well, and so is an end with the job.
+std::uint64_t failed_hosts(const JobOutcome& job);
 // Returns the report, in lines for standard error: the causes that need words, then the summary,
 // and last the reason why the whole job ended, if there is one. Returns an empty string if every
 // host succeeded and JobOutcome::report_all is not set.

@@ -9,6 +9,7 @@
 #include "common/core/text.h"
 #include "launcher/core/report/hosts_report.h"
 #include "launcher/core/report/report_text.h"
+#include "launcher/core/values/utf8.h"
 
 namespace scela {
 namespace {
@@ -17,26 +18,6 @@ using Kind = RankOutcome::Kind;
 
 constexpr std::size_t kMaxGroups = 6;  // keeps the cause on the screen
 constexpr std::size_t kMaxText = 60;   // characters of a rank or node set
-
-// Returns the number of bytes of the first character if it is well-formed UTF-8 (Unicode, table
-// 3-7). Returns 0 if it is not.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xc2   ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t at = 1; at < length; ++at)
-    if ((byte(at) & 0xc0) != 0x80) return 0;
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-  return overlong || beyond ? 0 : length;
-}
 
 // Returns the code point of a character. `bytes` must be well formed.
 char32_t character(std::string_view bytes) {
@@ -67,7 +48,7 @@ constexpr ExitRow kExitTable[] = {
     {"127", "The program was not found."},
     {"128+N", "Signal N killed the first rank that failed, or ended scela-run (130: Ctrl-C)."},
     {"other",
-     "The exit code of the first rank that failed. Once per host: the largest status of a host."},
+     "The code of the first rank that failed, or the largest of all hosts (see --exit-status)."},
 };
 
 std::string shortened(std::string text, std::size_t most) {
@@ -136,6 +117,31 @@ std::string summary_text(const JobOutcome& job) {
                 ranks_text(groups[i]->ranks), "\n");
   }
   return text;
+}
+
+// Returns the status of the first failure. Once per host, a host that was never reached failed
+// before every rank.
+int first_status(const JobOutcome& job) {
+  if (job.once_per_host && !job.missing.empty()) return kExitUnreachable;
+  if (job.first && job.first->outcome.failed()) return exit_status(job.first->outcome);
+  if (job.once_per_host) return largest_status(job);
+  if (const JobOutcome::Group* group = lowest_failure(job)) return exit_status(group->outcome);
+  // scela-run ended these ranks without a recorded cause, so success would be wrong.
+  return was_ended_early(job) ? kExitInternal : kExitSuccess;
+}
+
+int largest_of_ranks(const JobOutcome& job) {
+  int largest = first_status(job);
+  for (const JobOutcome::Group& group : job.groups)
+    if (!group.ranks.empty()) largest = std::max(largest, exit_status(group.outcome));
+  return largest;
+}
+
+std::uint64_t failed_ranks(const JobOutcome& job) {
+  std::uint64_t count = 0;
+  for (const JobOutcome::Group& group : job.groups)
+    if (group.outcome.failed()) count += group.ranks.size();
+  return count > 0 || !was_ended_early(job) ? count : 1;
 }
 
 std::string time_text(std::chrono::milliseconds time) {
@@ -294,11 +300,20 @@ int exit_status(const JobOutcome& job) {
   if (job.interrupted) return kExitSignal + *job.interrupted;
   if (job.timed_out) return kExitTimeout;
   if (job.error) return exit_status(job.error->kind);
-  if (job.once_per_host) return largest_status(job);
-  if (job.first && job.first->outcome.failed()) return exit_status(job.first->outcome);
-  if (const JobOutcome::Group* group = lowest_failure(job)) return exit_status(group->outcome);
-  // scela-run ended these ranks without a recorded cause, so success would be wrong.
-  return was_ended_early(job) ? kExitInternal : kExitSuccess;
+  switch (job.rule) {
+    case StatusRule::automatic:
+      return job.once_per_host ? largest_status(job) : first_status(job);
+    case StatusRule::first:
+      return first_status(job);
+    case StatusRule::largest:
+      return job.once_per_host ? largest_status(job) : largest_of_ranks(job);
+    case StatusRule::count:
+      return static_cast<int>(std::min<std::uint64_t>(
+          kMaxCount, job.once_per_host ? failed_hosts(job) : failed_ranks(job)));
+    case StatusRule::ignore:
+      return kExitSuccess;
+  }
+  return kExitInternal;
 }
 
 std::string signal_text(int signal) {

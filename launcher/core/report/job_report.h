@@ -48,6 +48,18 @@ std::span<const ExitRow> exit_table();
 // Returns the status for an error that ended scela-run before, or instead of, a verdict.
 int exit_status(ErrorKind kind);
 
+// Says how the exit status follows from what failed (--exit-status). Errors of the whole job, such
+// as a time limit or an interrupt, have their statuses under every rule.
+enum class StatusRule : std::uint8_t {
+  automatic,  // first; largest if the program ran once on each host
+  first,      // the status of the rank that failed first in time
+  largest,    // the largest status of any rank or host
+  count,      // how many ranks or hosts failed, at most kMaxCount
+  ignore,     // 0, whatever ranks and hosts did
+};
+// The largest status of StatusRule::count: this many or more have failed.
+inline constexpr int kMaxCount = 101;
+
 // Says how one rank ended. `kind` says which of the other fields have a meaning.
 struct RankOutcome {
   enum class Kind : std::uint8_t {
@@ -129,6 +141,7 @@ struct JobOutcome {
   std::map<std::string, std::vector<std::string>> left_running = {};
   std::set<std::string> hosts_left_running = {};  // the hosts that are in left_running
   bool report_all = false;                        // report also if every host did well
+  StatusRule rule = StatusRule::automatic;        // how exit_status() decides
   // Says what to do about a program that was not found; may be empty.
   std::string not_found_hint = {};
 

@@ -5,22 +5,11 @@
 
 #include "common/core/line_marks.h"
 #include "common/core/text.h"
+#include "launcher/core/report/json_records.h"
 
 namespace scela {
 Presentation::Presentation(PresentationSettings settings)
     : settings_(std::move(settings)), alone_(settings_.ranks <= 1) {}
-
-namespace {
-
-std::string_view extension(OutputStream stream) {
-  return stream == OutputStream::out ? ".out" : ".err";
-}
-
-}  // namespace
-
-std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
-  return cat("rank.", padded_rank(rank, ranks), extension(stream));
-}
 
 std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
                                                  std::string_view bytes, bool eof) {
@@ -36,7 +25,8 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   const auto line = lines_.find(key);
   const std::size_t held = line == lines_.end() ? 0 : line->second.text.size();
   const std::size_t waiting = ready > 0 ? bytes.size() - ready : held + bytes.size();
-  if (eof || alone_ || waiting >= kMaxHeldLine) ready = bytes.size();
+  const bool is_alone = alone_ && !makes_records();
+  if (eof || is_alone || waiting >= kMaxHeldLine) ready = bytes.size();
 
   std::vector<PresentedWrite> writes;
   if (ready > 0 || (eof && held > 0)) {
@@ -80,8 +70,7 @@ std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::strin
   if (bytes.empty() && !eof) return {};
   PresentedWrite write;
   write.target = PresentedWrite::Target::file;
-  write.file = settings_.names.empty() ? file_name(key.first, key.second, settings_.ranks)
-                                       : cat(settings_.names[key.first], extension(key.second));
+  write.file = settings_.file_name(key.first, key.second);
   write.bytes = bytes;
   write.rank = key.first;
   write.stream = key.second;
@@ -101,7 +90,7 @@ std::vector<PresentedWrite> Presentation::tick(bool congested) {
   for (auto at = lines_.begin(); at != lines_.end();) {
     const bool stale = ++at->second.moments >= kStaleMoments;
     const bool answered = settings_.prompts.contains(at->first.first);
-    if (!(answered ? all || stale : all && !marked())) {
+    if (!(answered ? all || stale : all && !keeps_lines())) {
       ++at;
       continue;
     }
@@ -113,7 +102,7 @@ std::vector<PresentedWrite> Presentation::tick(bool congested) {
 }
 
 bool Presentation::needs_ticks() const {
-  if (!marked()) return held_ > 0;
+  if (!keeps_lines()) return held_ > 0;
   const auto& prompts = settings_.prompts.ranges();
   return std::any_of(prompts.begin(), prompts.end(), [&](const RankSet::Range& ranks) {
     const auto line = lines_.lower_bound({ranks.first, OutputStream::out});
@@ -132,14 +121,31 @@ std::vector<PresentedWrite> Presentation::flush() {
 
 PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std::size_t credit) {
   PresentedWrite write;
-  write.target = key.second == OutputStream::out ? PresentedWrite::Target::standard_output
-                                                 : PresentedWrite::Target::standard_error;
+  write.target = key.second == OutputStream::out || makes_records()
+                     ? PresentedWrite::Target::standard_output
+                     : PresentedWrite::Target::standard_error;
   write.rank = key.first;
   write.stream = key.second;
   write.credit = credit;
   written_ += bytes.size();
-  write.bytes = marked() ? on_one_line(key, bytes) : std::string(bytes);
+  write.bytes = makes_records() ? records_of(key, bytes)
+                : marked()      ? on_one_line(key, bytes)
+                                : std::string(bytes);
   return write;
+}
+
+std::string Presentation::records_of(const Key& key, std::string_view bytes) const {
+  const std::string host = bytes.empty() ? "" : settings_.host_of(key.first);
+  std::string text;
+  while (!bytes.empty()) {
+    const auto newline = bytes.find('\n');
+    const std::string_view line =
+        bytes.substr(0, newline == std::string_view::npos ? newline : newline + 1);
+    text +=
+        output_record(key.first, host, key.second == OutputStream::out ? "stdout" : "stderr", line);
+    bytes.remove_prefix(line.size());
+  }
+  return text;
 }
 
 // Returns what every line of the rank begins with, before the time; nothing without labels.

@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,8 +56,14 @@ struct PresentationSettings {
   bool label = false;
   bool timestamp = false;  // lines have the time, after the label
   bool files = false;      // --output-dir: a file per rank and stream
-  // Names by rank, which replace the numbers in labels and file names (HOST.out). If empty, numbers
-  // are used.
+  // Returns the name of the file of a rank's stream. It must be set if `files` is.
+  std::function<std::string(Rank, OutputStream)> file_name = {};
+  // --json without a file: each line becomes a record (json_records.h) on standard output. Labels
+  // and times must not be set then. This is ignored with files.
+  bool records = false;
+  // Returns the host of a rank. It must be set if `records` is.
+  std::function<std::string(Rank)> host_of = {};
+  // Names by rank, which replace the numbers in labels. If empty, numbers are used.
   std::vector<std::string> names = {};
   RankSet prompts = {};  // ranks that read standard input
   // The output of this rank is not split into lines; it is shown at once.
@@ -108,10 +115,6 @@ class Presentation {
   std::uint64_t bytes_accepted() const { return accepted_; }
   std::uint64_t bytes_written() const { return written_; }
 
-  // Returns the name of a rank's file, such as "rank.03.out", for a job of `ranks` ranks. With
-  // PresentationSettings::names, files have other names.
-  static std::string file_name(Rank rank, OutputStream stream, Rank ranks);
-
  private:
   using Key = std::pair<Rank, OutputStream>;
   // A partial line of a stream.
@@ -131,8 +134,14 @@ class Presentation {
   // of the first line, as far as it was shown before.
   void append_labelled(Rank rank, std::string_view begun, std::string_view bytes,
                        std::string& text) const;
+  // Returns the records of these lines.
+  std::string records_of(const Key& key, std::string_view bytes) const;
+  // Returns true if output becomes records.
+  bool makes_records() const { return settings_.records && !settings_.files; }
   // Returns true if lines begin with a label or a time.
   bool marked() const { return (settings_.label || settings_.timestamp) && !settings_.files; }
+  // Returns true if only prompts are cut off before their lines end.
+  bool keeps_lines() const { return marked() || makes_records(); }
   // These two do the work of accept() for the rank with a terminal and for output to files. They
   // hold no bytes.
   std::vector<PresentedWrite> accept_terminal(const Key& key, std::string_view bytes);

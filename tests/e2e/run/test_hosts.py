@@ -1,15 +1,33 @@
 """Commands that run once on each host: labels, input, ends, and the summary."""
 import os
 import pty
+import re
 import resource
 import signal
 
 import job
 from job import JobTest
+from terminal import Terminal
 
 LOCAL = ["--launch", "local"]
 # Leaves a process running, and goes on when that process is what it will be.
 LEAVE = "setsid sleep 1000 >/dev/null 2>&1 & until grep -q sleep /proc/$!/comm; do :; done"
+
+
+def screen(shown):
+    """The lines that a terminal shows after this text; it knows what scela-run uses: ends of lines, up, erase to the end."""
+    lines, row = [""], 0
+    for part in re.findall(r"\x1b\[\d*[A-Za-z]|\r\n|\r|[^\x1b\r]+", shown):
+        if part == "\r\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part.endswith("A") and part[0] == "\x1b":
+            row -= int(part[2:-1])
+        elif part == "\x1b[J":
+            lines = lines[:row] + [""]
+        elif part != "\r":
+            lines[row] += part
+    return [line for line in lines if line]
 
 
 class HostsTest(JobTest):
@@ -245,6 +263,40 @@ class HostsTest(JobTest):
         rule = "---------------"
         self.assertEqual(ended.lines, [rule, "n[1-2,4] (3)", rule, "first", "even", rule, "n3", rule, "first", "odd"])
         self.assertEqual((ended.status, ended.err), (2, "scela-run: ok 3 (n[1-2,4]) · exit 2: 1 (n3)\n"))
+
+    def test_the_output_of_the_majority_and_what_deviates_from_it_are_shown(self):
+        text = 'case $SCELA_NODE in n1) ;; n3) echo same; echo more ;; n5) printf same ;; *) echo same ;; esac'
+        ended = self.run_job("-w", "n[1-5]", "--diff", *LOCAL, "sh", "-c", text)
+        rule = "-" * 15
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual(ended.lines, [rule, "n[2,4-5] (3)", rule, "same",
+                                       "--- n[2,4-5] (3)", "+++ n1", "@@ -1 +0,0 @@", "-same",
+                                       "--- n[2,4-5] (3)", "+++ n3", "@@ -1 +1,2 @@", " same", "+more"])
+        self.assert_refused(self.run_job("--diff", "--output-dir", "out", "true"), 64, "--diff and --output-dir")
+
+    def test_a_terminal_shows_what_is_gathered_while_hosts_still_run(self):
+        terminal = Terminal(self)
+        channel = self.channel("go")
+        text = 'case $SCELA_NODE in n3) read -r x < "$0"; echo warned >&2; read -r x < "$0"; echo other ;; *) echo same ;; esac'
+        running = self.start("-w", "n[1-3]", "-b", *LOCAL, "sh", "-c", text, channel, stderr=terminal.theirs,
+                             env={"TERM": "vt220"})
+        view = r"scela-run: 2 of 3 hosts done\r\n  n\[1-2\] \(2\): same\r\n"
+        terminal.read(view)
+        job.release(channel)
+        terminal.read(r"n3: warned\r\n" + view)  # drawn again behind the line
+        self.assertEqual(screen(terminal.shown), ["n3: warned", "scela-run: 2 of 3 hosts done", "  n[1-2] (2): same"])
+        job.release(channel)
+        terminal.read_to_end(running.process)
+        ended = running.wait()
+        self.assertEqual(screen(terminal.shown), ["n3: warned"])
+        rule = "-" * 15
+        self.assertEqual(ended.lines, [rule, "n[1-2] (2)", rule, "same", rule, "n3", rule, "other"])
+
+    def test_nothing_is_drawn_on_a_terminal_that_cannot_erase(self):
+        terminal = Terminal(self)
+        ended = self.start("-w", "n[1-3]", "-b", *LOCAL, "sh", "-c", "echo x", stderr=terminal.theirs, env={"TERM": "dumb"})
+        terminal.read_to_end(ended.process)
+        self.assertEqual((ended.wait().status, terminal.shown), (0, ""))
 
     def test_gathering_lets_standard_error_pass_under_its_label(self):
         ended = self.run_job("-w", "n[1-2]", "-b", *LOCAL, "sh", "-c", "echo out; echo err >&2")

@@ -1,7 +1,9 @@
 """What a job tells of itself: statistics, traces, records, logs."""
+import collections
 import json
 import os
 import re
+import signal
 
 import job
 from job import JobTest
@@ -116,6 +118,200 @@ class InspectionTest(JobTest):
 
     def test_an_unknown_subsystem_is_an_error(self):
         self.assert_refused(self.run_job("--verbose=nonsense", "true"), 64, "nonsense.*tree.*launch")
+
+
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "guide", "results-as-data.md")
+TYPES = {"string": str, "number": (int, float), "boolean": bool, "array": list, "object": dict, "null": type(None)}
+
+
+def schema():
+    """The tables of the guide: type of record to member to the types it may have; and the statuses of hosts and of ranks."""
+    records, statuses, table = {}, {"host": set(), "rank": set()}, None
+    with open(GUIDE, encoding="utf-8") as f:
+        for line in f:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if head := re.match(r"\| `(\w+)` \| type \| meaning \|$", line):
+                table = records.setdefault(head.group(1), {})
+            elif cells == ["status", "of a host", "of a rank"]:
+                table = statuses
+            elif not line.startswith("| `"):
+                table = table if line.startswith("|--") else None
+            elif table is statuses:
+                for of, meaning in zip(("host", "rank"), cells[1:]):
+                    statuses[of] |= {cells[0].strip("`")} if meaning else set()
+            elif table is not None:
+                table[cells[0].strip("`")] = tuple(TYPES[one] for one in cells[1].split(" or "))
+    return records, statuses
+
+
+class RecordsTest(JobTest):
+    """Records of --json. Each test checks all of its records against the tables of the guide."""
+
+    def setUp(self):
+        super().setUp()
+        self.members, self.statuses = schema()
+
+    def records(self, text):
+        """Type to records, in the order of the lines, which must have the form that the guide says."""
+        found = collections.defaultdict(list)
+        for line in text.splitlines():
+            record = json.loads(line)
+            members = self.members[record["type"]]
+            self.assertEqual(set(record), set(members), line)
+            for name, value in record.items():
+                kinds = members[name]
+                fits = isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+                self.assertTrue(fits, f"{name} of {line}")
+            if record["type"] in self.statuses:
+                self.assertIn(record["status"], self.statuses[record["type"]])
+            found[record["type"]].append(record)
+        self.assertEqual([len(found[one]) for one in ("job", "end")], [1, 1], text)
+        self.assertTrue(text.startswith('{"type":"job"') and '{"type":"end"' in text.splitlines()[-1], text)
+        return found
+
+    def run_records(self, *arguments, **options):
+        """Runs a job that writes records to a file; how it ended, and the records."""
+        path = os.path.join(self.folder, "records")
+        ended = self.run_job(f"--json={path}", *arguments, **options)
+        with open(path, encoding="utf-8") as f:
+            found = self.records(f.read())
+        self.assertEqual(found["end"][0]["exit_status"], ended.status)
+        return ended, found
+
+    def test_the_guide_has_a_table_for_each_record(self):
+        self.assertEqual(set(self.members), {"job", "output", "host", "rank", "end"})
+        self.assertTrue(all(self.members.values()) and all(self.statuses.values()))
+
+    def test_records_on_standard_output_contain_the_output(self):
+        text = 'echo "a\\"b"; printf "x\\377y"; echo "é $SCELA_RANK" >&2'
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "-l", "--json", "sh", "-c", text)
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        found = self.records(ended.out.decode())
+        lines = sorted((one["rank"], one["host"], one["stream"], one["line"], one["whole"]) for one in found["output"])
+        self.assertEqual(lines, sorted(line for rank in range(4) for line in (
+            (rank, f"sim{rank // 2}", "stdout", 'a"b', True), (rank, f"sim{rank // 2}", "stdout", "x\ufffdy", False),
+            (rank, f"sim{rank // 2}", "stderr", f"é {rank}", True))))
+        self.assertEqual(found["job"][0]["commands"], [["sh", "-c", text]])
+        self.assertEqual([one["ranks"] for one in found["host"]], ["0-1", "2-3"])
+        self.assertEqual(found["end"][0]["hosts"], {"ok": 2})
+        self.assertEqual(found["end"][0]["ranks"], {"ok": 4})
+
+    def test_records_in_a_file_leave_the_output_as_it_is(self):
+        ended, found = self.run_records("-w", "a,b", "--launch", "local", "sh", "-c", "echo x; echo y >&2")
+        self.assertEqual((sorted(ended.lines), sorted(ended.err.split())), (["a: x", "b: x"], ["a:", "b:", "y", "y"]))
+        self.assertEqual((found["output"], found["job"][0]["once_per_host"]), ([], True))
+
+    def test_records_say_how_each_rank_ended_and_what_it_used(self):
+        text = """case $SCELA_RANK in 0) ;; 1) exit 3 ;; 2) kill -9 $$ ;;
+            3) i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done ;; esac"""
+        ended, found = self.run_records("--sim-nodes", 2, "-n", 4, "--on-failure", "wait", "sh", "-c", text,
+                                        ":", "-n", 1, "/nonexistent")
+        ranks = found["rank"]
+        self.assertEqual([one["status"] for one in ranks], ["ok", "failed", "failed", "ok", "not_started"])
+        self.assertEqual([one["exit_code"] for one in ranks], [0, 3, None, 0, None])
+        self.assertEqual([one["signal"] for one in ranks], [None, None, 9, None, None])
+        self.assertEqual([one["phase"] for one in ranks], [None, "running", "running", None, "start program"])
+        self.assertRegex(ranks[4]["cause"], "^not started, program not found: ")
+        self.assertEqual(ranks[4]["program"], "/nonexistent")
+        self.assertEqual([one["seconds"] is None for one in ranks], [False] * 4 + [True])
+        self.assertGreater(ranks[3]["user_seconds"], 0)
+        self.assertGreater(ranks[3]["max_rss_kib"], 0)
+        self.assertEqual(found["end"][0]["ranks"], {"failed": 2, "not_started": 1, "ok": 2})
+        self.assertIn(found["end"][0]["cause"], ended.last)
+
+    def test_ranks_of_one_status_keep_their_own_causes(self):
+        _, found = self.run_records("--sim-nodes", 1, "-n", 1, "--on-failure", "wait", "/no/such/a", ":", "-n", 1, "/no/such/b")
+        self.assertRegex(found["rank"][1]["cause"], "/no/such/b|No such file")
+
+    def test_records_name_hosts_that_were_not_reached_or_did_not_do_well(self):
+        ended, found = self.run_records("-w", "localhost,no-such-host.invalid", "sh", "-c", "exit 4")
+        facts = [[one[name] for name in ("host", "status", "phase", "cause", "ranks")] for one in found["host"]]
+        self.assertEqual(facts[0], ["localhost", "failed", "running", "exited with code 4", "0"])
+        self.assertEqual(facts[1][:3] + facts[1][4:], ["no-such-host.invalid", "missing", "resolve", ""])
+        self.assertIn(facts[1][3], ended.err)
+        self.assertEqual((ended.status, found["end"][0]["hosts"]), (68, {"failed": 1, "missing": 1}))
+
+    def test_records_are_there_if_no_host_is_left(self):
+        _, found = self.run_records("-w", "no-such-host.invalid", "hostname")
+        self.assertEqual([one["status"] for one in found["host"]], ["missing"])
+        self.assertEqual(found["end"][0]["exit_status"], 68)
+        ended = self.run_job("-w", "no-such-host.invalid", "--json", "hostname")
+        self.assertEqual(self.records(ended.out.decode())["rank"], [])
+
+    def test_records_name_a_host_that_is_lost(self):
+        path = os.path.join(self.folder, "records")
+        running = self.start(f"--json={path}", "--sim-nodes", 3, "--degree", 3, "--ppn", 1, "--on-failure", "wait", "sh", "-c",
+                             f"[ $SCELA_RANK != 1 ] || {{ {job.HOLD}; }}")
+        running.ranks(1)
+        job.kill_together(running.nodes()["sim1"])
+        ended = running.wait()
+        with open(path, encoding="utf-8") as f:
+            found = self.records(f.read())
+        self.assertEqual([one["status"] for one in found["host"]], ["ok", "lost", "ok"])
+        self.assertEqual([one["status"] for one in found["rank"]], ["ok", "lost", "ok"])
+        self.assertEqual((found["host"][1]["phase"], found["rank"][1]["seconds"]), ("running", None))
+        self.assertEqual(found["end"][0]["exit_status"], ended.status)
+
+    def test_records_of_a_job_that_is_interrupted_are_complete(self):
+        path = os.path.join(self.folder, "records")
+        running = self.start(f"--json={path}", "--grace", 10, "-n", 2, "sh", "-c", job.HOLD)
+        running.ranks(2)
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().status, 130)
+        with open(path, encoding="utf-8") as f:
+            found = self.records(f.read())
+        self.assertEqual((found["end"][0]["exit_status"], found["end"][0]["ranks"]), (130, {"ended": 2}))
+
+    def test_a_prompt_is_a_record_before_its_line_ends(self):
+        answers, write = os.pipe()
+        read, output = os.pipe()
+        running = self.start("-n", 1, "--json", "sh", "-c", 'printf "name? "; read -r x; echo "is $x"',
+                             stdin=answers, stdout=output)
+        os.close(answers)
+        os.close(output)
+        with open(read, encoding="utf-8") as out:
+            text = out.readline() + out.readline()
+            os.write(write, b"it\n")
+            os.close(write)
+            text += out.read()
+        self.assertEqual(running.wait().status, 0)
+        lines = [(one["line"], one["whole"]) for one in self.records(text)["output"]]
+        self.assertEqual(lines, [("name? ", False), ("is it", True)])
+
+    def test_a_file_of_records_that_cannot_be_written_is_refused_before_the_job_runs(self):
+        for path in ("/nowhere/records", self.folder):
+            ended = self.run_job(f"--json={path}", "echo", "x")
+            self.assertEqual((ended.status, ended.out), (74, b""))
+            self.assertRegex(ended.err, rf"^scela-run: write the records '{path}': .*--json=FILE\)\n$")
+
+    def test_records_that_find_a_full_disk_or_no_reader_are_an_error(self):
+        ended = self.run_job("--json=/dev/full", "echo", "x")
+        self.assert_ended(ended, 74, "write the records '/dev/full': No space left on device.*")
+        self.assertEqual(ended.out, b"x\n")
+        read, write = os.pipe()
+        os.close(read)
+        ended = self.run_job(f"--json=/dev/fd/{write}", "echo", "x", pass_fds=[write])
+        os.close(write)
+        self.assert_ended(ended, 74, "write the records '/dev/fd/.*': Broken pipe.*")
+        # The failure of a rank is the more important one.
+        self.assertEqual(self.run_job("--json=/dev/full", "sh", "-c", "exit 3").status, 3)
+
+    def test_a_reader_of_records_that_leaves_ends_the_job_quietly(self):
+        read, write = os.pipe()
+        running = self.start("-n", 2, "--json", "yes", stdout=write)
+        os.close(write)
+        os.read(read, 1000)
+        os.close(read)
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.err), (128 + signal.SIGPIPE, ""))
+
+    def test_records_take_the_place_of_output_and_nothing_else_can(self):
+        self.assert_refused(self.run_job("--json", "-b", "true"), 64, "--json and --gather: .*--json=FILE")
+        self.assert_refused(self.run_job("--json", "--pty", "true"), 64, "--json and --pty: .*--json=FILE")
+        ended = self.run_job("--json", "--output-dir", "out", "echo", "x")
+        self.assertEqual(self.records(ended.out.decode())["output"], [])
+        with open(os.path.join(self.folder, "out", "rank.0.out"), encoding="ascii") as f:
+            self.assertEqual(f.read(), "x\n")
 
 
 if __name__ == "__main__":

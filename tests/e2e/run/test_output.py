@@ -162,6 +162,24 @@ class OutputTest(JobTest):
         self.assertEqual(set(os.listdir(os.path.join(self.folder, "out"))), {"un1.out", "un1.err", "un2.out", "un2.err"})
         self.assertEqual(self.read("out", "un2.out"), b"un2\n")
 
+    def test_files_of_an_output_dir_are_named_by_a_pattern(self):
+        self.succeed("--output-dir", "out", "--output-name", "%h-%n-%r.%s.log", "--sim-nodes", 2, "--ppn", 1,
+                     "sh", "-c", 'echo "$SCELA_JOB_ID"')
+        self.assertEqual(set(os.listdir(os.path.join(self.folder, "out"))),
+                         {f"sim{i}-{i}-{i}.{stream}.log" for i in (0, 1) for stream in ("out", "err")})
+        name = self.read("out", "sim0-0-0.out.log").decode().strip()
+        self.assertEqual(self.read("out", "sim1-1-1.out.log").decode().strip(), name)
+        self.succeed("--output-dir", "out2", "--output-name", "%j.%h", "-w", "a,b", "--launch", "local", "true")
+        self.assertRegex(" ".join(sorted(os.listdir(os.path.join(self.folder, "out2")))),
+                         r"^(\w+).a.err \1.a.out \1.b.err \1.b.out$")
+
+    def test_a_pattern_with_which_ranks_would_share_a_file_is_refused(self):
+        for pattern, why in (("%h", "share a file"), ("../%r", "no '/'"), ("%r%q", "'%q' means nothing")):
+            ended = self.run_job("--output-dir", "out", "--output-name", pattern, "-n", 2, "echo", "x")
+            self.assert_refused(ended, 64, f"option --output-name '{pattern}': .*{why}")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "out")))
+        self.assert_refused(self.run_job("--output-name", "%r", "echo", "x"), 64, "--output-name: .*--output-dir")
+
     def test_output_dir_follows_no_links_and_waits_for_no_fifo(self):
         os.mkdir(os.path.join(self.folder, "out"))
         precious = self.file("precious", "precious\n")

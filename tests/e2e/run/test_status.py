@@ -269,6 +269,21 @@ class StatusTest(JobTest):
         known = {"0", "1", "64", "68", "70", "71", "74", "124", "126", "127", "128+N", "other"}
         self.assertLessEqual(known, set(found))
 
+    def test_a_rule_decides_how_failures_become_the_exit_status(self):
+        text = 'case $SCELA_NODE_INDEX in 0) exit 0 ;; 1) exit 7 ;; 2) read -r x < "$0"; exit 9 ;; esac'
+        for rule, status in (("first", 7), ("max", 9), ("count", 2), ("ignore", 0)):
+            for where in (["-w", "n[0-2]", "--launch", "local"], ["--sim-nodes", 3, "--ppn", 1, "--on-failure", "wait"]):
+                channel = self.channel(f"{rule}{len(where)}")
+                running = self.start(*where, "--exit-status", rule, "sh", "-c", job.TELL + text, channel)
+                ranks = running.ranks(3)
+                job.wait_reaped(ranks[1])
+                self.wait_standstill()  # the news of it are with scela-run
+                job.release(channel)
+                self.assertEqual(running.wait().status, status, (rule, where))
+        ended = self.run_job("--exit-status", "ignore", "--timeout", "0.1", "sleep", 1000)
+        self.assertEqual(ended.status, 124)
+        self.assert_refused(self.run_job("--exit-status", "least", "true"), 64, "'least' is not known.*first or max")
+
 
 if __name__ == "__main__":
     job.main()

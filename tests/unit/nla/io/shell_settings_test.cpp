@@ -18,6 +18,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.heartbeat_ms = 0;
   settings.link = kLinkTcp;
   settings.measure = true;
+  settings.usage = true;
   settings.topology = true;
   settings.pmi_guessed = true;
   settings.trace = true;

@@ -67,7 +67,7 @@ TEST_CASE("a child that a signal stops is told of, and has not ended") {
     while (told.empty()) {
       REQUIRE(readable(reaper->descriptor(), static_cast<int>(kFailureGuardMs)));
       reaper->clear();
-      reaper->reap([&](pid_t child, int) { ended.push_back(child); },
+      reaper->reap([&](pid_t child, int, const rusage&) { ended.push_back(child); },
                    [&](pid_t child) { stopped.push_back(child); });
     }
   };

@@ -179,6 +179,22 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(parsed({"-f", "hosts.txt", "p"}).hostfile == "hosts.txt");
 }
 
+TEST_CASE("records go to standard output or to a file, and name files only if there are some") {
+  CHECK_FALSE(parsed({"x"}).json);
+  CHECK(parsed({"--json", "x"}).json == "-");
+  CHECK(parsed({"--json=-", "x"}).json == "-");
+  CHECK(parsed({"--json=f", "-l", "--timestamp", "x"}).json == "f");
+  CHECK_FALSE(parsed({"--json=no", "x"}).json);
+  const Options options = parsed({"--json", "-l", "--timestamp", "x"});
+  CHECK(options.label == false);
+  CHECK_FALSE(options.timestamp);
+  REQUIRE(options.warnings.size() == 1);
+  CHECK(options.warnings[0].starts_with("--timestamp means nothing beside --json"));
+  CHECK(parsed({"--output-dir", "d", "--output-name", "%h", "x"}).output_name == "%h");
+  CHECK(refusal({"--output-name", "%r", "x"}).find("--output-dir") != std::string::npos);
+  CHECK(parsed({"--exit-status", "max", "x"}).exit_status == StatusRule::largest);
+}
+
 TEST_CASE("an optional value is given with an equals sign or not at all") {
   const Options options = parsed({"--stats", "-v", "json", "x"});
   CHECK(options.stats == StatsFormat::text);

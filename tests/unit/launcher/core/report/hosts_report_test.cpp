@@ -51,6 +51,30 @@ TEST_CASE("the summary counts the ways to end and names every host once") {
         "timed out 1 (node009) · unreachable 1 (node041)\n");
 }
 
+TEST_CASE("a rule decides how failures of hosts become the exit status") {
+  JobOutcome job = forty_hosts();
+  job.add(RankSet::run(0, 36), of_kind(Kind::exited));
+  job.add(36, of_kind(Kind::exited, 3));
+  job.add(37, of_kind(Kind::timed_out));
+  job.add(38, of_kind(Kind::killed_by_us));
+  job.first = JobOutcome::FirstFailure{36, "node037", "x", of_kind(Kind::exited, 3)};
+  job.missing = {{"node040", "resolve", "unknown"}};
+  const auto by = [&](StatusRule rule) {
+    job.rule = rule;
+    return exit_status(job);
+  };
+  CHECK(by(StatusRule::automatic) == 124);
+  CHECK(by(StatusRule::largest) == 124);
+  CHECK(by(StatusRule::first) == 68);  // a host that was not reached comes before all programs
+  CHECK(by(StatusRule::count) == 3);
+  CHECK(by(StatusRule::ignore) == 0);
+  job.missing.clear();
+  CHECK(by(StatusRule::first) == 3);
+  CHECK(by(StatusRule::count) == 2);
+  job.timed_out = std::chrono::seconds(1);
+  CHECK(by(StatusRule::ignore) == 124);
+}
+
 TEST_CASE("the exit status of hosts is the largest of them") {
   JobOutcome job = forty_hosts();
   job.add(RankSet::run(0, 38), of_kind(Kind::exited));

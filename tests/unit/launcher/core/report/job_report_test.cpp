@@ -72,6 +72,38 @@ TEST_CASE("a signal gives 128 plus its number, its name, and whether a core was 
   CHECK(signal_text(40) == "signal 40");
 }
 
+TEST_CASE("a rule decides how failures of ranks become the exit status") {
+  JobOutcome job = failed_job(exited(3));
+  job.add(0, exited(9));
+  job.add(1, killed(SIGTERM));
+  const auto by = [&](StatusRule rule) {
+    job.rule = rule;
+    return exit_status(job);
+  };
+  CHECK(by(StatusRule::automatic) == 3);
+  CHECK(by(StatusRule::first) == 3);
+  CHECK(by(StatusRule::largest) == 128 + SIGTERM);
+  CHECK(by(StatusRule::count) == 3);
+  CHECK(by(StatusRule::ignore) == 0);
+  job.add(RankSet::run(100, 100), exited(9));
+  CHECK(by(StatusRule::count) == kMaxCount);
+  job.error = Error{ErrorKind::io, "", "", "", ""};
+  for (const auto rule :
+       {StatusRule::first, StatusRule::largest, StatusRule::count, StatusRule::ignore})
+    CHECK(by(rule) == kExitOutput);
+}
+
+TEST_CASE("a job that was ended without a cause is no success, unless failures are ignored") {
+  JobOutcome job;
+  job.add(RankSet::run(0, 2), of_kind(Kind::killed_by_us));
+  job.rule = StatusRule::count;
+  CHECK(exit_status(job) == 1);
+  job.rule = StatusRule::largest;
+  CHECK(exit_status(job) == kExitInternal);
+  job.rule = StatusRule::ignore;
+  CHECK(exit_status(job) == 0);
+}
+
 TEST_CASE("the first failure in time counts, not the lowest rank") {
   JobOutcome job = failed_job(exited(3));
   job.add(0, exited(9));

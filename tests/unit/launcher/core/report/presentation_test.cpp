@@ -288,19 +288,45 @@ TEST_CASE("the end of a labelled stream ends its last line") {
 }
 
 TEST_CASE("an output directory gets one file per rank and stream, without labels") {
-  Presentation presentation({.ranks = 100, .label = true, .files = true});
+  PresentationSettings settings{.ranks = 100, .label = true, .files = true};
+  settings.file_name = [](Rank rank, OutputStream stream) {
+    return std::to_string(rank) + (stream == kOut ? ".out" : ".err");
+  };
+  settings.records = true;  // means nothing with files
+  Presentation presentation(settings);
   const auto writes = presentation.accept(7, kErr, "half", false);
   REQUIRE(writes.size() == 1);
   CHECK(writes[0].target == PresentedWrite::Target::file);
-  CHECK(writes[0].file == "rank.07.err");
+  CHECK(writes[0].file == "7.err");
   CHECK(writes[0].bytes == "half");
   CHECK_FALSE(presentation.holds_partial_lines());
   const auto last = presentation.accept(99, kOut, "", true);
   REQUIRE(last.size() == 1);
-  CHECK(last[0].file == "rank.99.out");
+  CHECK(last[0].file == "99.out");
   CHECK(last[0].bytes.empty());
   CHECK(last[0].last);
   CHECK(presentation.accept(7, kOut, "", false).empty());
+}
+
+TEST_CASE("each line becomes a record on standard output, when it is complete") {
+  PresentationSettings settings{.ranks = 1, .records = true};
+  settings.host_of = [](Rank rank) { return "n" + std::to_string(rank); };
+  Presentation presentation(settings);
+  const auto record = [](const char* stream, const char* line, const char* whole) {
+    return std::string(R"({"type":"output","rank":0,"host":"n0","stream":")") + stream +
+           R"(","line":")" + line + R"(","whole":)" + whole + "}\n";
+  };
+  const auto writes = presentation.accept(0, kErr, "a\nb\nha", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].target == PresentedWrite::Target::standard_output);
+  CHECK(writes[0].credit == 6);
+  CHECK(writes[0].bytes == record("stderr", "a", "true") + record("stderr", "b", "true"));
+  CHECK(presentation.holds_partial_lines());
+  for (std::uint32_t moment = 0; moment <= kStaleMoments; ++moment)
+    CHECK(presentation.tick(false).empty());  // no rank reads input, so this is no prompt
+  CHECK(show(presentation, 0, "x") == "");
+  CHECK(end(presentation, 0, "y") == record("stdout", "xy", "false"));
+  CHECK(joined(presentation.flush()) == record("stderr", "ha", "false"));
 }
 
 TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whole") {

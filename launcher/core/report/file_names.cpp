@@ -1,0 +1,89 @@
+#include "launcher/core/report/file_names.h"
+
+#include "common/core/line_marks.h"
+#include "common/core/text.h"
+
+namespace scela {
+
+namespace {
+
+// Calls literal(text) and part(letter) for the pieces of the pattern, in order. A '%' at the end
+// has the letter 0.
+template <class Literal, class Part>
+void read_pattern(std::string_view pattern, const Literal& literal, const Part& part) {
+  while (!pattern.empty()) {
+    const auto percent = pattern.find('%');
+    literal(pattern.substr(0, percent));
+    if (percent == std::string_view::npos) return;
+    pattern.remove_prefix(percent + 1);
+    part(pattern.empty() ? '\0' : pattern.front());
+    pattern.remove_prefix(pattern.empty() ? 0 : 1);
+  }
+}
+
+constexpr std::string_view kLetters = "hnrjs%";
+
+bool has(std::string_view pattern, char wanted) {
+  bool found = false;
+  read_pattern(
+      pattern, [](std::string_view) {}, [&](char letter) { found = found || letter == wanted; });
+  return found;
+}
+
+}  // namespace
+
+Result<void> check_file_pattern(std::string_view pattern, bool once_per_host) {
+  const auto refused = [&](std::string why, std::string hint) {
+    return fail(Error{ErrorKind::usage, cat("option --output-name '", pattern, "'"), "",
+                      std::move(why), std::move(hint)});
+  };
+  if (pattern.find('/') != std::string_view::npos) {
+    return refused("a name has no '/'", "name the directory with --output-dir");
+  }
+  char unknown = '%';
+  read_pattern(
+      pattern, [](std::string_view) {},
+      [&](char letter) {
+        if (letter == '\0' || kLetters.find(letter) == std::string_view::npos) unknown = letter;
+      });
+  if (unknown != '%') {
+    return refused(unknown == '\0' ? std::string("a '%' stands at its end")
+                                   : cat("'%", unknown, "' means nothing"),
+                   "there are %h, %n, %r, %j, %s and %%");
+  }
+  const bool is_named =
+      has(pattern, 'r') || (once_per_host && (has(pattern, 'h') || has(pattern, 'n')));
+  if (is_named) return {};
+  return refused("several ranks would share a file",
+                 once_per_host ? "add %h, the host" : "add %r, the rank");
+}
+
+std::string expand_file_pattern(std::string_view pattern, const FileNameParts& parts) {
+  std::string name;
+  const auto add_part = [&](char letter) {
+    switch (letter) {
+      case 'h':
+        name += parts.host;
+        break;
+      case 'n':
+        name += cat(parts.node);
+        break;
+      case 'r':
+        name += padded_rank(parts.rank, parts.ranks);
+        break;
+      case 'j':
+        name += parts.job;
+        break;
+      case 's':
+        name += parts.stream;
+        break;
+      default:
+        name += '%';
+    }
+  };
+  read_pattern(
+      pattern, [&](std::string_view text) { name += text; }, add_part);
+  return has(pattern, 's') ? name : cat(name, '.', parts.stream);
+}
+
+}  // namespace scela
