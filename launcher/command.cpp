@@ -31,6 +31,8 @@
 #include "launcher/hosts/host_contacts.h"
 #include "launcher/hosts/name_lookup.h"
 #include "launcher/io/stderr_writer.h"
+#include "launcher/io/whole_files.h"
+#include "launcher/peer_front.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/pmi_choice.h"
@@ -85,31 +87,6 @@ int answer(std::string_view text) {
   return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
 }
 
-// A file of a hundred thousand hosts has a few megabytes. A file that never ends is a mistake.
-constexpr std::size_t kLargestFile = std::size_t{64} << 20;
-
-Result<std::string> read_file(const std::string& path, const std::string& what) {
-  const auto refused_because = [&](std::string why) {
-    return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "", std::move(why),
-                      "name a file that can be read"});
-  };
-  const auto refused = [&](int error) { return refused_because(errno_text(error)); };
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return refused(errno);
-  std::string text;
-  char piece[4096];
-  for (;;) {
-    const ssize_t got = ::read(file.get(), piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused(errno);
-    if (got == 0) return text;
-    text.append(piece, static_cast<std::size_t>(got));
-    if (text.size() > kLargestFile) {
-      return refused_because(cat("it is larger than ", kLargestFile >> 20, " MiB"));
-    }
-  }
-}
-
 // If a standard descriptor is closed, the next open() would reuse its number, and the ranks' output
 // would go to that file. /dev/null, opened with the wrong access mode, fails in the same way as a
 // closed descriptor.
@@ -119,30 +96,14 @@ void hold_standard_descriptors() {
   }
 }
 
-// Returns all of standard input, which names hosts.
-Result<std::string> read_standard_input() {
-  std::string text;
-  char piece[4096];
-  for (;;) {
-    const ssize_t got = ::read(0, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) return text;
-    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
-    if (got < 0 || text.size() > kLargestFile) {
-      return fail(Error{ErrorKind::usage, "read the hosts from standard input (-w -)", "",
-                        got < 0 ? errno_text(errno) : std::string("it is too long"),
-                        "write host lists there"});
-    }
-  }
-}
-
 // Replaces "^FILE" and "-" in the host lists. If standard input named hosts, no rank reads it.
 Result<void> read_host_sources(Options& options) {
   std::optional<std::string> input;
   const auto read = [&](const std::string& name) -> Result<std::string> {
     if (name != "-") return read_file(name, "host file");
     if (input) return fail(value_error("standard input can name hosts once", "write '-' once"));
-    auto text = read_standard_input();
+    auto text =
+        read_standard_input("read the hosts from standard input (-w -)", "write host lists there");
     if (text) input = *text;
     return text;
   };
@@ -457,7 +418,13 @@ int run_command(int argc, char** argv) {
   if (!call) return complain(call.error());
   if (*call) words = singleton_words(**call, own_executable());
 
-  auto given = sources(std::move(words));
+  auto front =
+      *call ? Result<PeerFront>(PeerFront{std::move(words)}) : stand_for_peer(argv, environ);
+  if (!front) return complain(front.error());
+  warn(front->notes);
+  if (front->text) return answer(*front->text);
+
+  auto given = sources(std::move(front->words));
   if (!given) return complain(given.error());
   auto options = parse_options(*given);
   if (!options) return complain(options.error());
@@ -501,6 +468,7 @@ int run_command(int argc, char** argv) {
   if (!result) return complain(result.error());
   person.write(result->statistics);
   result->outcome.not_found_hint = hint_for(*options, result->outcome);
+
   if (result->outcome.interrupted != SIGPIPE) person.write(verdict_text(result->outcome));
   return exit_status(result->outcome);
 }

@@ -91,20 +91,25 @@ Result<std::string> contact_by_name(const std::string& name, const Options& opti
                                     const SshUser& user) {
   nla::Contact contact;
   contact.name = name;
-  contact.root_only =
-      name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
+  const bool is_own_login = options.user.value_or(user.name) == user.name;
+  contact.root_only = is_own_login && (name == "localhost" || name == user.host_name ||
+                                       user.host_name.starts_with(name + "."));
   if (contact.root_only) return nla::format(contact);
   contact.address = name;
   contact.user = user.name;
   contact.any_key = true;
-  if (const LoginParts parts = parts_of_login(name); parts.port) {
+  const LoginParts parts = parts_of_login(name);
+  const std::string login =
+      parts.user.empty() ? options.user.value_or("") : std::string(parts.user);
+  if (!login.empty() && !parts.port) contact.address = cat(login, "@", parts.host);
+  if (parts.port) {
     if (!options.launch_takes_port) {
       return fail(
           Error{ErrorKind::usage, cat("start an agent by '", options.launch_program, "'"), name,
                 "no port can be given to this program",
                 "leave the port out, or give --launch ssh-exec:COMMAND if it takes '-p PORT'"});
     }
-    contact.address = cat(parts.user, parts.user.empty() ? "" : "@", parts.host);
+    contact.address = cat(login, login.empty() ? "" : "@", parts.host);
     contact.port = *parts.port;
   }
   return nla::format(contact);
@@ -176,6 +181,7 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
   }
   SshHostsOptions wanted;
   wanted.config_file = options.ssh_config;
+  wanted.user = options.user;
   if (options.host_keys) {
     wanted.host_keys = *options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new
                                                                   : HostKeyPolicy::strict;

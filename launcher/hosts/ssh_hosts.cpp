@@ -145,7 +145,7 @@ void Finder::configure(SshHost& host, Draft& draft) {
   draft.original = parts.host;
   SshQuery query{draft.original, std::nullopt, user_.name,
                  [this](const std::string& text) { return command_succeeds(user_.shell, text); }};
-  if (!parts.user.empty()) query.user = std::string(parts.user);
+  query.user = parts.user.empty() ? options_.user : std::string(parts.user);
   draft.tokens.original_name = draft.original;
   draft.tokens.local_user = user_.name;
   draft.tokens.home = user_.home;

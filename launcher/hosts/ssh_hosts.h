@@ -37,6 +37,8 @@ struct SshHostsOptions {
   // --ssh-host-keys. If absent, StrictHostKeyChecking of the configuration applies, which is strict
   // by default.
   std::optional<HostKeyPolicy> host_keys;
+  // --user. The login on hosts that are named without a user. It wins over the configuration.
+  std::optional<std::string> user;
   // The limits of all name lookups together.
   NameLookupLimits lookup;
 };

@@ -191,7 +191,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
       app.env.push_back(variable.name + "=" + variable.value);
     }
     app.wdir = from.wdir.value_or("");
-    if (!app.wdir.empty() && app.wdir.front() != '/') {
+    if (!app.wdir.empty() && app.wdir != nla::kHomeDirectory && app.wdir.front() != '/') {
       // A relative directory is meant from scela-run's directory, not from the agent's.
       app.wdir = context.directory + "/" + app.wdir;
     }

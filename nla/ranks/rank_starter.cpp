@@ -128,7 +128,8 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   struct stat facts {};
   // Another user may be barred from the directory.
   const auto is_barred = [](const std::string& path) { return ::access(path.c_str(), X_OK) != 0; };
-  if (job_->once_per_host && app.wdir.empty() && is_barred(program.directory)) {
+  const bool is_home = program.directory == kHomeDirectory;
+  if (is_home || (job_->once_per_host && app.wdir.empty() && is_barred(program.directory))) {
     program.directory = value_of(program.environment, "HOME");
     if (program.directory.empty()) program.directory = "/";
   }

@@ -56,8 +56,8 @@ class ProgramSession final : public Executor {
         words_(words_of(program)),
         program_(std::move(program)),
         errors_(io) {
-    // The address is the host's name without its port.
-    if (contact.address != contact.name) {
+    // The address is the host's name without its port, or with the login of --user before it.
+    if (contact.address != contact.name && !contact.address.ends_with(cat("@", contact.name))) {
       words_.emplace_back("-p");
       words_.push_back(cat(contact.port));
     }

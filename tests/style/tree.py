@@ -108,8 +108,8 @@ def digest_of(parts):
 @functools.lru_cache(maxsize=None)
 def packages_digest():
     """Changes with the version of any installed package of scripts/packages, and of those that these depend on: compilers,
-    libraries and their headers, interpreters."""
-    todo = [line.split()[1] for line in read(ROOT, "scripts/packages").splitlines() if line and not line.startswith("#")]
+    libraries and their headers, interpreters. Not of tools that benchmarks measure, nor of those whose options are compared."""
+    todo = [line.split()[1] for line in read(ROOT, "scripts/packages").splitlines() if line.startswith(("build ", "test "))]
     run = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Depends},${Pre-Depends}\n"], capture_output=True,
                          text=True, check=False)
     installed = {}

@@ -184,6 +184,18 @@ Result<void> apply_nodeset(Target t, Text v) {
   return stored;
 }
 
+// run_command() obeys --as as the first word. Anywhere else, parse_options() refuses it.
+Result<void> apply_as(Target t, Text v) {
+  return store_choice<Text>(v, t.options.misplaced_as,
+                            {{"mpiexec", v},
+                             {"mpirun", v},
+                             {"srun", v},
+                             {"pdsh", v},
+                             {"clush", v},
+                             {"dshbak", v},
+                             {"pdcp", v}});
+}
+
 using enum OptionGroup;
 
 constexpr auto kFlag = OptionArgument::none;
@@ -201,7 +213,7 @@ const OptionRow kOptions[] = {
      "at most N ranks of this program on each node",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxRanks), t.app.ppn); }},
     {"wdir", 0, "DIR", kValue, kProgram, programs, "SCELA_WDIR",
-     "working directory of the ranks (default: the current one)",
+     "working directory of the ranks, ~ for home (default: the current one)",
      [](Target t, Text v) { return store(parse_text(v), t.app.wdir); }},
     {"path", 0, "DIRS", kValue, kProgram, programs, "SCELA_PATH",
      "directories, separated by ':', to search for the program first",
@@ -318,6 +330,9 @@ const OptionRow kOptions[] = {
     {"heartbeat", 0, "TIME", kValue, kJob, remote, "SCELA_HEARTBEAT",
      "a host silent for 3 x TIME is lost; 0: never (default: 2)",
      apply_heartbeat},
+    {"user", 0, "NAME", kValue, kJob, remote, "SCELA_USER",
+     "log in as NAME on hosts that are given without a user",
+     [](Target t, Text v) { return store(parse_text(v), t.options.user); }},
     {"forward-agent", 0, "", kFlag, kJob, remote, "SCELA_FORWARD_AGENT",
      "let hosts use this machine's ssh-agent to reach further ones",
      [](Target t, Text v) { return store_flag(v, t.options.forward_agent); }},
@@ -410,6 +425,10 @@ const OptionRow kOptions[] = {
      "tell what happens; with a list, in these subsystems only",
      apply_verbose},
 
+    {"as", 0, "TOOL", kValue, kJob, other, "",
+     "first of all: read the options of mpirun, srun, pdsh, ... instead",
+     apply_as,
+     "mpiexec mpirun srun pdsh clush dshbak pdcp"},
     {"config", 0, "FILE", kValue, kJob, other, "SCELA_CONFIG",
      "read defaults from FILE (default: ~/.config/scela/scela-run.conf)",
      [](Target, Text v) { std::string unused; return store(parse_text(v), unused); }},

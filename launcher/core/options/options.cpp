@@ -241,6 +241,10 @@ class Parser {
   }
 
   Result<Options> finish() {
+    if (!options_.misplaced_as.empty()) {
+      return fail(Error{ErrorKind::usage, "option --as", "", "it is not the first word",
+                        cat("write scela-run --as ", options_.misplaced_as, " before all others")});
+    }
     if (options_.help || options_.version) return std::move(options_);
     if (options_.nodeset) return finish_nodeset();
     if (options_.cache == CachePolicy::hcmab && options_.cache_limit > 0) {

@@ -96,7 +96,8 @@ struct App {
   // The variables of --genv first, then those of --env. Each name is there once, with the last
   // value.
   std::vector<EnvVariable> env;
-  std::optional<std::string> wdir;  // absent: scela-run's own directory
+  // Absent: scela-run's own directory. "~": the home directory of the login on each host.
+  std::optional<std::string> wdir;
   std::optional<std::string> path;  // directories searched before $PATH
   std::vector<std::string> argv;    // the program first; never empty in a job
   // The word "--" stands before the program: no shell ever gets it.
@@ -160,6 +161,7 @@ struct Options {
 
   // How the hosts are reached.
   std::optional<std::string> agent;       // path of scela-nla, here and on hosts
+  std::optional<std::string> user;        // the login on hosts that name none
   bool forward_agent = false;             // hosts may use this machine's ssh-agent
   std::optional<std::string> ssh_config;  // as ssh -F: a file, or "none"
   std::optional<HostKeys> host_keys;      // absent: as the ssh configuration says
@@ -216,6 +218,8 @@ struct Options {
 
   // These were given by the sources. Of an option that counts once, the last setting holds.
   std::vector<OptionSetting> settings;
+
+  std::string misplaced_as;  // the value of an --as that is not the first word
 
   // Requests that replace a job.
   bool version = false;

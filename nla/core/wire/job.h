@@ -34,12 +34,15 @@ enum class Label : std::uint8_t { none, rank, host };
 //   none           no protocol
 enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1, pmix, none };
 
+// The App::wdir that stands for the home directory of the login on each node.
+inline constexpr std::string_view kHomeDirectory = "~";
+
 // One program of the job, and the ranks that run it.
 struct App {
   std::vector<std::string> argv;  // the program and its arguments
   // Variables ("K=V") beside those of Job::env, which they replace.
   std::vector<std::string> env;
-  // Its working directory; empty: Job::wdir.
+  // Its working directory; empty: Job::wdir; kHomeDirectory: the home directory of the login.
   std::string wdir;
   // Directories that are searched before PATH, separated by ':'. May be empty.
   std::string path;

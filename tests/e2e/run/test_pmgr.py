@@ -12,7 +12,7 @@ from job import JobTest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 from pmgr import ints  # noqa: E402 (the path above)
 
-RANK = [job.PYTHON, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "pmgr_rank.py")]
+RANK = [job.PYTHON, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support", "pmgr_rank.py")]
 TWO_NODES = ("--sim-nodes", 2, "--ppn", 2)
 NOBODY = 65534
 # 1 to 4 agents with 1 to 8 ranks each: in one node, in a row, in a tree with an inner agent.

@@ -46,6 +46,7 @@ for program in /usr/bin/scela-*; do
   same "${program#/usr/bin/} --version" "${program#/usr/bin/} $VERSION" "$("$program" --version)"
 done
 same "two ranks" "$(hostname) $(hostname)" "$(scela-run -n 2 hostname | tr '\n' ' ' | sed 's/ $//')"
+same "two ranks of mpirun" 2 "$(PATH=/usr/libexec/scela/compat:$PATH mpirun -np 2 -x HOME hostname | wc -l)"
 same "two nodes" 2 "$(scela-run --sim-nodes 2 --ppn 1 echo here | grep -c '^here$')"
 for file in bash-completion/completions/scela-run zsh/vendor-completions/_scela-run fish/vendor_completions.d/scela-run.fish; do
   [ -s "/usr/share/$file" ] || { echo "there is no $file"; exit 1; }

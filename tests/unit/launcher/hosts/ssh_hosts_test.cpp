@@ -89,6 +89,16 @@ TEST_CASE("without a configuration the user, port 22 and the usual keys that are
         std::vector{site.home.path(".ssh/id_ed25519"), site.home.path(".ssh/id_rsa")});
 }
 
+TEST_CASE(
+    "the user of all hosts wins over the configuration, and not over one given with the host") {
+  Site site;
+  site.home.write(".ssh/config", "User x\n");
+  site.home.write(".ssh/known_hosts", "10.0.0.1 " + kEd25519 + "\n");
+  site.options.user = "admin";
+  CHECK(site.known("10.0.0.1").contact.user == "admin");
+  CHECK(site.known("root@10.0.0.1").contact.user == "root");
+}
+
 TEST_CASE("a user given with the host is the session's") {
   Site site;
   site.home.write(".ssh/config", "User x\n");

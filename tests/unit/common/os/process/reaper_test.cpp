@@ -45,7 +45,7 @@ TEST_CASE("every child that ended is told once, with its own status") {
     REQUIRE(readable(reaper->descriptor(), static_cast<int>(kFailureGuardMs)));
     reaper->clear();
     reaper->reap(
-        [&](pid_t child, int status) {
+        [&](pid_t child, int status, const rusage&) {
           CHECK(told.emplace(child, WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status))
                     .second);
         },

@@ -195,6 +195,23 @@ TEST_CASE("records go to standard output or to a file, and name files only if th
   CHECK(parsed({"--exit-status", "max", "x"}).exit_status == StatusRule::largest);
 }
 
+TEST_CASE("the login of all hosts, and the status that is returned, are options") {
+  const Options options = parsed({"--user", "root", "--exit-status", "max", "./p"});
+  CHECK(options.user == "root");
+  CHECK(options.exit_status == StatusRule::largest);
+  CHECK_FALSE(parsed({"./p"}).user);
+  CHECK(parsed({"./p"}).exit_status == StatusRule::automatic);
+  CHECK(parsed({"./p"}, {{"SCELA_EXIT_STATUS", "ignore"}}).exit_status == StatusRule::ignore);
+  CHECK(refusal({"--exit-status", "last", "./p"}).find("'last' is not known (give first") !=
+        std::string::npos);
+}
+
+TEST_CASE("the tool to stand for is told by the first word only") {
+  CHECK(refusal({"-n", "1", "--as", "pdsh", "./p"}) ==
+        "option --as: it is not the first word (write scela-run --as pdsh before all others)");
+  CHECK(refusal({"-n", "1", "--as", "ssh", "./p"}).find("option --as: 'ssh' is not known") == 0);
+}
+
 TEST_CASE("an optional value is given with an equals sign or not at all") {
   const Options options = parsed({"--stats", "-v", "json", "x"});
   CHECK(options.stats == StatsFormat::text);

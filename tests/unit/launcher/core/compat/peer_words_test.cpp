@@ -1,0 +1,219 @@
+// Whole command lines of peers.
+#include "launcher/core/compat/peer_words.h"
+
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+#include "launcher/core/options/options.h"
+#include "launcher/core/values/text_values.h"
+
+namespace peer_words_test {
+
+using namespace scela;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Result<PeerTranslation> translated(std::string name, Words words, PeerVariables variables = {}) {
+  const auto read = [](const std::string& path) -> Result<std::string> {
+    if (path == "hosts") return std::string("a:2\nb\n");
+    return fail(value_error(cat("no file ", path)));
+  };
+  return translate({std::move(name), std::move(words)}, variables, read);
+}
+
+std::string line(std::string name, Words words, PeerVariables variables = {}) {
+  const auto made = translated(std::move(name), std::move(words), std::move(variables));
+  INFO((made ? std::string() : made.error().text()));
+  REQUIRE(made);
+  REQUIRE(made->kind == PeerTranslation::Kind::job);
+  std::string out;
+  for (const std::string& word : made->words)
+    out += cat(out.empty() ? "" : "|", word);
+  return out;
+}
+
+std::string refusal(std::string name, Words words) {
+  const auto made = translated(std::move(name), std::move(words));
+  REQUIRE_FALSE(made);
+  CHECK(made.error().kind == ErrorKind::usage);
+  return made.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("a name of argv[0] or of --as makes scela-run another tool, and no other does") {
+  const auto by_link = peer_command("/opt/compat/mpirun", {"-np", "2"});
+  REQUIRE(by_link);
+  REQUIRE(*by_link);
+  CHECK((*by_link)->name == "mpirun");
+  CHECK((*by_link)->words == Words{"-np", "2"});
+  for (const Words& words : {Words{"--as", "pdsh", "-w", "a"}, Words{"--as=pdsh", "-w", "a"}}) {
+    const auto by_word = peer_command("mpirun", words);
+    REQUIRE(by_word);
+    CHECK((*by_word)->name == "pdsh");
+    CHECK((*by_word)->words == Words{"-w", "a"});
+  }
+  CHECK_FALSE(*peer_command("scela-run", {"-n", "2", "--as", "pdsh"}));
+  CHECK_FALSE(*peer_command("", {}));
+  const auto wrong = peer_command("scela-run", {"--as", "ssh"});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().text().starts_with(
+      "option --as: 'ssh' is no tool that scela-run can stand for (give mpiexec, "));
+  CHECK(peer_command("scela-run", {"--as"})
+            .error()
+            .text()
+            .starts_with("option --as: its value is missing"));
+}
+
+TEST_CASE("Open MPI's -x is a variable and never a host, and pdsh's is a host") {
+  const PeerVariables variables{{"FOO", "1 2"}, {"FOOBAR", "3"}, {"OTHER", "4"}};
+  CHECK(line("mpirun", {"-np", "1", "-x", "FOO", "p"}, variables) == "--np=1|--env=FOO=1 2|p");
+  CHECK(line("mpirun", {"-np", "1", "-x", "FOO=5", "p"}, variables) == "--np=1|--env=FOO=5|p");
+  CHECK(line("mpirun", {"-np", "1", "-x", "FOO*", "p"}, variables) ==
+        "--np=1|--env=FOO=1 2|--env=FOOBAR=3|p");
+  const auto unset = translated("mpirun", {"-np", "1", "-x", "NONE", "p"}, variables);
+  REQUIRE(unset);
+  CHECK(unset->words == Words{"--np=1", "p"});
+  REQUIRE(unset->notes.size() == 1);
+  CHECK(unset->notes[0].find("NONE of -x is not set") != std::string::npos);
+  CHECK(line("pdsh", {"-w", "a,b", "-x", "FOO", "id"}, variables).find("--exclude=FOO|") == 0);
+}
+
+TEST_CASE("mpiexec's hosts have one slot each, filled in turn, or as many as -ppn says") {
+  CHECK(line("mpiexec", {"-hosts", "a,b:2", "p"}) ==
+        "--oversubscribe|--hosts=a:slots=1,b:slots=2|--np=3|p");
+  CHECK(line("mpiexec", {"-n", "4", "-f", "hosts", "p"}) ==
+        "--oversubscribe|--np=4|--hosts=a:slots=2,b:slots=1|p");
+  CHECK(line("mpiexec", {"-ppn", "3", "-hosts", "a,b,a", "p"}) ==
+        "--oversubscribe|--hosts=a:slots=3,b:slots=3|--np=6|p");
+  CHECK(line("mpiexec", {"p"}) == "--oversubscribe|--np=1|p");
+  CHECK(line("mpiexec", {"-ppn", "3", "p"}) == "--oversubscribe|--np=3|p");
+  CHECK(line("mpiexec", {"-hosts", "a:2000", "p"}).find("--hosts=a:slots=2000|") !=
+        std::string::npos);
+  CHECK(line("mpiexec", {"p"}, {{"HYDRA_HOST_FILE", "hosts"}})
+            .find("--hosts=a:slots=2,b:slots=1|--np=3") != std::string::npos);
+}
+
+TEST_CASE("mpirun's hosts have a slot for each mention, and without -np every slot has a rank") {
+  CHECK(line("mpirun", {"--host", "a,b:2,a", "p"}) == "--hosts=a:slots=1,b:slots=2,a:slots=1|p");
+  CHECK(line("mpirun", {"-N", "2", "-H", "a,b", "p"}) == "--ppn=2|--hosts=a:slots=2,b:slots=2|p");
+  CHECK(line("mpirun", {"p"}) == "--map-by=core|--bind-to=none|p");
+  CHECK(line("mpirun", {"-np", "4", "p"}) == "--np=4|p");
+  CHECK(line("mpirun", {"--hostfile", "hosts", "-np", "4", "p"}) ==
+        "--hostfile=hosts|--map-by=core|--bind-to=none|--np=4|p");
+  CHECK(line("mpirun", {"--hostfile", "hosts", "--map-by", "ppr:2:node:PE=3", "p"}) ==
+        "--hostfile=hosts|--cpus-per-rank=3|--map-by=core|--ppn=2|p");
+}
+
+TEST_CASE("a line with an option of the other mpiexec is read as by that") {
+  CHECK(line("mpiexec", {"--mca", "btl", "self", "-np", "1", "p"}) ==
+        "--env=OMPI_MCA_btl=self|--np=1|p");
+  CHECK(line("mpirun", {"-genv", "A", "1", "-np", "1", "p"}) ==
+        "--genv=A=1|--oversubscribe|--np=1|p");
+  CHECK(refusal("mpirun", {"--nonsense", "p"}) ==
+        "unknown option --nonsense of mpirun (scela-run --as mpirun --help lists all of them)");
+  CHECK(refusal("mpiexec.hydra", {"-mca", "a", "b", "p"}).find("unknown option -mca") == 0);
+}
+
+TEST_CASE("programs behind a colon have their own options, and those of the job come first") {
+  CHECK(line("mpiexec", {"-n", "1", "./a", "-x", ":", "-n", "2", "-env", "K", "V", "-l", "./b"}) ==
+        "--label|--oversubscribe|--np=1|./a|-x|:|--np=2|--env=K=V|./b");
+  CHECK(line("pdsh", {"-w", "a", "echo", ":", "x"}).ends_with("|echo : x"));
+}
+
+TEST_CASE("options end at the program, and two dashes before a program with a dash stay") {
+  CHECK(line("mpirun", {"-np", "1", "./p", "-np", "9"}) == "--np=1|./p|-np|9");
+  CHECK(line("mpirun", {"-np", "1", "--", "-p"}) == "--np=1|--|-p");
+}
+
+TEST_CASE("letters of srun, pdsh and clush stand together, and long names may be cut short") {
+  CHECK(line("srun", {"-ln4", "--chd=/tmp", "p"}) ==
+        "--label|--stdin=all|--on-failure=wait|--exit-status=max|--np=4|--wdir=/tmp|p");
+  CHECK(line("clush", {"-bSw", "a", "id"}).find("--gather|--exit-status=max|") == 0);
+  CHECK(refusal("srun", {"--n=4", "p"}).find("unknown option --n of srun") == 0);
+  CHECK(refusal("srun", {"-n"}) == "option -n of srun: its value is missing (write -n VALUE)");
+  CHECK(refusal("srun", {"--label=3", "p"}) ==
+        "option --label of srun: it takes no value (leave the value out)");
+  CHECK(refusal("srun", {"-n", "many", "p"}).find("option -n of srun: 'many'") == 0);
+}
+
+TEST_CASE("srun takes the first of its hosts, those of -w or of the allocation") {
+  const std::string rest = "--stdin=all|--on-failure=wait|--exit-status=max|";
+  CHECK(line("srun", {"p"}) == rest + "--np=1|p");
+  CHECK(line("srun", {"-w", "n[1-3]", "-x", "n2", "p"}) == rest + "--hosts=n1,n3|--ppn=1|p");
+  CHECK(line("srun", {"-N", "2", "-r", "1", "-w", "n[1-3]", "p"}) ==
+        rest + "--hosts=n2,n3|--ppn=1|p");
+  CHECK(line("srun", {"-N", "2", "-n", "4", "p"}, {{"SLURM_JOB_NODELIST", "n[1-3]"}}) ==
+        rest + "--np=4|--hosts=n1,n2|p");
+  CHECK(line("srun", {"p"}, {{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_NTASKS", "6"}}) ==
+        rest + "--hosts=n1,n2,n3|--np=6|p");
+  CHECK(refusal("srun", {"-N", "3", "-w", "n[1-2]", "p"}).find("ask for 3 of 2 hosts") !=
+        std::string::npos);
+  CHECK(refusal("srun", {"-N", "2", "p"}).find("ask for 2 of 0 hosts") != std::string::npos);
+  CHECK(line("srun", {"-K", "-i", "none", "--pty", "p"}).find("--stdin=all") == std::string::npos);
+  CHECK(line("srun", {"-K0", "p"}).find("--on-failure=wait") == 0);
+  CHECK(line("srun", {"-K", "p"}).find("--on-failure=kill") == 0);
+  for (const auto& [time, seconds] :
+       {std::pair{"2", "120"}, std::pair{"1:30", "90"}, std::pair{"1:0:5", "3605"},
+        std::pair{"1-2", "93600"}, std::pair{"1-0:1:1", "86461"}})
+    CHECK(line("srun", {"-t", time, "p"}).find(cat("--timeout=", seconds, "|")) == 0);
+  CHECK(refusal("srun", {"-t", "soon", "p"}).find("option -t of srun: 'soon' is no time") == 0);
+}
+
+TEST_CASE("pdsh and clush give one text to the shell of each host, at home, and return 0") {
+  CHECK(line("pdsh", {"-w", "n[1-2]", "ls", "-l", "x y"}) ==
+        "--stdin=none|--exit-status=ignore|--keep|--hosts=n[1-2]|--wdir=~|ls -l x y");
+  CHECK(line("clush", {"-w", "n[1-2]", "uptime"}).ends_with("--wdir=~| uptime"));
+  CHECK(line("clush", {"-w", "n[1-2]", "id", "-u"}).find("--exit-status=ignore|--keep|") == 0);
+  CHECK(line("clush", {"-w", "n[1-2]", "--", "-x"}).ends_with("| -x"));
+  CHECK(line("pdsh", {"-w", "ssh:a,-b,^f,c[1-2]", "id"}).find("--hosts=a,^f,c[1-2]|") !=
+        std::string::npos);
+  CHECK(line("pdsh", {"-w", "ssh:a,-b,^f,c[1-2]", "id"}).find("--exclude=b|") == 0);
+  CHECK(line("pdsh", {"id"}, {{"WCOLL", "file"}}).find("--hosts=^file|") != std::string::npos);
+  CHECK(line("pdsh", {"-S", "-w", "a", "id"}).find("--exit-status=ignore") == std::string::npos);
+  CHECK(refusal("pdsh", {"id"}) ==
+        "choose the hosts of pdsh: no option names any (write pdsh -w LIST COMMAND)");
+  CHECK(refusal("pdsh", {"-w", "a"}).find("no command is given") != std::string::npos);
+  CHECK(refusal("pdsh", {"-w", "/re/", "id"}).find("option -w of pdsh: hosts are not chosen by") ==
+        0);
+  CHECK(refusal("clush", {"-w", "@all", "id"}).find("option -w of clush: '@all' names a group") ==
+        0);
+  CHECK(line("clush", {"-w", "me@a", "id"}).find("--hosts=me@a|") != std::string::npos);
+}
+
+TEST_CASE("dshbak gathers lines, pdcp is refused, and help and version need no program") {
+  const auto gather = translated("dshbak", {"-c"});
+  REQUIRE(gather);
+  CHECK(gather->kind == PeerTranslation::Kind::gather);
+  CHECK(gather->coalesces);
+  CHECK_FALSE(translated("dshbak", {})->coalesces);
+  CHECK(refusal("dshbak", {"file"}).find("write dshbak < FILE") != std::string::npos);
+  CHECK(refusal("pdcp", {"-w", "a", "x", "/tmp"}).find("scela-run copies no files yet") !=
+        std::string::npos);
+  for (const char* name : {"mpiexec", "mpirun", "srun", "pdsh", "clush", "dshbak", "pdcp"})
+    for (const char* word : {"-h", "--help"})
+      CHECK(translated(name, {word})->kind == PeerTranslation::Kind::help);
+  CHECK(line("srun", {"-V"}) == "--version");
+  CHECK(line("mpirun", {"--version"}) == "--version");
+}
+
+TEST_CASE("values that scela-run has no like for are refused with those that it has") {
+  CHECK(refusal("mpiexec", {"-bind-to", "user:0", "p"})
+            .find("option -bind-to of mpiexec: 'user:0' is not known (give none, hwthread") == 0);
+  CHECK(refusal("mpirun", {"--map-by", "seq", "p"}).find("option --map-by of mpirun") == 0);
+  CHECK(refusal("mpirun", {"--map-by", "ppr:2:socket", "p"}).find("and not for each 'socket'") !=
+        std::string::npos);
+  CHECK(refusal("mpirun", {"--map-by", "core:NOLOCAL", "p"}).find("'nolocal' is not known") !=
+        std::string::npos);
+  CHECK(
+      refusal("srun", {"-o", "out.%t", "p"}).find("option -o of srun: scela-run writes no file") ==
+      0);
+  CHECK(refusal("srun", {"--cpu-bind=map_cpu:1", "p"}).find("'map_cpu:1' is not known") !=
+        std::string::npos);
+  CHECK(refusal("mpiexec", {"-f", "missing", "p"}).find("option -f of mpiexec: no file missing") ==
+        0);
+}
+
+}  // namespace peer_words_test
