@@ -20,7 +20,7 @@ namespace scela {
 namespace {
 
 // The most bytes of an output that groups_so_far() may show.
-constexpr std::size_t kMostShown = 100;
+constexpr std::size_t kMaxShown = 100;
 constexpr std::string_view kRule = "---------------\n";  // as clush -b and dshbak -c
 
 struct FreeDigest {
@@ -86,7 +86,7 @@ struct Gatherer::Kept {
   std::uint64_t last = 0;
   bool ends_line = true;
   std::uint64_t size = 0;  // bytes
-  std::string beginning;   // at most kMostShown bytes
+  std::string head;   // at most kMaxShown bytes
   std::unique_ptr<EVP_MD_CTX, FreeDigest> digest{EVP_MD_CTX_new()};
 };
 
@@ -106,7 +106,7 @@ Result<void> Gatherer::add(Rank rank, std::string_view bytes) {
   if (bytes.empty()) return {};
   EVP_DigestUpdate(kept->digest.get(), bytes.data(), bytes.size());
   kept->size += bytes.size();
-  kept->beginning += bytes.substr(0, kMostShown - kept->beginning.size());
+  kept->head += bytes.substr(0, kMaxShown - kept->head.size());
   kept->ends_line = bytes.back() == '\n';
   kept->waiting += bytes;
   waiting_ += bytes.size();
@@ -128,8 +128,8 @@ void Gatherer::end(Rank rank) {
   Digest digest{};
   EVP_DigestFinal_ex(copy.get(), digest.data(), nullptr);
   Ended& same = ended_[digest];
-  const std::string& beginning = kept->second->beginning;
-  if (same.ranks.empty()) same.first_line = beginning.substr(0, beginning.find('\n'));
+  const std::string& head = kept->second->head;
+  if (same.ranks.empty()) same.first_line = head.substr(0, head.find('\n'));
   same.ranks.add(rank);
 }
 

@@ -17,11 +17,11 @@ namespace scela {
 namespace {
 
 // A terminal that poll() reports writable takes at least this many bytes without blocking.
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 
 bool write_now(std::string_view text) {
   pollfd one{2, POLLOUT, 0};
-  if (text.size() > kMostBytes || ::poll(&one, 1, 0) != 1) return false;
+  if (text.size() > kMaxBytes || ::poll(&one, 1, 0) != 1) return false;
   const ssize_t wrote = retry([&] { return ::write(2, text.data(), text.size()); });
   return wrote == static_cast<ssize_t>(text.size());
 }

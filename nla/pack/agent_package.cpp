@@ -17,7 +17,7 @@ namespace scela::nla {
 
 namespace {
 
-using Trailer = scela_package_trailer;
+using Trailer = PackageTrailer;
 
 constexpr char kHint[] = "install ScELA completely";
 

@@ -6,6 +6,9 @@
  * For unpack.c only, which is one program in one file. */
 #pragma once
 
+/* The names are those of the C library, and parameters have names of this tree.
+ * NOLINTBEGIN(readability-identifier-naming,readability-inconsistent-declaration-parameter-name) */
+
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdarg.h>
@@ -138,3 +141,5 @@ __asm__(
     "  mov %rsp, %rdi\n"
     "  and $-16, %rsp\n"
     "  call scela_start\n");
+
+/* NOLINTEND(readability-identifier-naming,readability-inconsistent-declaration-parameter-name) */

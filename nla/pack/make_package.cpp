@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   if (!file) return failed(file.error().text());
 
   const std::string block = compress(agent);
-  scela_package_trailer trailer{};
+  PackageTrailer trailer{};
   std::memcpy(trailer.magic, SCELA_PACKAGE_MAGIC, sizeof trailer.magic);
   trailer.block_at = content.size();
   trailer.block_size = block.size();

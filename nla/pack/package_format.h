@@ -11,7 +11,7 @@
 
 #define SCELA_PACKAGE_MAGIC "SCELA-PACKAGE-1"
 
-struct scela_package_trailer {
+struct PackageTrailer {
   char magic[16];          /* SCELA_PACKAGE_MAGIC */
   uint64_t block_at;       /* offset of the block in the file, in bytes */
   uint64_t block_size;     /* bytes */

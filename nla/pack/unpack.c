@@ -58,7 +58,7 @@ static char* decimal(unsigned number, char room[12]) {
 
 /* Makes the descriptor `file` as long as the agent and unpacks it there. Returns 0 if the file does not
  * take it. */
-static int unpack_into(int file, const char* package, const struct scela_package_trailer* trailer) {
+static int unpack_into(int file, const char* package, const struct PackageTrailer* trailer) {
   const size_t size = trailer->agent_size;
   /* Room is reserved first: without it, writing to the mapping would end the process. */
   if (ftruncate(file, (off_t)size) != 0 || fallocate(file, 0, 0, (off_t)size) != 0) return 0;
@@ -73,8 +73,8 @@ static int unpack_into(int file, const char* package, const struct scela_package
 }
 
 /* Executes the agent in memory. Returns if that is not possible. */
-static void run_in_memory(const char* package, const struct scela_package_trailer* trailer,
-                          char** argv, char** environment) {
+static void run_in_memory(const char* package, const struct PackageTrailer* trailer, char** argv,
+                          char** environment) {
   char path[32] = "/proc/self/fd/", number[12];
   const int file = memfd_create("scela-nla", MFD_CLOEXEC);
   if (file < 0) return;
@@ -87,8 +87,8 @@ static void run_in_memory(const char* package, const struct scela_package_traile
 
 /* Executes the agent in a file beside the package. Returns if that is not possible. `end` are the
  * places of the last arguments. */
-static void run_in_file(const char* package, const struct scela_package_trailer* trailer,
-                        char** argv, char** end, char** environment) {
+static void run_in_file(const char* package, const struct PackageTrailer* trailer, char** argv,
+                        char** end, char** environment) {
   static char path[kMaxPath + 8];
   strcpy(path, package_path);
   strcat(path, ".x");
@@ -112,14 +112,14 @@ static int unpack(int argc, char** argv, char** environment) {
   package_path = argv[0];
   const int file = open("/proc/self/exe", O_RDONLY, 0);
   const off_t size = lseek(file, 0, SEEK_END);
-  const struct scela_package_trailer* trailer = NULL;
+  const struct PackageTrailer* trailer = NULL;
   const char* package = MAP_FAILED;
   unlink(package_path);
   if (file < 0) refuse("/proc is not mounted");
   if (size > (off_t)sizeof *trailer)
     package = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
   if (package == MAP_FAILED) refuse("the package cannot be read");
-  static struct scela_package_trailer copy; /* the end of a file is not aligned */
+  static struct PackageTrailer copy; /* the end of a file is not aligned */
   memcpy(&copy, package + size - sizeof copy, sizeof copy);
   trailer = &copy;
   if (memcmp(copy.magic, SCELA_PACKAGE_MAGIC, sizeof copy.magic) != 0 ||

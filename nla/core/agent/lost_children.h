@@ -64,8 +64,8 @@ class LostChildren {
   bool from_child(Child& child, const msg::Orphan& message);
 
  private:
-  // Returns true if the child waits as this agent does: its ranks have ended, and it was not told to
-  // end itself, because ranks of others have not.
+  // Returns true if the child waits as this agent does: its ranks have ended, and it was not told
+  // to end itself, because ranks of others have not.
   bool may_go_on(const Child& child) const;
   // Returns true if this agent adopts the children of a child that is lost now.
   bool may_adopt_from(const Child& child) const;

@@ -14,14 +14,14 @@
 #include "tests/unit/comm-channel/channel_ranks.h"
 
 // The sanitizers call these. Without the option, they end the process if there is no memory.
-// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*)
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming)
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1";
 }
 extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
-// NOLINTEND(bugprone-reserved-identifier,cert-dcl*)
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl*,readability-identifier-naming)
 
 namespace scela::channel::test::scatter_gather_test {
 namespace {

@@ -28,7 +28,7 @@ Result<AgentPackage> open(const std::string& path) {
 
 // Returns a package with right digests. Its content is no program.
 std::string package_of(const std::string& content, std::string* sha256) {
-  scela_package_trailer trailer{};
+  PackageTrailer trailer{};
   std::memcpy(trailer.magic, SCELA_PACKAGE_MAGIC, sizeof trailer.magic);
   std::memcpy(trailer.agent_build, "abc123", 6);
   std::memcpy(trailer.agent_machine, "x86_64", 6);
@@ -67,7 +67,7 @@ TEST_CASE("a package with other bytes is not given out, also if its own digest f
   const test::TemporaryHome home;
   std::string sha256, other;
   const std::string whole = package_of("content", &sha256);
-  for (std::size_t at = 0; at < whole.size() - sizeof scela_package_trailer::package_sha256; ++at) {
+  for (std::size_t at = 0; at < whole.size() - sizeof PackageTrailer::package_sha256; ++at) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 1);
     home.write("package", changed);
