@@ -86,7 +86,7 @@ struct Gatherer::Kept {
   std::uint64_t last = 0;
   bool ends_line = true;
   std::uint64_t size = 0;  // bytes
-  std::string head;   // at most kMaxShown bytes
+  std::string head;        // at most kMaxShown bytes
   std::unique_ptr<EVP_MD_CTX, FreeDigest> digest{EVP_MD_CTX_new()};
 };
 
