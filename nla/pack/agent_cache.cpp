@@ -16,6 +16,7 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
+#include "nla/core/tree/remote_shell.h"
 #include "nla/pack/agent_package.h"
 
 namespace scela::nla {
@@ -65,6 +66,7 @@ void remove_old(const fs::path& folder) {
 }  // namespace
 
 void store_agent(const std::string& directory, int package) {
+  if (::access(cat(directory, "/scela-nla").c_str(), F_OK) == 0) return;
   const fs::path folder = fs::path(directory).parent_path();
   const std::string unfinished = (folder / cat(kUnfinished, ::getpid(), "-XXXXXX")).string();
   std::vector<char> room(unfinished.c_str(), unfinished.c_str() + unfinished.size() + 1);
@@ -74,11 +76,13 @@ void store_agent(const std::string& directory, int package) {
   const Fd self(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const bool whole = self && copy_to(cat(made, "/scela-nla"), self.get(), kProgram) &&
                      copy_to(cat(made, "/", kPackageName), package, kData);
-  // Fails if the directory exists, because that is not empty.
+  static_cast<void>(remove_tree(directory));  // what is left of an agent that was removed
+  // Fails if another process has stored the agent meanwhile: the directory is not empty.
   if (!whole || ::rename(made.c_str(), directory.c_str()) != 0)
     static_cast<void>(remove_tree(made));
   remove_old(folder);
-  remove_abandoned(folder.string(), kUnfinished, "", kAbandonedAfter);
+  for (const std::string_view name : {kUnfinished, kShippedName})
+    remove_abandoned(folder.string(), name, "", kAbandonedAfter);
 }
 
 void note_agent_use(const std::string& directory) {

@@ -34,9 +34,11 @@
 enum { kUnavailable = 69, kMaxPath = 4096, kMaxArguments = 256 };
 
 static char* package_path;
+static const char* unfinished_path; /* a file that is removed if the agent is not executed */
 
 /* Prints the reason and ends the program. */
 static void refuse(const char* why) {
+  if (unfinished_path != NULL) unlink(unfinished_path);
   static const char before[] = "\nSCELA-NLA refused the agent cannot be unpacked: ";
   if (write(1, before, sizeof before - 1) < 0 || write(1, why, strlen(why)) < 0 ||
       write(1, "\n", 1) < 0) {
@@ -94,6 +96,7 @@ static void run_in_file(const char* package, const struct PackageTrailer* traile
   strcat(path, ".x");
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
   if (file < 0) return;
+  unfinished_path = path;
   const int whole = unpack_into(file, package, trailer);
   close(file); /* a file that is open for writing is not executed */
   if (whole) {
@@ -103,6 +106,7 @@ static void run_in_file(const char* package, const struct PackageTrailer* traile
     execve(path, argv, environment);
   }
   unlink(path);
+  unfinished_path = NULL;
 }
 
 static int unpack(int argc, char** argv, char** environment) {

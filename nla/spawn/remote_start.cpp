@@ -53,22 +53,32 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
         timer_(io),
         done_(std::move(done)) {}
 
-  void begin() override { begin(true); }
+  void begin() override { execute(); }
   void cancel() override {
     executor_.abandon();
     end(tl::unexpected(SpawnFailure{StartPhase::start_agent, "cancelled", false}));
   }
 
  private:
-  void begin(bool look) {
+  // The places at which the command looks for an agent. After a step that has found none that runs,
+  // the next one is tried.
+  enum class Step : std::uint8_t {
+    installed,  // at the path of the installed agent, then in the cache
+    cache,      // in the cache
+    send,       // nowhere: the agent is sent
+  };
+
+  void execute() {
     const AgentFile& file = program_.file;
     const PackageFacts facts = facts_to_send();
-    looking_ = look && (!file.remote().empty() || (facts.size > 0 && program_.use_cache));
+    const bool has_cache = facts.size > 0 && program_.use_cache;
+    if (step_ == Step::installed && file.remote().empty()) step_ = Step::cache;
+    if (step_ == Step::cache && !has_cache) step_ = Step::send;
     const Result<std::string> command =
-        remote_command({looking_ ? file.remote() : "",
+        remote_command({step_ == Step::installed ? file.remote() : "",
                         file.build(),
                         {facts.size, facts.agent_build, facts.agent_sha256, facts.agent_blake2b},
-                        looking_ && program_.use_cache,
+                        has_cache && step_ != Step::send,
                         program_.use_cache,
                         new_token(),
                         settings_.words},
@@ -151,12 +161,12 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     end(std::move(stream_));
   }
 
-  // An agent of another version is there, or the file there does not run. This process sends its
-  // own.
+  // An agent of another version is there, or the file there does not run.
   void again() {
     timer_.end();
     stream_.reset();
-    begin(false);
+    step_ = step_ == Step::installed ? Step::cache : Step::send;
+    execute();
   }
 
   void ship(const std::string& machine) {
@@ -209,7 +219,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     const int status = executor_.exit_status();
     // The agent that is installed there cannot be executed, or dies, or the shell did not
     // understand the command. The agent of this process may do better.
-    if (looking_ && executor_.reached() && status != -1) return again();
+    if (step_ != Step::send && executor_.reached() && status != -1) return again();
     std::string why = cat(executor_.described(), " ended before an agent answered");
     if (status >= 0) why += cat(": ", ending(status));
     if (!stream_->trouble().empty()) why = stream_->trouble();
@@ -248,7 +258,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   AnswerScanner scanner_;
   Chunk to_ship_;
   std::size_t shipped_ = 0;
-  bool looking_ = false;
+  Step step_ = Step::installed;
 };
 
 }  // namespace

@@ -146,6 +146,36 @@ class CacheTest(JobTest):
         self.change("node003", kept, lambda program: program + b"x")
         self.assertEqual(self.used(), "sent")
 
+    def test_a_digest_that_cannot_be_computed_removes_nothing(self):
+        self.used()
+        kept = self.kept("node003")
+        self.fake("node003", b2sum="echo 00 -\n", sha256sum="exit 127\n")
+        self.assertEqual(self.used(), "sent")
+        self.assertEqual(self.kept("node003"), kept)
+        # What another tool prints does not matter if one knows the digest.
+        self.fake("node003", b2sum="echo 00 -\n", sha256sum='exec /usr/bin/sha256sum "$@"\n')
+        self.assertEqual(self.used(), kept[0] + "/scela-nla")
+
+    def test_a_host_with_an_agent_of_another_build_uses_its_cache(self):
+        path = self.put_everywhere("agent", "#!/bin/sh\nprintf '\\nSCELA-NLA other 0.0.1 abcdef\\n'; exit 69\n", 0o755)
+        self.assertEqual(self.used("--agent", path), "sent")
+        self.assertEqual(self.used("--agent", path), self.kept("node003")[0] + "/scela-nla")
+
+    def test_a_cache_at_a_relative_path_is_not_used(self):
+        self.cluster.restart_sshd("node003", ["SetEnv XDG_CACHE_HOME=relative"])
+        self.assertEqual(self.used(), "sent")
+        self.assertEqual(self.kept("node003"), [])
+
+    def test_what_is_left_in_the_cache_is_mended(self):
+        self.used()
+        kept = self.kept("node003")[0]
+        os.unlink(self.cluster.path("node003", kept + "/scela-nla"))
+        package = self.put("node003", self.FOLDER + "/.scela-nla-0123456789abcdef", "")
+        os.utime(self.cluster.path("node003", package), (0, 0))
+        self.assertEqual(self.used(), "sent")
+        self.assertEqual(self.used(), kept + "/scela-nla")
+        self.assertEqual(self.kept("node003"), [kept])
+
     def test_runs_at_the_same_time_store_one_agent(self):
         jobs = [self.sleepers(*self.ALL, *NO_AGENT, count=3) for _ in range(3)]
         for job in jobs:

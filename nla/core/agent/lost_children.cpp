@@ -84,9 +84,11 @@ void LostChildren::give_up() {
     job_end_.start_give_up_timer();
     return;
   }
+  bool closed = false;
   for (std::size_t i = 0; i < children_.all().size(); ++i) {
     Child& child = children_.all()[i];
     if (child.serving() && may_go_on(child)) continue;
+    closed = true;
     if (child.serving()) {
       context_.act(action::CloseLink{child.link});
       lost(child, "it did not end when told to", Loss::given_up);
@@ -97,7 +99,7 @@ void LostChildren::give_up() {
       context_.act(action::CloseLink{child.link});
     }
   }
-  gave_up_ = true;
+  gave_up_ = gave_up_ || closed;
   context_.act(action::SetTimer{Timer::give_up, kLastMs});
 }
 

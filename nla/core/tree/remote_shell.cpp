@@ -25,18 +25,21 @@ bool is_plain(std::string_view text) {
 // Sets C to the folder of the cache and a to the directory of this agent in it, or both to nothing.
 constexpr std::string_view kCache =
     "C=; a=; if test -n \"$XDG_CACHE_HOME$HOME\"; then "
-    "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@SHA256@\"; fi; ";
+    "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@SHA256@\"; fi; "
+    "case \"$C\" in /*) ;; *) C=; a=;; esac; ";
 
 // Executes the agent in the cache. A folder or file of another user is not used. An executable with
-// other bytes is removed: it was changed, or the disk was full. The digests are those of
-// b2sum, which is faster, or sha256sum, which old systems have too.
+// other bytes is removed: it was changed, or the disk was full. One of which no digest can be
+// computed is left alone. The digests are those of b2sum, which is faster, or sha256sum, which old
+// systems have too.
 constexpr std::string_view kLook =
     "if test -f \"$a/scela-nla\" && test -O \"$C\" && test -O \"$a/scela-nla\"; then "
     "h=\"$(b2sum < \"$a/scela-nla\" 2> /dev/null)\"; "
-    "test -n \"$h\" || h=\"$(sha256sum < \"$a/scela-nla\" 2> /dev/null)\"; "
+    "case \"$h\" in \"@BLAKE2B@ \"*) ;; *) "
+    "h=\"$(sha256sum < \"$a/scela-nla\" 2> /dev/null)\";; esac; "
     "case \"$h\" in \"@BLAKE2B@ \"*|\"@SHA256@ \"*) "
     "exec \"$a/scela-nla\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --cached \"$a\";; "
-    "esac; rm -rf \"$a\"; fi; ";
+    "?*) rm -rf \"$a\";; esac; fi; ";
 
 // Makes the folder of the cache, which takes the package if it can. Sets D to it, or to nothing.
 constexpr std::string_view kStore =
@@ -50,7 +53,7 @@ constexpr std::string_view kStore =
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
     "R=; for d in ${D:+\"$D\"} "
-    "${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" =; do "
+    "${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp ${HOME:+\"$HOME\"} =; do "
     "test \"$d\" = = && d=\"/run/user/$(id -u)\"; "
     "f=\"$d/@NAME@@TOKEN@\"; w=\"not writable\"; "
     "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
