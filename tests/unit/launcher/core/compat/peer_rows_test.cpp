@@ -30,7 +30,8 @@ std::string name_of(Peer peer) {
   return std::string(kNames[static_cast<std::size_t>(peer)]);
 }
 
-Result<PeerTranslation> translated(std::string name, Words words, PeerVariables variables = {}) {
+Result<PeerTranslation> translated(std::string name, Words words,
+                                   const PeerVariables& variables = {}) {
   const auto read = [](const std::string&) { return Result<std::string>("a:2\nb\n"); };
   return translate({std::move(name), std::move(words)}, variables, read);
 }

@@ -15,7 +15,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Result<PeerTranslation> translated(std::string name, Words words, PeerVariables variables = {}) {
+Result<PeerTranslation> translated(std::string name, Words words,
+                                   const PeerVariables& variables = {}) {
   const auto read = [](const std::string& path) -> Result<std::string> {
     if (path == "hosts") return std::string("a:2\nb\n");
     return fail(value_error(cat("no file ", path)));
@@ -23,7 +24,7 @@ Result<PeerTranslation> translated(std::string name, Words words, PeerVariables 
   return translate({std::move(name), std::move(words)}, variables, read);
 }
 
-std::string line(std::string name, Words words, PeerVariables variables = {}) {
+std::string line(std::string name, Words words, const PeerVariables& variables = {}) {
   const auto made = translated(std::move(name), std::move(words), std::move(variables));
   INFO((made ? std::string() : made.error().text()));
   REQUIRE(made);
