@@ -25,7 +25,7 @@ Result<PeerTranslation> translated(std::string name, Words words,
 }
 
 std::string line(std::string name, Words words, const PeerVariables& variables = {}) {
-  const auto made = translated(std::move(name), std::move(words), std::move(variables));
+  const auto made = translated(std::move(name), std::move(words), variables);
   INFO((made ? std::string() : made.error().text()));
   REQUIRE(made);
   REQUIRE(made->kind == PeerTranslation::Kind::job);
