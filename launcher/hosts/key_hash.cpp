@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "common/crypto/digest.h"
 #include "launcher/core/ssh/base64.h"
 
 namespace scela {
@@ -66,16 +67,7 @@ Sha1Digest hmac_sha1(std::string_view key, std::string_view text) {
 }
 
 std::string key_digest(std::string_view blob) {
-  thread_local Hasher sha256("SHA256");
-  unsigned char digest[32];
-  const std::string bytes = decode_base64(blob).value_or("");
-  sha256.run(bytes, {}, digest);
-  std::string out;
-  for (const unsigned char byte : digest) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
+  return sha256_hex({decode_base64(blob).value_or("")});
 }
 
 }  // namespace scela

@@ -241,10 +241,10 @@ bool slots_from_processors(const Options& options, const std::vector<HostEntry>&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
-// The cost of a start over ssh. A level: a login as sshd with PAM takes on a usual machine, a round
-// trip or two, and the agent's first words. A child: 1.3 to 1.6 ms of processor time for each
-// session of scela-run (docs/results/ssh.md, Commands of operators). An agent needs 4 ms for each,
-// which also speaks for few levels.
+// The cost of a start over ssh. A level is assumed: a login as sshd with PAM takes it on a usual
+// machine, a round trip or two, and the agent's first words. A child: 1.3 to 1.6 ms of processor
+// time for each session of scela-run (docs/results/ssh.md, Commands of operators). An agent needs 4
+// ms for each, which also speaks for few levels.
 constexpr StartCosts kSshCosts{200'000, 1'500};
 
 // Returns the degree of the tree of agents: the user's, or the one that suits the ranks of a node.

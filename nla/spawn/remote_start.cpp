@@ -20,8 +20,8 @@ namespace {
 using Kind = RemoteAnswer::Kind;
 
 // Bytes of a package on their way at most. sshd keeps in one buffer what the shell has not read
-// yet, and copies it each time it grows: with 2 MiB, its usual window, that takes more time than
-// all the rest of a start. With a smaller value a distant host needs more round trips.
+// yet, and copies it each time it grows. With 2 MiB, its usual window, that took 17 of the 67 ms of
+// a start with 1.7 MB. With a smaller value a distant host needs more round trips.
 constexpr std::size_t kShipAhead = std::size_t{512} * 1024;
 
 std::string new_token() {
