@@ -33,7 +33,7 @@ import tree  # noqa: E402 (the path above)
 # For a test that does not end with a break. Beside tests that start programs a process may wait minutes for a processor, and a
 # test that fails for that would count as one that has seen the break.
 TEST_TIMEOUT_S = 300
-BESIDE_TIMEOUT_S = 1800
+BESIDE_TIMEOUT_S = 600
 IN_MEMORY = {"unit", "contract", "sim"}  # labels
 # Of a test with the break, where threads or processes race: it must be able to see it, and what has the processor decides.
 # And of one without, which failed: then it is its own stage of scripts/test that says so.
