@@ -33,12 +33,14 @@ std::string own_address(const std::vector<std::string>& contacts) {
   return {};
 }
 
-// Returns the digest of the package that is sent to hosts without the agent, or an empty string if
-// there is none.
-std::string package_digest(const std::string& agent) {
+// Returns the digests of the package that is sent to hosts without the agent, or an empty string if
+// there is none. `with_leaf`: agents send small ones on.
+std::string package_digests(const std::string& agent, bool with_leaf) {
   const auto file = nla::AgentFile::open(agent, "");
-  const auto package = file ? nla::find_package(agent, file->build()) : fail(file.error());
-  return package ? package->facts().package_sha256 : std::string();
+  auto package = file ? nla::find_package(agent, file->build()) : fail(file.error());
+  if (!package) return {};
+  if (!with_leaf) package->leave_leaf_out();
+  return package->facts().digests.text();
 }
 
 // Returns true if agents that start no others may be without TLS. A command that runs once on each
@@ -74,9 +76,9 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
   if (options.launch == LaunchMethod::program) settings.launch = options.launch_program;
   if (plan.remote) {
     settings.agent = options.agent.value_or(agent);
-    settings.package = package_digest(agent);
-    settings.agent_cache = !options.no_agent_cache;
     settings.leaf_agents = may_be_small(options, plan);
+    settings.package = package_digests(agent, settings.leaf_agents);
+    settings.agent_cache = !options.no_agent_cache;
   }
   nla::event::Begin begin;
   begin.job_id = plan.job.id;

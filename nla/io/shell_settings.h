@@ -38,7 +38,7 @@ struct Settings {
   std::string launch = kLaunchSsh;
   // The path of scela-nla on other machines; empty: it is sent there.
   std::string agent;
-  // The digest of the package that is sent (PackageFacts::package_sha256); empty: none is sent.
+  // The digests of the package that is sent (Digests::text()); empty: none is sent.
   std::string package;
   // Agents that start no others may be without ssh and TLS (nla/leaf.cpp).
   bool leaf_agents = false;

@@ -52,13 +52,25 @@ bool read_trailer(const Fd& file, std::uint64_t end, Trailer& out) {
   return std::memcmp(out.magic, SCELA_PACKAGE_MAGIC, sizeof out.magic) == 0;
 }
 
-PackageFacts facts_in(const Trailer& trailer, std::uint64_t size) {
-  return {size,
-          text_in(trailer.agent_build),
-          text_in(trailer.agent_machine),
-          text_in(trailer.agent_sha256),
-          text_in(trailer.agent_blake2b),
-          text_in(trailer.package_sha256)};
+Digests digests_in(const PackageDigests& digests) {
+  return {text_in(digests.sha256), text_in(digests.blake2b)};
+}
+
+PackageFacts facts_in(const Trailer& trailer, std::uint64_t size, Digests digests) {
+  return {size, text_in(trailer.agent_build), text_in(trailer.agent_machine), std::move(digests)};
+}
+
+// Reads the record behind a package that the build has made, and takes it off the size of the file.
+// Returns empty digests if there is none.
+Digests read_record(const Fd& file, std::uint64_t& size) {
+  PackageRecord record;
+  if (size < sizeof record) return {};
+  const std::string bytes = read_at(file, size - sizeof record, sizeof record);
+  if (bytes.size() != sizeof record) return {};
+  std::memcpy(&record, bytes.data(), sizeof record);
+  if (std::memcmp(record.magic, SCELA_DIGESTS_MAGIC, sizeof record.magic) != 0) return {};
+  size -= sizeof record;
+  return digests_in(record.package);
 }
 
 auto no_package(const std::string& name, std::string why) {
@@ -68,28 +80,41 @@ auto no_package(const std::string& name, std::string why) {
 
 }  // namespace
 
-std::string package_digest(std::string_view content, std::string_view trailer) {
-  return sha256_hex({content, trailer});
+Digests Digests::parse(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == text.npos) return {};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 1))};
 }
 
 Result<AgentPackage> AgentPackage::open(Fd file, std::string name) {
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0)
     return fail(os_error(ErrorKind::io, cat("read '", name, "'"), errno));
-  const auto size = static_cast<std::uint64_t>(facts.st_size);
+  auto size = static_cast<std::uint64_t>(facts.st_size);
+  Digests digests = read_record(file, size);
   Trailer trailer;
   if (!read_trailer(file, size, trailer)) return no_package(name, "it is not one of this version");
   AgentPackage out(std::move(file), std::move(name));
-  out.facts_ = facts_in(trailer, size);
+  out.facts_ = facts_in(trailer, size, std::move(digests));
   if (trailer.leaf_size == 0) return out;
   Trailer leaf;
   if (trailer.leaf_at > size || trailer.leaf_size > size - trailer.leaf_at ||
       !read_trailer(out.file_, trailer.leaf_at + trailer.leaf_size, leaf)) {
     return no_package(out.name_, "the package in it is not one of this version");
   }
-  out.leaf_ = facts_in(leaf, trailer.leaf_size);
-  out.leaf_at_ = trailer.leaf_at;
+  out.large_ = facts_in(trailer, trailer.leaf_at, digests_in(trailer.large));
+  out.leaf_ = facts_in(leaf, trailer.leaf_size, digests_in(trailer.leaf));
   return out;
+}
+
+void AgentPackage::leave_leaf_out() {
+  if (!large_) return;
+  facts_ = *std::exchange(large_, std::nullopt);
+  leaf_.reset();
+}
+
+void AgentPackage::choose(const std::string& sha256) {
+  if (large_ && large_->digests.sha256 == sha256) leave_leaf_out();
 }
 
 Result<AgentPackage> find_package(const std::string& agent, const std::string& build) {
@@ -119,12 +144,7 @@ Result<Chunk> AgentPackage::bytes(const std::string& sha256) {
   std::string all = read_at(file_, 0, facts_.size);
   if (all.size() != facts_.size)
     return fail(os_error(ErrorKind::io, cat("read '", name_, "'"), EIO, kHint));
-  Trailer trailer;
-  const std::size_t content = all.size() - sizeof trailer;
-  std::memcpy(&trailer, all.data() + content, sizeof trailer);
-  std::memset(trailer.package_sha256, 0, sizeof trailer.package_sha256);
-  const std::string_view cleared(reinterpret_cast<const char*>(&trailer), sizeof trailer);
-  if (package_digest(std::string_view(all).substr(0, content), cleared) != sha256)
+  if (sha256_hex({all}) != sha256)
     return no_package(name_, "its bytes have another digest than scela-run's package");
   bytes_ = Chunk(std::move(all));
   return bytes_;
@@ -133,7 +153,7 @@ Result<Chunk> AgentPackage::bytes(const std::string& sha256) {
 Result<Chunk> AgentPackage::leaf_bytes(const std::string& sha256) {
   Result<Chunk> all = bytes(sha256);
   if (!all) return all;
-  return all->slice(leaf_at_, leaf_->size);
+  return all->slice(large_->size, leaf_->size);
 }
 
 }  // namespace scela::nla

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/core/chunk.h"
 #include "common/core/result.h"
@@ -17,17 +18,27 @@ namespace scela::nla {
 // The name of the file. It lies beside scela-nla, or in ../libexec/scela.
 inline constexpr char kPackageName[] = "scela-nla.package";
 
-// The facts of a package, which are in the file itself. Digests are in hexadecimal.
-struct PackageFacts {
-  std::uint64_t size = 0;      // of the package, in bytes
-  std::string agent_build;     // the build id of the agent's executable
-  std::string agent_machine;   // as `uname -m` prints it
-  std::string agent_sha256;    // of the executable
-  std::string agent_blake2b;   // of the executable, 512 bits
-  std::string package_sha256;  // of the package, without this digest itself
+// The digests of the bytes of a package, in hexadecimal.
+struct Digests {
+  std::string sha256;
+  std::string blake2b;  // of 512 bits
+
+  // Reads "<sha256>:<blake2b>", as text() writes it. Returns empty digests for an empty text.
+  static Digests parse(std::string_view text);
+  std::string text() const { return sha256.empty() ? std::string() : sha256 + ':' + blake2b; }
 };
 
-// A package that can be read.
+// What is known of a package.
+struct PackageFacts {
+  std::uint64_t size = 0;     // in bytes
+  std::string agent_build;    // the build id of the agent's executable
+  std::string agent_machine;  // as `uname -m` prints it
+  // They are empty for a package that was sent: scela-run tells them to agents
+  // (nla/io/shell_settings.h).
+  Digests digests;
+};
+
+// A package or a pair that can be read.
 class AgentPackage {
  public:
   // Reads the facts of the open file. `name` is for texts of errors. Error (io): the file cannot be
@@ -35,15 +46,17 @@ class AgentPackage {
   static Result<AgentPackage> open(Fd file, std::string name);
 
   const PackageFacts& facts() const { return facts_; }
-  // Returns the facts of the package of the small agent (nla/leaf.cpp), which is in this one;
-  // std::nullopt: there is none.
+  // Returns the facts of the package of the small agent (nla/leaf.cpp), if this is a pair.
   const std::optional<PackageFacts>& leaf() const { return leaf_; }
-  // Returns all bytes of the file, which are read once. Error (io): the file cannot be read. Error
-  // (launch): the bytes do not have the digest `sha256` (PackageFacts::package_sha256), and the
-  // file must not be executed.
+  // Makes a pair the package of the large agent alone, for jobs in which no small one is sent.
+  void leave_leaf_out();
+  // Does the same if the package of the large agent has this digest.
+  void choose(const std::string& sha256);
+  // Returns all bytes of the package, which are read once. Error (io): the file cannot be read.
+  // Error (launch): the bytes do not have the digest `sha256`, and must not be executed.
   Result<Chunk> bytes(const std::string& sha256);
-  // Returns the bytes of the package of the small agent. Requires leaf(). `sha256` and the errors
-  // are as above: both packages are verified.
+  // Returns the bytes of the package of the small agent. Requires leaf(). `sha256` is the digest of
+  // the pair, and the errors are as above.
   Result<Chunk> leaf_bytes(const std::string& sha256);
 
  private:
@@ -52,8 +65,7 @@ class AgentPackage {
   Fd file_;
   std::string name_;
   PackageFacts facts_;
-  std::optional<PackageFacts> leaf_;
-  std::uint64_t leaf_at_ = 0;
+  std::optional<PackageFacts> large_, leaf_;  // of a pair
   Chunk bytes_;
 };
 
@@ -61,9 +73,5 @@ class AgentPackage {
 // executable, beside the program that runs here, and in ../libexec/scela from there. Error
 // (launch): it is in none of these places; those that were tried are in the text.
 Result<AgentPackage> find_package(const std::string& agent, const std::string& build);
-
-// Returns the digest of a package that consists of `content` and a trailer. `trailer` are the bytes
-// of the trailer with a package_sha256 of zeros.
-std::string package_digest(std::string_view content, std::string_view trailer);
 
 }  // namespace scela::nla

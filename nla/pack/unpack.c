@@ -4,7 +4,9 @@
  *   --package FD    an open descriptor of the package, which the agent sends on to other nodes
  *   --unlink FILE   only if the agent is in a file, which it then removes
  *
- * The file of the package is removed at once. The agent is put into memory (memfd_create(2)), so
+ * If the arguments have `--cached FILE`, the package is that file of the user's cache and
+ * stays there. If they have `--store FILE`, the package gets that name once it is unpacked, and so is
+ * in the cache. Otherwise the file of the package is removed. The agent is put into memory (memfd_create(2)), so
  * that the node needs no room in a file system for it. If the system does not execute memory, it is
  * put into a file beside the package.
  *
@@ -18,6 +20,7 @@
 #else
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,12 +36,16 @@
 
 enum { kUnavailable = 69, kMaxPath = 4096, kMaxArguments = 256 };
 
+static const char kDamaged[] = "it was damaged on its way to the node";
 static char* package_path;
+static int is_cached;               /* the package stays where it is */
+static const char* stored_path;     /* the name in the cache that the package gets, or NULL */
 static const char* unfinished_path; /* a file that is removed if the agent is not executed */
 
-/* Prints the reason and ends the program. */
+/* Prints the reason and ends the program. A package that was sent is then not kept. */
 static void refuse(const char* why) {
   if (unfinished_path != NULL) unlink(unfinished_path);
+  if (package_path != NULL && !is_cached) unlink(package_path);
   static const char before[] = "\nSCELA-NLA refused the agent cannot be unpacked: ";
   if (write(1, before, sizeof before - 1) < 0 || write(1, why, strlen(why)) < 0 ||
       write(1, "\n", 1) < 0) {
@@ -58,29 +65,66 @@ static char* decimal(unsigned number, char room[12]) {
   return at;
 }
 
-/* Makes the descriptor `file` as long as the agent and unpacks it there. Returns 0 if the file does not
- * take it. */
-static int unpack_into(int file, const char* package, const struct PackageTrailer* trailer) {
-  const size_t size = trailer->agent_size;
-  /* Room is reserved first: without it, writing to the mapping would end the process. */
-  if (ftruncate(file, (off_t)size) != 0 || fallocate(file, 0, 0, (off_t)size) != 0) return 0;
-  char* agent = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
-  if (agent == MAP_FAILED) return 0;
-  const int got =
-      LZ4_decompress_safe(package + trailer->block_at, agent, (int)trailer->block_size, (int)size);
-  if (got < 0 || (size_t)got != size || XXH64(agent, size, 0) != trailer->agent_checksum)
-    refuse("it was damaged on its way to the node");
-  munmap(agent, size);
+/* Writes the whole agent to the file. Returns 0 if the file does not take it. Ends the program if the
+ * package is damaged; the digest of one in the cache was verified, so that its checksum is not. */
+static int write_agent(int file, const char* package, const struct PackageTrailer* trailer) {
+  static char block[SCELA_PACKAGE_BLOCK];
+  const char* at = package + trailer->blocks_at;
+  const char* const end = at + trailer->blocks_size;
+  XXH64_state_t checksum;
+  XXH64_reset(&checksum, 0);
+  uint64_t whole = 0;
+  for (uint32_t size; end - at > (long)sizeof size; at += size) {
+    memcpy(&size, at, sizeof size);
+    at += sizeof size;
+    const int got = size > (size_t)(end - at)
+                        ? -1
+                        : LZ4_decompress_safe(at, block, (int)size, (int)sizeof block);
+    if (got < 0) refuse(kDamaged);
+    if (!is_cached) XXH64_update(&checksum, block, (size_t)got);
+    whole += (uint64_t)got;
+    for (ssize_t done = 0, more; done < got; done += more) {
+      more = write(file, block + done, (size_t)(got - done));
+      if (more <= 0) return 0;
+    }
+  }
+  if (whole != trailer->agent_size ||
+      (!is_cached && XXH64_digest(&checksum) != trailer->agent_checksum))
+    refuse(kDamaged);
   return 1;
+}
+
+/* Returns a file in memory that the system executes if any, or a negative number. */
+static int make_memory_file(void) {
+#ifndef MFD_EXEC /* Linux 6.3 */
+#define MFD_EXEC 0x10U
+#endif
+  const int file = memfd_create("scela-nla", MFD_CLOEXEC | MFD_EXEC);
+  return file >= 0 ? file : memfd_create("scela-nla", MFD_CLOEXEC);
+}
+
+/* Puts the package where it is to be from now on. */
+static void settle_package(void) {
+  if (is_cached) return;
+  if (stored_path == NULL || rename(package_path, stored_path) != 0) unlink(package_path);
+}
+
+/* Reads `--cached` and `--store` in the arguments for the agent. */
+static void read_arguments(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (strcmp(argv[i], "--cached") == 0) is_cached = 1;
+    if (strcmp(argv[i], "--store") == 0) stored_path = argv[i + 1];
+  }
 }
 
 /* Executes the agent in memory. Returns if that is not possible. */
 static void run_in_memory(const char* package, const struct PackageTrailer* trailer, char** argv,
                           char** environment) {
   char path[32] = "/proc/self/fd/", number[12];
-  const int file = memfd_create("scela-nla", MFD_CLOEXEC);
+  const int file = make_memory_file();
   if (file < 0) return;
-  if (unpack_into(file, package, trailer)) {
+  if (write_agent(file, package, trailer)) {
+    settle_package();
     strcat(path, decimal((unsigned)file, number));
     execve(path, argv, environment);
   }
@@ -91,15 +135,19 @@ static void run_in_memory(const char* package, const struct PackageTrailer* trai
  * places of the last arguments. */
 static void run_in_file(const char* package, const struct PackageTrailer* trailer, char** argv,
                         char** end, char** environment) {
-  static char path[kMaxPath + 8];
+  static char path[kMaxPath + 32];
+  char number[12];
   strcpy(path, package_path);
-  strcat(path, ".x");
-  const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+  char* const slash = strrchr(path, '/');
+  strcpy(slash != NULL ? slash + 1 : path, SCELA_UNPACKED_NAME);
+  strcat(path, decimal((unsigned)getpid(), number));
+  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
   if (file < 0) return;
   unfinished_path = path;
-  const int whole = unpack_into(file, package, trailer);
+  const int whole = write_agent(file, package, trailer);
   close(file); /* a file that is open for writing is not executed */
   if (whole) {
+    settle_package();
     end[0] = "--unlink";
     end[1] = path;
     end[2] = NULL;
@@ -113,12 +161,12 @@ static int unpack(int argc, char** argv, char** environment) {
   static char* arguments[kMaxArguments + 8];
   char number[12];
   if (argc < 1 || argc > kMaxArguments || strlen(argv[0]) > kMaxPath) refuse("too many arguments");
+  read_arguments(argc, argv);
   package_path = argv[0];
   const int file = open("/proc/self/exe", O_RDONLY, 0);
   const off_t size = lseek(file, 0, SEEK_END);
   const struct PackageTrailer* trailer = NULL;
   const char* package = MAP_FAILED;
-  unlink(package_path);
   if (file < 0) refuse("/proc is not mounted");
   if (size > (off_t)sizeof *trailer)
     package = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
@@ -127,7 +175,7 @@ static int unpack(int argc, char** argv, char** environment) {
   memcpy(&copy, package + size - sizeof copy, sizeof copy);
   trailer = &copy;
   if (memcmp(copy.magic, SCELA_PACKAGE_MAGIC, sizeof copy.magic) != 0 ||
-      copy.block_at > (uint64_t)size || copy.block_size > (uint64_t)size - copy.block_at) {
+      copy.blocks_at > (uint64_t)size || copy.blocks_size > (uint64_t)size - copy.blocks_at) {
     refuse("the package is not whole");
   }
   int count = 0;

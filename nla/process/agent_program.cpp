@@ -40,11 +40,12 @@ struct Arguments {
   int link_out = -1;
   bool stdio = false;
   std::string name;
-  std::string build;   // the build that the parent wants
-  std::string cached;  // the directory of the cache in which this program is
-  std::string store;   // the directory of the cache in which it stores itself
-  int package = -1;    // a descriptor
-  std::string file;    // this program's file, to be removed
+  std::string build;    // the build that the parent wants
+  std::string cached;   // the file of the cache that this program came from
+  std::string store;    // the file of the cache that its package was put into
+  std::string removed;  // the file of the cache that was removed
+  int package = -1;     // a descriptor
+  std::string file;     // this program's file, to be removed
   bool attach = false;
   std::string job;
   std::string base;
@@ -82,6 +83,8 @@ bool parse(int argc, char** argv, Arguments& out) {
       out.cached = value;
     } else if (option == "--store") {
       out.store = value;
+    } else if (option == "--removed") {
+      out.removed = value;
     } else if (option == "--package") {
       if (!parse_number(value, out.package)) return false;
     } else if (option == "--unlink") {
@@ -120,8 +123,8 @@ int take_stdio(Arguments& arguments) {
   if (arguments.package >= 0) ::fcntl(arguments.package, F_SETFD, FD_CLOEXEC);
   // The system names a program in memory by the number of its descriptor.
   ::prctl(PR_SET_NAME, "scela-nla");
-  if (!arguments.cached.empty()) note_agent_use(arguments.cached);
-  if (!arguments.store.empty()) store_agent(arguments.store, arguments.package);
+  if (!arguments.cached.empty()) note_package_use(arguments.cached);
+  if (!arguments.store.empty()) remove_old_packages(arguments.store);
   struct stat in {
   }, out{};
   ::fstat(STDIN_FILENO, &in);
@@ -181,6 +184,7 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   options.role = Role::agent;
   options.agent = own_executable();
   options.spawn.package = arguments.package;
+  options.removed = arguments.removed;
   options.spawn.network = network;
   options.node = arguments.name;
   options.parent = Fd(arguments.link);

@@ -7,8 +7,9 @@
 //   scela-nla --stdio --name NODE --id BUILD   the link is standard input and output, through a
 //                                              remote shell; the agent first writes its build
 //                                              (nla/core/tree/remote_shell.h)
-//     --cached DIR                             this program is in that directory of the cache
-//     --store DIR                              it stores itself there (nla/pack/agent_cache.h)
+//     --cached FILE                            its package is this file of the user's cache
+//     --store FILE                             its package is new there (nla/pack/agent_cache.h)
+//     --removed FILE                           that file of the cache had other bytes and is gone
 //     --package FD                             its package, which it sends on to other nodes
 //     --unlink FILE                            this program's file, which it removes
 //

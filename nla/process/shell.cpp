@@ -257,6 +257,11 @@ void Shell::State::learn(const msg::Start& start) {
   context.adopt_ms = start.adopt_ms;
   tell_grace(context.guardian_socket, start.grace_ms);
   use_settings(start.settings);
+  if (!options.removed.empty()) {
+    context.log(LogLevel::warning, Subsystem::launch,
+                cat("the agent in the cache, ", options.removed,
+                    ", had other bytes than it was sent with; it was replaced"));
+  }
   // On the root's own machine the clocks are one. Elsewhere the time of the message's way is the
   // error.
   const Settings& settings = context.settings;

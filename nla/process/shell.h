@@ -43,6 +43,7 @@ struct ShellOptions {
   Fd parent_out;              // invalid: `parent` goes both ways
   Fd guardian_socket;         // to the guardian; may be invalid
   bool remote = false;        // the parent is on another machine
+  std::string removed;        // a file of the cache that had other bytes; empty: none
   char* mark_room = nullptr;  // nullptr: it shows none (nla/guard/agent_mark.h)
 };
 

@@ -139,14 +139,17 @@ class AnySpawner final : public Spawner {
     if (program_) return {};
     Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
     if (!file) return fail(file.error());
-    program_ = std::make_unique<AgentProgram>(AgentProgram{
-        std::move(*file), std::nullopt, settings_.package, settings_.agent_cache, !context_.root});
+    program_ = std::make_unique<AgentProgram>(AgentProgram{std::move(*file), std::nullopt,
+                                                           Digests::parse(settings_.package),
+                                                           settings_.agent_cache, !context_.root});
     auto package =
         context_.package >= 0
             ? AgentPackage::open(Fd(::fcntl(context_.package, F_DUPFD_CLOEXEC, 3)), kPackageName)
             : find_package(context_.agent, program_->file.build());
-    if (package && package->facts().agent_build == program_->file.build())
+    if (package && package->facts().agent_build == program_->file.build()) {
+      package->choose(program_->digests.sha256);
       program_->package = std::move(*package);
+    }
     return {};
   }
 

@@ -74,15 +74,15 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     const bool has_cache = facts.size > 0 && program_.use_cache;
     if (step_ == Step::installed && file.remote().empty()) step_ = Step::cache;
     if (step_ == Step::cache && !has_cache) step_ = Step::send;
-    const Result<std::string> command =
-        remote_command({step_ == Step::installed ? file.remote() : "",
-                        file.build(),
-                        {facts.size, facts.agent_build, facts.agent_sha256, facts.agent_blake2b},
-                        has_cache && step_ != Step::send,
-                        program_.use_cache,
-                        new_token(),
-                        settings_.words},
-                       node_);
+    const Result<std::string> command = remote_command(
+        {step_ == Step::installed ? file.remote() : "",
+         file.build(),
+         {facts.size, facts.agent_build, facts.digests.sha256, facts.digests.blake2b},
+         has_cache && step_ != Step::send,
+         program_.use_cache,
+         new_token(),
+         settings_.words},
+        node_);
     if (!command) return fail_with(command.error().text());
     executor_.execute(*command, [self = shared_from_this()](auto made) {
       if (!self->done_) return;  // cancelled
@@ -98,7 +98,10 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   // Returns the facts of the package to send; without one, a size of 0.
   PackageFacts facts_to_send() const {
     if (!program_.package) return {};
-    return sends_leaf() ? *program_.package->leaf() : program_.package->facts();
+    if (sends_leaf()) return *program_.package->leaf();
+    PackageFacts facts = program_.package->facts();
+    facts.digests = program_.digests;
+    return facts;
   }
 
   void set_timer() {
@@ -177,7 +180,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     }
     if (!program_.package) return no_package("no agent is installed there, and");
     AgentPackage& package = *program_.package;
-    const std::string& sha256 = program_.package_sha256;
+    const std::string& sha256 = program_.digests.sha256;
     Result<Chunk> bytes = sends_leaf() ? package.leaf_bytes(sha256) : package.bytes(sha256);
     if (!bytes) return no_package(cat("no agent is installed there; ", bytes.error().text(), ";"));
     stream_->limit_ahead(kShipAhead);

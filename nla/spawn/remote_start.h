@@ -57,9 +57,8 @@ class Executor {
 struct AgentProgram {
   AgentFile file;
   std::optional<AgentPackage> package;  // none: this node has none to send
-  // The digest that the package must have (PackageFacts::package_sha256).
-  std::string package_sha256;
-  bool use_cache = true;  // nodes keep the agent in the user's cache
+  Digests digests;                      // those that the package must have
+  bool use_cache = true;                // nodes keep the agent in the user's cache
   // If there is no package, the start is handed back to scela-run (SpawnFailure::hand_back).
   bool hand_back = false;
 };

@@ -141,12 +141,13 @@ class JobTest(ClusterTest):
         for pid in self.agents(host):
             folder = f"/proc/{pid}/fd"
             links = [os.readlink(f"{folder}/{number}") for number in os.listdir(folder)]
-            found.update(link for link in links if "/.scela-nla-" in link)
+            found.update(link for link in links if re.search(r"/\.?scela-nla-[0-9a-f]{16}", link))
         return found
 
     def end(self, job):
+        """Ends it; returns what it has written to its standard error."""
         job.send_signal(signal.SIGTERM)
-        job.communicate(timeout=DEADLINE_S)
+        return job.communicate(timeout=DEADLINE_S)[1]
 
     # Logins.
 

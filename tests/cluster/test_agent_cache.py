@@ -15,17 +15,20 @@ class CacheTest(JobTest):
     FOLDER = layout.CACHE + "/scela"
 
     def kept(self, host):
-        """The directories of the agents that the host keeps."""
+        """The packages that the host keeps."""
         folder = self.cluster.path(host, self.FOLDER)
         return sorted(f"{self.FOLDER}/{name}" for name in os.listdir(folder)) if os.path.isdir(folder) else []
 
     def used(self, *words, host="node003"):
-        """Where the host's agent was executed from: "sent", or the file."""
+        """Where the package of the host's agent came from: "sent", or the file in the cache."""
         job = self.sleepers(*self.ALL, *NO_AGENT, *words, count=3)
         found, packages = self.executables(host), self.packages(host)
-        self.end(job)
+        cached = [" --cached " in process.words for process in self.cluster.processes(host) if " --stdio " in process.words]
+        self.said = self.end(job)
         self.assertEqual(self.cluster.files(), [])
-        return "sent" if packages else found.pop()
+        self.assertEqual(found, {"/memfd:scela-nla (deleted)"})
+        self.assertEqual(len(packages), 1)
+        return packages.pop() if all(cached) else "sent"
 
     def change(self, host, path, function):
         real = self.cluster.path(host, path)
@@ -39,12 +42,11 @@ class CacheTest(JobTest):
         self.assertEqual(self.used(), "sent")
         kept = self.kept("node003")
         self.assertEqual(len(kept), 1)
-        self.assertRegex(kept[0], r"/[0-9a-f]{64}$")
-        self.assertEqual(self.used(), kept[0] + "/scela-nla")
+        self.assertRegex(kept[0], r"/scela-nla-[0-9a-f]{64}$")
+        self.assertEqual(self.used(), kept[0])
         self.assertEqual(self.kept("node003"), kept)
-        for path, mode in ((self.FOLDER, 0o700), (kept[0], 0o700), (kept[0] + "/scela-nla", 0o500),
-                           (kept[0] + "/scela-nla.package", 0o400)):
-            self.assertEqual(os.stat(self.cluster.path("node003", path)).st_mode & 0o777, mode, path)
+        for path in (self.FOLDER, kept[0]):
+            self.assertEqual(os.stat(self.cluster.path("node003", path)).st_mode & 0o777, 0o700, path)
 
     def test_inner_agents_of_a_chain_send_and_find_it_too(self):
         words = ("--degree", "1")
@@ -52,13 +54,18 @@ class CacheTest(JobTest):
         shutil.rmtree(self.cluster.path("node003", layout.CACHE))
         # node002 runs from its cache and sends what it keeps.
         self.assertEqual(self.used(*words), "sent")
-        self.assertEqual(self.used(*words), self.kept("node003")[0] + "/scela-nla")
+        self.assertEqual(self.used(*words), self.kept("node003")[0])
 
-    def sizes(self, *words):
-        """The size of the program that each host's agent is."""
+    def commands(self, *words):
+        """A job of a command once on each host, which runs on all."""
         job = self.start(*self.ALL, *NO_AGENT, *words, "sh", "-c", "echo up; exec sleep 1000")
         for _ in self.cluster.hosts:
             self.assertIn("up", job.stdout.readline())
+        return job
+
+    def sizes(self, *words):
+        """The size of the program that each host's agent is."""
+        job = self.commands(*words)
         found = {host: os.stat(f"/proc/{self.agents(host)[0]}/exe").st_size for host in self.cluster.hosts}
         self.end(job)
         return found
@@ -87,23 +94,27 @@ class CacheTest(JobTest):
                                ("empty", lambda program: b""),
                                ("one bit", lambda program: program[:1000] + bytes([program[1000] ^ 1]) + program[1001:])):
             with self.subTest(name):
-                self.change("node003", kept + "/scela-nla", function)
+                self.change("node003", kept, function)
                 self.assertEqual(self.used(), "sent")
-                self.assertEqual(self.used(), kept + "/scela-nla")
+                self.assertIn(f"node003: the agent in the cache, {kept}, had other bytes than it was sent with; it was replaced", self.said)
+                self.assertEqual(self.used(), kept)
+                self.assertNotIn("had other bytes", self.said)
 
     def test_a_package_with_other_bytes_is_not_sent_on(self):
-        self.used("--degree", "1")
+        self.end(self.commands("--degree", "1"))
         kept = self.kept("node002")[0]
-        self.change("node002", kept + "/scela-nla.package", lambda package: package[:70000] + b"damage" + package[70006:])
         shutil.rmtree(self.cluster.path("node003", layout.CACHE))
+        # The package of the small agent in it, which node002 does not unpack, changes after its digest was computed.
+        at = os.path.getsize(self.cluster.path("node002", kept)) - 200000
+        self.fake("node002", b2sum=f"/usr/bin/b2sum; printf damage | dd of={kept} bs=1 seek={at} conv=notrunc 2> /dev/null\n")
         # node002 hands node003 back, and scela-run sends its own.
-        self.assertEqual(self.used("--degree", "1"), "sent")
+        self.end(self.commands("--degree", "1"))
         self.assertEqual(self.logins("node003")["node003"][-1], "head")
 
     def test_a_folder_of_another_user_is_not_used(self):
         self.used()
         kept = self.kept("node003")[0]
-        for path in (self.FOLDER, kept + "/scela-nla"):
+        for path in (self.FOLDER, kept):
             with self.subTest(path):
                 os.chown(self.cluster.path("node003", path), 1234, 1234)
                 self.assertEqual(self.used(), "sent")
@@ -128,20 +139,19 @@ class CacheTest(JobTest):
     def test_old_agents_are_removed(self):
         self.used()
         kept = self.kept("node003")[0]
-        for number in range(5):
-            folder = f"{self.FOLDER}/{number:064x}"
-            self.put("node003", f"{folder}/scela-nla", "")
-            os.utime(self.cluster.path("node003", folder), (number, number))
-        self.put("node003", self.FOLDER + "/.new-1-abcdef/scela-nla", "")
-        os.utime(self.cluster.path("node003", self.FOLDER + "/.new-1-abcdef"), (0, 0))
-        self.change("node003", kept + "/scela-nla", lambda program: b"")
+        others = [f"{self.FOLDER}/scela-nla-{number:064x}" for number in range(8)]
+        left = f"{self.FOLDER}/.scela-nla-0123456789abcdef"
+        for number, path in enumerate([left] + others):
+            self.put("node003", path, "")
+            os.utime(self.cluster.path("node003", path), (number, number))
+        self.change("node003", kept, lambda package: b"")
         self.assertEqual(self.used(), "sent")
-        self.assertEqual(self.kept("node003"), sorted([kept] + [f"{self.FOLDER}/{number:064x}" for number in (3, 4)]))
+        self.assertEqual(self.kept("node003"), sorted([kept] + others[3:]))
 
     def test_hosts_without_b2sum_verify_by_sha256sum(self):
         self.fake("node003", b2sum="exit 127\n")
         self.assertEqual(self.used(), "sent")
-        kept = self.kept("node003")[0] + "/scela-nla"
+        kept = self.kept("node003")[0]
         self.assertEqual(self.used(), kept)
         self.change("node003", kept, lambda program: program + b"x")
         self.assertEqual(self.used(), "sent")
@@ -154,26 +164,25 @@ class CacheTest(JobTest):
         self.assertEqual(self.kept("node003"), kept)
         # What another tool prints does not matter if one knows the digest.
         self.fake("node003", b2sum="echo 00 -\n", sha256sum='exec /usr/bin/sha256sum "$@"\n')
-        self.assertEqual(self.used(), kept[0] + "/scela-nla")
+        self.assertEqual(self.used(), kept[0])
 
     def test_a_host_with_an_agent_of_another_build_uses_its_cache(self):
         path = self.put_everywhere("agent", "#!/bin/sh\nprintf '\\nSCELA-NLA other 0.0.1 abcdef\\n'; exit 69\n", 0o755)
         self.assertEqual(self.used("--agent", path), "sent")
-        self.assertEqual(self.used("--agent", path), self.kept("node003")[0] + "/scela-nla")
+        self.assertEqual(self.used("--agent", path), self.kept("node003")[0])
 
     def test_a_cache_at_a_relative_path_is_not_used(self):
         self.cluster.restart_sshd("node003", ["SetEnv XDG_CACHE_HOME=relative"])
         self.assertEqual(self.used(), "sent")
         self.assertEqual(self.kept("node003"), [])
 
-    def test_what_is_left_in_the_cache_is_mended(self):
+    def test_a_directory_in_the_place_of_a_package_hinders_no_job(self):
         self.used()
         kept = self.kept("node003")[0]
-        os.unlink(self.cluster.path("node003", kept + "/scela-nla"))
-        package = self.put("node003", self.FOLDER + "/.scela-nla-0123456789abcdef", "")
-        os.utime(self.cluster.path("node003", package), (0, 0))
-        self.assertEqual(self.used(), "sent")
-        self.assertEqual(self.used(), kept + "/scela-nla")
+        os.unlink(self.cluster.path("node003", kept))
+        self.put("node003", kept + "/file", "")
+        for _ in range(2):
+            self.assertEqual(self.used(), "sent")
         self.assertEqual(self.kept("node003"), [kept])
 
     def test_runs_at_the_same_time_store_one_agent(self):
@@ -181,7 +190,7 @@ class CacheTest(JobTest):
         for job in jobs:
             self.end(job)
         self.assertEqual(len(self.kept("node003")), 1)
-        self.assertEqual(self.used(), self.kept("node003")[0] + "/scela-nla")
+        self.assertEqual(self.used(), self.kept("node003")[0])
 
 
 if __name__ == "__main__":

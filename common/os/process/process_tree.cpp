@@ -1,6 +1,7 @@
 #include "common/os/process/process_tree.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -10,12 +11,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <string_view>
 
 #include "common/core/text.h"
+#include "common/os/fd.h"
 #include "common/os/syscall.h"
 
 namespace scela {
@@ -66,6 +66,17 @@ bool is_kept(pid_t pid, const std::vector<pid_t>& kept) {
   return facts_of(pid, facts) && std::ranges::binary_search(kept, facts.session);
 }
 
+// Returns true for a line of /proc/PID/mountinfo that mounts /proc so that the processes of others
+// are hidden, as "... / /proc rw,relatime - proc proc rw,hidepid=invisible".
+bool hides_processes(std::string_view line) {
+  constexpr std::string_view kOption = "hidepid=";
+  const std::size_t at = line.find(kOption);
+  if (at == line.npos || line.find(" /proc ") == line.npos || line.find(" - proc ") == line.npos)
+    return false;
+  const std::string_view value = line.substr(at + kOption.size());
+  return !value.starts_with('0') && !value.starts_with("off");
+}
+
 bool has_children_files() {
   static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
   return has;
@@ -78,15 +89,13 @@ bool become_subreaper() {
 }
 
 bool proc_hides_processes() {
-  std::ifstream mounts("/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    // A line is such as "... / /proc rw,relatime - proc proc rw,hidepid=invisible".
-    if (line.find(" /proc ") == std::string::npos || line.find(" - proc ") == std::string::npos)
-      continue;
-    const std::size_t at = line.find("hidepid=");
-    if (at == std::string::npos) continue;
-    const std::string_view value = std::string_view(line).substr(at + std::strlen("hidepid="));
-    return !value.starts_with('0') && !value.starts_with("off");
+  // Not by the classes of <fstream>: they bring the locales of C++, a fifth of the small agent
+  // (nla/leaf.cpp).
+  const std::string mounts = read_small_file("/proc/self/mountinfo");
+  for (std::string_view rest = mounts; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
+    if (hides_processes(rest.substr(0, end))) return true;
+    rest.remove_prefix(end + 1);
   }
   return false;
 }
@@ -96,7 +105,8 @@ void keep_secrets() {
 }
 
 void leave_memory_out_of_core_files() {
-  std::ofstream("/proc/self/coredump_filter") << "0";
+  const Fd filter(::open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC));
+  if (filter) static_cast<void>(retry([&] { return ::write(filter.get(), "0", 1); }));
 }
 
 bool facts_of(pid_t pid, ProcessFacts& facts) {

@@ -22,24 +22,24 @@ bool is_plain(std::string_view text) {
 
 // These scripts are for /bin/sh.
 
-// Sets C to the folder of the cache and a to the directory of this agent in it, or both to nothing.
+// Sets C to the folder of the cache and a to the file of this package in it, or both to nothing.
 constexpr std::string_view kCache =
-    "C=; a=; if test -n \"$XDG_CACHE_HOME$HOME\"; then "
-    "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@SHA256@\"; fi; "
+    "C=; a=; r=; if test -n \"$XDG_CACHE_HOME$HOME\"; then "
+    "C=\"${XDG_CACHE_HOME:-$HOME/.cache}/scela\"; a=\"$C/@KEPT@@SHA256@\"; fi; "
     "case \"$C\" in /*) ;; *) C=; a=;; esac; ";
 
-// Executes the agent in the cache. A folder or file of another user is not used. An executable with
+// Executes the package in the cache. A folder or file of another user is not used. A package with
 // other bytes is removed: it was changed, or the disk was full. One of which no digest can be
 // computed is left alone. The digests are those of b2sum, which is faster, or sha256sum, which old
 // systems have too.
 constexpr std::string_view kLook =
-    "if test -f \"$a/scela-nla\" && test -O \"$C\" && test -O \"$a/scela-nla\"; then "
-    "h=\"$(b2sum < \"$a/scela-nla\" 2> /dev/null)\"; "
+    "if test -f \"$a\" && test -O \"$C\" && test -O \"$a\"; then "
+    "h=\"$(b2sum < \"$a\" 2> /dev/null)\"; "
     "case \"$h\" in \"@BLAKE2B@ \"*) ;; *) "
-    "h=\"$(sha256sum < \"$a/scela-nla\" 2> /dev/null)\";; esac; "
+    "h=\"$(sha256sum < \"$a\" 2> /dev/null)\";; esac; "
     "case \"$h\" in \"@BLAKE2B@ \"*|\"@SHA256@ \"*) "
-    "exec \"$a/scela-nla\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --cached \"$a\";; "
-    "?*) rm -rf \"$a\";; esac; fi; ";
+    "exec \"$a\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --cached \"$a\";; "
+    "?*) rm -f \"$a\"; r=\"$a\";; esac; fi; ";
 
 // Makes the folder of the cache, which takes the package if it can. Sets D to it, or to nothing.
 constexpr std::string_view kStore =
@@ -61,7 +61,8 @@ constexpr std::string_view kShip =
     "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
     "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; s=; test \"$d\" = \"$D\" && s=\"$a\"; "
     "head -c @SIZE@ > \"$f\" && test \"$(wc -c < \"$f\")\" -ge @SIZE@ && "
-    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ ${s:+--store \"$s\"}; "
+    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ ${s:+--store \"$s\"} "
+    "${r:+--removed \"$r\"}; "
     "exit 1; fi; "
     "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
     "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes:"
@@ -103,6 +104,7 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
   if (has_package && agent.store_in_cache) script += kStore;
   script += has_package ? kShip : kNone;
   replace(script, "@NAME@", kShippedName);
+  replace(script, "@KEPT@", kKeptName);
   replace(script, "@TOKEN@", agent.token);
   replace(script, "@SIZE@", cat(agent.package.size));
   replace(script, "@SHA256@", agent.package.sha256);

@@ -4,7 +4,7 @@
 //
 // sh, bash, dash, ksh, csh, tcsh, zsh and fish all understand the command. If the agent is
 // installed, the login shell itself executes it: a second shell would cost every node its start.
-// Otherwise /bin/sh looks into the user's cache (nla/pack/agent_cache.h). It executes the agent
+// Otherwise /bin/sh looks into the user's cache (nla/pack/agent_cache.h). It executes the package
 // that it finds there only if its bytes have the right digest, and removes it if they have not. If
 // there is none, /bin/sh finds a directory that takes an executable file (not mounted noexec, with
 // room for it) and reads the agent's package from its standard input. Its script is one word in
@@ -36,13 +36,16 @@ namespace scela::nla {
 
 // The names of shipped files begin with this; the rest is the token.
 inline constexpr std::string_view kShippedName = ".scela-nla-";
+// The names of packages in the cache begin with this; the rest is their SHA-256.
+inline constexpr std::string_view kKeptName = "scela-nla-";
 
-// The agent's package as the other node checks it. Digests are in hexadecimal.
+// The agent's package as the other node checks it. Digests are of the whole package, in
+// hexadecimal.
 struct RemotePackage {
-  std::uint64_t size = 0;  // of the package, in bytes; 0: there is none to send
+  std::uint64_t size = 0;  // in bytes; 0: there is none to send
   std::string build;       // the id of the agent's build
-  std::string sha256;      // of the agent's executable; names its directory in the cache
-  std::string blake2b;     // of the same, 512 bits
+  std::string sha256;      // names its file in the cache
+  std::string blake2b;     // of 512 bits
 };
 
 // The agent that remote_command() is to start.
@@ -54,8 +57,8 @@ struct RemoteAgent {
   // build answers `other`.
   std::string build;
   RemotePackage package;
-  bool look_in_cache = true;   // an agent in the user's cache may be executed
-  bool store_in_cache = true;  // a sent agent stores itself in the user's cache
+  bool look_in_cache = true;   // a package in the user's cache may be executed
+  bool store_in_cache = true;  // a package that is sent stays in the user's cache
   // Letters and digits, unique for each start; part of the sent file's name.
   std::string token;
   std::vector<std::string> words = {};  // further arguments

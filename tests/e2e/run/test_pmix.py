@@ -198,6 +198,8 @@ class Pmix(JobTest):
         tools = [self.pulling(self.server_of(one, node), str(4 * (4 + 8))) for node in ("sim0", "sim1")]
         killed = self.pulling(self.server_of(one, "sim0"), "1000")
         killed.kill()
+        for node in ("sim0", "sim1"):  # each asks the other's agent, which has then heard of the copies before
+            self.assertEqual(self.tool(TOOL, str(self.server_of(one, node)), "table").returncode, 0)
         go()
         for tool in tools:
             out, err = tool.communicate(timeout=job.DEADLINE_S)
