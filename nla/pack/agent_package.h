@@ -28,7 +28,7 @@ struct Digests {
   std::string text() const { return sha256.empty() ? std::string() : sha256 + ':' + blake2b; }
 };
 
-// What is known of a package.
+// The facts of a package.
 struct PackageFacts {
   std::uint64_t size = 0;     // in bytes
   std::string agent_build;    // the build id of the agent's executable
@@ -50,7 +50,7 @@ class AgentPackage {
   const std::optional<PackageFacts>& leaf() const { return leaf_; }
   // Makes a pair the package of the large agent alone, for jobs in which no small one is sent.
   void leave_leaf_out();
-  // Does the same if the package of the large agent has this digest.
+  // Calls leave_leaf_out() if the package of the large agent has this digest.
   void choose(const std::string& sha256);
   // Returns all bytes of the package, which are read once. Error (io): the file cannot be read.
   // Error (launch): the bytes do not have the digest `sha256`, and must not be executed.
