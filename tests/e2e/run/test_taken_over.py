@@ -21,14 +21,15 @@ def resident_kib(pid, field="VmHWM:"):
 
 
 class TakenOverTest(JobTest):
-    def attack(self, mode, *options, stay=True, end="", env=None):
+    def attack(self, mode, *options, stay=True, end="", env=None, flat=False):
         """Runs the mode to its end; how scela-run ended when told to, once the attack was over, or by itself if `end` says that
-        the attack costs the node its link."""
+        the attack costs the node its link. The node is below an honest one, or, if `flat`, beside it."""
         shell = self.script("starter", f"""
             host=$1; shift
             [ "$host" = good ] && exec sh -c "$*"
             exec {os.environ["TAKEN_OVER_NODE"]} {mode} "$(echo "$*" | sed 's/.*--id \\([0-9a-f]*\\).*/\\1/')" """)
-        self.running = self.start("--launch", f"rsh:{shell}", "--hosts", "good,evil", "--ppn", 1, *options,
+        self.running = self.start("--launch", f"rsh:{shell}", "--hosts", "good,evil", "--ppn", 1,
+                                  *(() if flat else ("--degree", 1)), *options,
                                   "sh", "-c", job.TELL + ("exec sleep 1000" if stay else "exit 0"), env=env or {})
         before = {}
         peaks = {}
@@ -129,6 +130,10 @@ class TakenOverTest(JobTest):
 
     def test_a_node_that_does_not_end_is_the_one_to_blame(self):
         ended = self.attack("stay", "--grace", "0.1")
+        self.assertRegex(ended.err, "failed nodes: evil\n")
+
+    def test_a_node_beside_an_honest_one_that_does_not_end_is_the_one_to_blame(self):
+        ended = self.attack("stay", "--grace", "0.1", flat=True)
         self.assertRegex(ended.err, "failed nodes: evil\n")
 
 
