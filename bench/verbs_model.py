@@ -55,7 +55,10 @@ def run_range(program, form, first, seeds):
 
 
 def save(path, results):
-    """Whole, or as it was."""
+    """Whole, or as it was. A link or a device, such as /dev/stdout, is written to: a rename would replace it for all programs."""
+    if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        contest.save(path, results, sort_keys=False)
+        return
     contest.save(path + ".new", results, sort_keys=False)
     os.replace(path + ".new", path)
 

@@ -14,6 +14,7 @@
 #include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
+#include "common/os/clock.h"
 #include "common/os/fd.h"
 #include "common/os/machine_topology.h"
 #include "common/os/process/process_tree.h"
@@ -30,6 +31,7 @@
 #include "launcher/core/values/text_values.h"
 #include "launcher/hosts/host_contacts.h"
 #include "launcher/hosts/name_lookup.h"
+#include "launcher/io/output_files.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/io/whole_files.h"
 #include "launcher/peer_front.h"
@@ -328,6 +330,16 @@ int run_dry(const Options& options, const LaunchContext& context, Plan plan) {
   return complain(error);
 }
 
+// Prints the plan of a job that is run. Records and the output of ranks have standard output.
+Result<void> show_map(const Options& options, Plan& plan) {
+  // Without this, the first map would be a guess, although this machine's processors are known.
+  if (plan.slots_from_processors && !plan.remote) {
+    if (auto mapped = use_own_topology(options, plan); !mapped) return mapped;
+  }
+  print(2, plan_text(options, plan));
+  return {};
+}
+
 struct Prepared {
   Plan plan;
   HostContacts reach;
@@ -393,11 +405,14 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
   plan.job.map = {};
   JobRecords records;
   const auto write = [](const std::string& text) { print(1, text); };
+  const auto tell = [&person](const std::string& line) { person.write(line); };
   if (options.json) {
-    if (auto opened = records.open(*options.json, write); !opened) return complain(opened.error());
+    if (auto opened = records.open(*options.json, write, tell); !opened)
+      return complain(opened.error());
   }
   Phases phases;
   phases.begin = began;
+  phases.tree = phases.gone = static_cast<std::int64_t>(monotonic_ns());
   records.end(plan, outcome, phases, {});
   if (!outcome.error) outcome.error = records.error();
   person.write(verdict_text(outcome));
@@ -445,12 +460,9 @@ int run_command(int argc, char** argv) {
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};
   if (options->dry_run) return run_dry(*options, *context, std::move(*plan));
+  if (auto fits = check_output_files(*options); !fits) return complain(fits.error());
   if (options->show_map) {
-    // Without this, the first map would be a guess, although this machine's processors are known.
-    if (plan->slots_from_processors && !plan->remote) {
-      if (auto mapped = use_own_topology(*options, *plan); !mapped) return complain(mapped.error());
-    }
-    print(2, plan_text(*options, *plan));
+    if (auto shown = show_map(*options, *plan); !shown) return complain(shown.error());
   }
 
   raise_descriptor_limit();

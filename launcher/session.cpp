@@ -1,6 +1,5 @@
 #include "launcher/session.h"
 
-#include <sys/stat.h>
 #include <time.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "common/os/terminal.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/io/log_output.h"
+#include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
 #include "launcher/io/output_writer.h"
 #include "launcher/io/raw_terminal.h"
@@ -205,18 +205,18 @@ Result<void> Session::open_files() {
     if (auto opened = trace_.open(*options_.trace); !opened) return opened;
   }
   if (!options_.json) return {};
-  return records_.open(*options_.json,
-                       [this](std::string text) { writer_->add_text(std::move(text)); });
+  return records_.open(
+      *options_.json, [this](std::string text) { writer_->add_text(std::move(text)); },
+      [this](const std::string& line) { stderr_.write(line); });
 }
 
 Result<void> Session::prepare_output() {
   auto made = presentation_settings(options_, plan_);
   if (!made) return fail(made.error());
   PresentationSettings& settings = *made;
-  if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
-    return fail(Error{ErrorKind::io,
-                      cat("create the output directory '", *options_.output_dir, "'"), "",
-                      errno_text(errno), "name a directory that can be made with --output-dir"});
+  if (auto made_directory = make_output_directory(options_.output_dir.value_or(""), settings);
+      !made_directory) {
+    return made_directory;
   }
   OutputWriter::Hooks hooks;
   hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
@@ -532,18 +532,14 @@ void Session::arm_partial_lines() {
 }
 
 void Session::output_failed(const Error& error) {
-  if (over_) {
-    if (!outcome_.error) outcome_.error = error;
-    return;
-  }
   if (writer_ && writer_->reader_gone()) {
     // The output has no reader any more (scela-run ... | head). The job ends as by SIGPIPE, without
-    // messages.
+    // messages. Gathered output meets this only when the ranks have ended.
     if (!outcome_.interrupted && !stopping_ && !outcome_.first) outcome_.interrupted = SIGPIPE;
   } else if (!outcome_.error) {
     outcome_.error = error;
   }
-  stop(nla::StopCause::output_failed, SIGTERM, options_.grace);
+  if (!over_) stop(nla::StopCause::output_failed, SIGTERM, options_.grace);
 }
 
 SessionResult Session::finish() {

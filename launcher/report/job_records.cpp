@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
+#include "launcher/core/report/report_text.h"
 #include "launcher/report/verdict.h"
 #include "nla/ranks/rank_usage.h"
 
@@ -26,6 +28,11 @@ Error file_error(const std::string& path, int error) {
                                : "name a file that can be written with --json=FILE"};
 }
 
+bool is_fifo(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
+}
+
 std::int64_t unix_ms_of(std::int64_t monotonic) {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
@@ -35,16 +42,23 @@ std::int64_t unix_ms_of(std::int64_t monotonic) {
 
 }  // namespace
 
-Result<void> JobRecords::open(const std::string& path, Write to_standard_output) {
+Result<void> JobRecords::open(const std::string& path, Write to_standard_output,
+                              const Write& tell) {
   path_ = path;
   if (path == kStandardOutput) {
     to_standard_output_ = std::move(to_standard_output);
     return {};
   }
-  file_ = Fd(retry([&] {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY,
-                  0666);
-  }));
+  constexpr int kHow = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  const auto open_with = [&](int flags) {
+    return Fd(retry([&] { return ::open(path.c_str(), kHow | flags, 0666); }));
+  };
+  file_ = open_with(O_NONBLOCK);
+  if (!file_ && errno == ENXIO && is_fifo(path)) {
+    tell(cat(kProgramName, "the FIFO '", printable(path),
+             "' of --json has no reader yet; waiting for one\n"));
+    file_ = open_with(0);
+  }
   if (!file_) return fail(file_error(path, errno));
   return {};
 }

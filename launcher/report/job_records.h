@@ -33,9 +33,10 @@ class JobRecords {
   using Write = std::function<void(std::string)>;
 
   // Says where the records go: to the file `path`, which is created or truncated, or by
-  // `to_standard_output`. Without open() the other functions do nothing. Returns an error (kind io)
-  // if the file cannot be written.
-  Result<void> open(const std::string& path, Write to_standard_output);
+  // `to_standard_output`. Without open() the other functions do nothing. If the file is a FIFO
+  // without a reader, it tells the user by `tell` and blocks until there is one. Returns an error
+  // (kind io) if the file cannot be written.
+  Result<void> open(const std::string& path, Write to_standard_output, const Write& tell);
 
   // Writes the record of the job. The first call counts. `began_ns` is the monotonic clock at the
   // start of scela-run.

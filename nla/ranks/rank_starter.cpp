@@ -30,6 +30,10 @@ constexpr std::string_view kOwnVariables[] = {
     "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
     "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MPIRUN_HOST",      "MPIRUN_PORT",
     "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kCountersVariable};
+// Open MPI's variables for programs that do not call MPI. A rank that has this one in its
+// environment, as the launcher asked for them or runs as a rank of Open MPI itself, gets its own
+// values.
+constexpr std::string_view kOpenmpiVariable = "OMPI_COMM_WORLD_RANK";
 constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
@@ -41,6 +45,11 @@ bool is_own(std::string_view name) {
   if (name.starts_with("PMIX_MCA_")) return false;  // for libpmix itself, names no server
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
          std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+bool is_openmpis(std::string_view variable) {
+  const std::string_view name = name_in(variable);
+  return name.starts_with("OMPI_COMM_WORLD_") || name == "OMPI_UNIVERSE_SIZE";
 }
 
 // Returns true if the launcher around this one has set the variable. It may also come from the node
@@ -293,14 +302,29 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
   return out;
 }
 
-tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
-                                                      const int (&descriptors)[4],
-                                                      ChildGroup group) {
+std::vector<std::string> RankStarter::openmpi_variables(Rank number) const {
+  const RankSet ranks = job_->ranks_of_world(job_->world_of(number));
+  const RankSet here = own_.intersection(ranks);
+  const std::int64_t universe = job_->universe_size();
+  return {cat(kOpenmpiVariable, "=", number - ranks.front()),
+          cat("OMPI_COMM_WORLD_SIZE=", ranks.size()),
+          cat("OMPI_COMM_WORLD_LOCAL_RANK=", here.index_of(number)),
+          cat("OMPI_COMM_WORLD_LOCAL_SIZE=", here.size()),
+          cat("OMPI_COMM_WORLD_NODE_RANK=", own_.index_of(number)),
+          cat("OMPI_UNIVERSE_SIZE=",
+              universe < 0 ? static_cast<std::int64_t>(ranks.size()) : universe)};
+}
+
+std::vector<std::string> RankStarter::additions_to(const Program& program, Rank rank) const {
   std::vector<std::string> own = variables(rank);
   const auto is_set = [&](std::string_view name) {
     return std::ranges::any_of(program.environment,
                                [&](const auto& one) { return name_in(one) == name; });
   };
+  if (is_set(kOpenmpiVariable)) {
+    for (std::string& variable : openmpi_variables(rank))
+      own.push_back(std::move(variable));
+  }
   // The segment is only offered: a user sets it to 0 so that ranks use their sockets only.
   const bool first = job_->world_of(rank) == 0;
   if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
@@ -320,8 +344,18 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
     own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
+  return own;
+}
+
+tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
+                                                      const int (&descriptors)[4],
+                                                      ChildGroup group) {
+  std::vector<std::string> own = additions_to(program, rank);
+  const bool like_openmpi =
+      std::ranges::any_of(own, [](const auto& one) { return is_openmpis(one); });
   std::vector<char*> envp = argv_of(program.environment);
   envp.pop_back();
+  if (like_openmpi) std::erase_if(envp, [](const char* variable) { return is_openmpis(variable); });
   const std::vector<char*> more = argv_of(own);
   envp.insert(envp.end(), more.begin(), more.end());
   std::vector<char*> argv = argv_of(program.words);

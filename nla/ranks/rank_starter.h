@@ -126,6 +126,11 @@ class RankStarter {
   void use_login_shell(Program& program) const;
   // Returns the rank's own variables ("K=V"), as the head of this file lists them.
   std::vector<std::string> variables(Rank number) const;
+  // Returns the variables that the rank gets beside those of its program. They replace Open MPI's
+  // variables of the program.
+  std::vector<std::string> additions_to(const Program& program, Rank rank) const;
+  // Returns the variables by which programs under Open MPI's mpirun find their ranks.
+  std::vector<std::string> openmpi_variables(Rank number) const;
   // Returns true if ranks inherit a connection to this agent (PMI_FD).
   bool inherits_connection() const;
   // Returns the PMI connection of a rank that inherits one, else an empty pair.

@@ -20,7 +20,9 @@ namespace scela::nla {
 // The usage of one rank. It includes the processes that the rank started and waited for.
 struct RankUsage {
   Rank rank = 0;
-  std::uint64_t run_us = 0;     // from its start to its end, in microseconds
+  // From just before its process was made to its end, in microseconds. The processor times count
+  // from there too.
+  std::uint64_t run_us = 0;
   std::uint64_t user_us = 0;    // processor time of the program
   std::uint64_t system_us = 0;  // processor time of the kernel for it
   // The largest resident size of any of its processes, in KiB. It is never less than that of the

@@ -41,8 +41,9 @@ bool ends_programs(int signo) {
 struct RankState {
   explicit RankState(Rank number) : rank(number) {}
   Rank rank;
-  pid_t pid = 0;  // 0: not started, or reaped
-  std::uint64_t started_ns = 0;
+  pid_t pid = 0;                         // 0: not started, or reaped
+  std::uint64_t begun_ns = 0;            // before its process was made
+  std::uint64_t started_ns = 0;          // its program was executed
   std::optional<RankTerminal> terminal;  // while it runs
 };
 
@@ -178,7 +179,7 @@ void Ranks::State::server_news(std::string why) {
 
 void Ranks::State::start_one(Rank number) {
   RankState& rank = of(number);
-  const std::uint64_t before = host.clock_ns();
+  rank.begun_ns = host.clock_ns();
   if (!setup_error.empty()) {
     streams.close_input(number);
     return host.emit(event::RankNotStarted{number, EIO, setup_error});
@@ -193,7 +194,7 @@ void Ranks::State::start_one(Rank number) {
   }
   rank.pid = started->pid;
   rank.started_ns = host.clock_ns();
-  host.tracer.span("start", before, rank.started_ns, number);
+  host.tracer.span("start", rank.begun_ns, rank.started_ns, number);
   running.emplace(rank.pid, &rank);
   if (started->terminal) use_terminal(rank, *started);
   streams.open(number, std::move(started->output), std::move(started->error),
@@ -426,7 +427,7 @@ bool Ranks::reaped(pid_t pid, int status, const rusage& usage) {
   if (at == state_->running.end()) return false;
   RankState& rank = *at->second;
   state_->running.erase(at);
-  state_->usages.push_back(usage_of(rank.rank, state_->host.clock_ns() - rank.started_ns, usage));
+  state_->usages.push_back(usage_of(rank.rank, state_->host.clock_ns() - rank.begun_ns, usage));
   // In this case the server's end is the cause, whatever status the rank has ended with.
   if (state_->pmix && state_->pmix->ending()) {
     rank.pid = 0;

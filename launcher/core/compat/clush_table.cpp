@@ -43,7 +43,7 @@ constexpr PeerOption kRows[] = {
     near("-r --regroup", "", "ignored: there are no groups of hosts"),
     same("-S --maxrc", "--exit-status=max"),
     near("--color", kOne, "", "never", "ignored: output has no colours"),
-    refused("--diff", kNone, "outputs are not compared line by line", "give -b, which shows each output once"),
+    near("--diff", "--diff", "outputs are compared with that of the most hosts, which is shown whole"),
     near("--outdir", kOne, "--output-dir={}", "out", "the files are DIR/HOST.out and DIR/HOST.err, and lines are not shown"),
     refused("--errdir", kOne, "files of standard error stand beside those of standard output", "give --outdir: the files of standard error are DIR/HOST.err"),
     refused("-c --copy", kNone, kNoCopy, kByScp),

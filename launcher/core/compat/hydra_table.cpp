@@ -9,7 +9,8 @@ constexpr std::string_view kWholeJob = "it holds for all programs of the job";
 constexpr std::string_view kOwnNetwork = "ignored: agents choose the network by the hosts' names";
 constexpr std::string_view kOwnParts = "ignored: scela-run has no such parts to choose from";
 constexpr std::string_view kFilesByRank =
-    "scela-run names the files of ranks itself: rank.R.out and rank.R.err";
+    "names need %r and may have %h; both streams of a rank go to files, with .out and .err at the "
+    "ends of their names";
 constexpr std::string_view kOutputDir =
     "set SCELA_OUTPUT_DIR=DIR, or call scela-run --output-dir DIR";
 constexpr std::string_view kNoGpus = "scela-run does not share out GPUs";
@@ -20,7 +21,7 @@ constexpr PeerOption kRows[] = {
     same("-h -help", "--help"),
     same("-genv", kVariable, "--genv={}", "NAME=1"),
     same("-genvlist", kOne, "--env-pass={}", "HOME,PATH"),
-    same("-genvnone", "--env-pass=none"),
+    near("-genvnone", "--env-pass=none", "ranks find the variables SCELA_* and PMI_* of their own, and no PATH"),
     same("-genvall", "--env-pass=all"),
     near("-f -hostfile -machinefile", kOne, "--hosts=HOST:N,...", "hosts", "of the keys behind a host, slots, max_slots and port are known, binding and user are not", hydra_hostfile),
     same("-hosts -host -hostlist -machine -machines -machinelist", kOne, "--hosts=HOST:N,...", "a,b:2", hydra_hosts),
@@ -30,10 +31,10 @@ constexpr PeerOption kRows[] = {
     refused("-output-from", kOne, "the output of one rank alone cannot be chosen", kOutputDir),
     near("-prepend-rank -l", "--label", "a line begins with '3: ', and not with '[3] '"),
     refused("-prepend-pattern", kOne, "labels have one form", "use -prepend-rank, or set SCELA_TIMESTAMP=1 for times"),
-    refused("-outfile-pattern -outfile", kOne, kFilesByRank, kOutputDir),
-    refused("-errfile-pattern -errfile", kOne, kFilesByRank, kOutputDir),
+    near("-outfile-pattern -outfile", kOne, "--output-dir=DIR --output-name=NAME", "out/%r.out", kFilesByRank, hydra_output),
+    near("-errfile-pattern -errfile", kOne, "--output-dir=DIR --output-name=NAME", "out/%r.err", kFilesByRank, hydra_error),
     same("-wdir", kOne, "--wdir={}", "/tmp"),
-    refused("-configfile", kOne, "programs are read from the command line only", "write the programs on it, with ':' between them"),
+    near("-configfile", kOne, "PROGRAM : PROGRAM", "programs", "each line of the file is a program with its options; options before -configfile hold too", programs_of_file),
     same("-env", kVariable, "--env={}", "NAME=1"),
     near("-envlist", kOne, "--env-pass={}", "HOME,PATH", kWholeJob),
     near("-envnone", "--env-pass=none", kWholeJob),

@@ -159,6 +159,7 @@ Result<void> openmpi_ppr(PeerCall& call, std::string_view value) {
   const std::string text = lower(value);
   const auto colon = text.find(':');
   const std::string object = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (object.empty()) return fail(value_error("it lacks an object", "give N:node"));
   if (object != "node") {
     return fail(
         value_error(cat("ranks are counted for each node only, and not for each '", object, "'"),

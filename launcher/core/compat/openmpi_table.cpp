@@ -94,7 +94,7 @@ constexpr PeerOption kRows[] = {
     refused("-am --am --amca", kOne, "files of parameters are not read", kByMca),
     refused("-tune --tune", kOne, "files of parameters are not read", kByMca),
     near("-allow-run-as-root --allow-run-as-root", "", "ignored: any user may run jobs"),
-    refused("--app", kOne, "programs are read from the command line only", "write the programs on it, with ':' between them"),
+    near("--app", kOne, "PROGRAM : PROGRAM", "programs", "each line of the file is a program with its options; options before --app hold too", programs_of_file),
     near("-prefix --prefix", kOne, "", "/opt/openmpi", "ignored: no part of Open MPI is started on hosts; set LD_LIBRARY_PATH by -x if the program needs it"),
     near("-noprefix --noprefix", "", kRuntime),
     near("-launch-agent --launch-agent", kOne, "", "orted", kRuntime),

@@ -42,6 +42,10 @@ struct PeerCall {
   std::optional<std::pair<std::uint32_t, std::uint32_t>> nodes = {};  // srun's -N: least, most
   std::uint32_t first_node = 0;                                       // srun's -r
   bool coalesces = false;                                             // dshbak -c
+  // The words of a file that names the programs (-configfile, --app): as on the command line.
+  std::vector<std::string> file_words = {};
+  // The pattern of output files that an option gave, with its directory before the last '/'.
+  std::optional<std::string> output_pattern = {};
 
   PeerProgram& program() { return programs.back(); }
   // Returns the value of a variable, or null if the environment has none of this name.

@@ -23,6 +23,20 @@ std::string with_slots(std::vector<HostEntry> hosts, std::optional<std::uint32_t
   return out;
 }
 
+// MPIEXEC_TIMEOUT is in seconds. As Hydra, it is no limit if it is no number above 0, and a value
+// that is no number is told.
+Result<void> add_hydra_timeout(PeerCall& call) {
+  const std::string* value = call.variable("MPIEXEC_TIMEOUT");
+  if (value == nullptr) return {};
+  const auto seconds = parse_number(*value, 0, 1'000'000'000);
+  if (seconds) return call.add(cat("--timeout=", *seconds));
+  if (!value->starts_with('-')) {
+    call.notes.push_back(cat("warning: the variable MPIEXEC_TIMEOUT is no number of seconds: '",
+                             *value, "'; the job has no time limit"));
+  }
+  return {};
+}
+
 // Hydra fills the slots of its hosts in turn, as often as it takes, and -ppn is the number of
 // slots. Without a number of ranks there is one for each slot.
 Result<void> add_hydra_defaults(PeerCall& call) {
@@ -52,6 +66,7 @@ Result<void> add_hydra_defaults(PeerCall& call) {
     first.options.push_back(cat("--hosts=", with_slots(first.hosts, first.per_node)));
   }
   if (auto done = call.add_default("oversubscribe"); !done) return done;
+  if (auto done = add_hydra_timeout(call); !done) return done;
   for (PeerProgram& program : call.programs) {
     if (!PeerCall::has(program, "np")) program.options.push_back(cat("--np=", slots));
   }
@@ -61,6 +76,8 @@ Result<void> add_hydra_defaults(PeerCall& call) {
 // Open MPI has a slot for each mention of a host, or for each core of a host of a file and of this
 // machine. Without a number of ranks there is one for each slot.
 Result<void> add_openmpi_defaults(PeerCall& call) {
+  // Agents put each rank's own number in its place, and add the variables that belong to it.
+  if (auto done = call.add("--genv=OMPI_COMM_WORLD_RANK=0"); !done) return done;
   const bool is_placed = call.has("map-by") || call.has("rankfile");
   bool counts_cores = call.has("hostfile");
   for (PeerProgram& program : call.programs) {

@@ -26,6 +26,11 @@ constexpr std::string_view kHydraDefaults[] = {
     "need.",
     "Without -n there is one rank for each slot, and one without hosts.",
     "HYDRA_HOST_FILE names the hosts if no option does; other HYDRA_* variables are not read.",
+    "MPIEXEC_TIMEOUT is the time limit of the job in seconds. The exit status is then 124, and not "
+    "255.",
+    "A rank that exits with another status than 0 ends the job, as others may wait for it. Hydra "
+    "lets the others go on if that rank is not between MPI_Init and MPI_Finalize; "
+    "-disable-auto-cleanup does so here, for all failures.",
     "The exit status is that of the first rank that fails, and not the OR of all of them.",
 };
 constexpr std::string_view kOpenmpiDefaults[] = {
@@ -34,6 +39,8 @@ constexpr std::string_view kOpenmpiDefaults[] = {
     "Without -np there is one rank for each slot, and one for each core of this machine without "
     "hosts, where more ranks are not refused.",
     "-x NAME is a variable, and never a host. Ranks get all other variables too.",
+    "Programs find OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE and _NODE_RANK, and "
+    "OMPI_UNIVERSE_SIZE, as under Open MPI 4. Other OMPI_* variables are not set.",
     "Ranks are not bound unless an option says so.",
     "The exit status is that of the first rank that fails.",
 };

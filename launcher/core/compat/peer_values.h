@@ -21,7 +21,19 @@ std::vector<std::string> list_elements(std::string_view text);
 // ssh or rsh".
 Error unknown_value(std::string_view value, std::string_view known);
 
+// Adds the words that name the files of standard output, or of standard error, by a pattern of
+// scela-run's --output-name with a directory before it. `extension` is "out" or "err": if the
+// pattern ends with it, behind a dot, the files have exactly these names. Otherwise it is added.
+// Patterns for both streams must differ in that only. Returns an error if they do not, or if the
+// pattern does not name the rank.
+Result<void> give_output_pattern(PeerCall& call, std::string pattern, std::string_view extension);
+// Reads a file with one program a line, and makes its words those of the command line. Blanks
+// separate words, and '#' begins a line of comment. Returns an error if it names no program.
+Result<void> programs_of_file(PeerCall& call, std::string_view path);
+
 // Hydra.
+Result<void> hydra_output(PeerCall& call, std::string_view value);  // "out.%r"
+Result<void> hydra_error(PeerCall& call, std::string_view value);
 Result<void> hydra_hosts(PeerCall& call, std::string_view value);
 Result<void> hydra_hostfile(PeerCall& call, std::string_view value);
 Result<void> hydra_ppn(PeerCall& call, std::string_view value);
@@ -47,7 +59,11 @@ Result<void> openmpi_pmixmca(PeerCall& call, std::string_view value);
 // srun.
 Result<void> srun_export(PeerCall& call, std::string_view value);
 Result<void> srun_input(PeerCall& call, std::string_view value);
-Result<void> srun_output(PeerCall& call, std::string_view value);
+Result<void> srun_output(PeerCall& call, std::string_view value);  // "all", "job.%t.out"
+Result<void> srun_error(PeerCall& call, std::string_view value);
+Result<void> srun_wait(PeerCall& call, std::string_view value);
+Result<void> srun_memory(PeerCall& call, std::string_view value);
+Result<void> srun_hint(PeerCall& call, std::string_view value);
 Result<void> srun_kill(PeerCall& call, std::string_view value);
 Result<void> srun_distribution(PeerCall& call, std::string_view value);
 Result<void> srun_mpi(PeerCall& call, std::string_view value);

@@ -1,6 +1,7 @@
 #include "launcher/core/compat/peer_words.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/core/text.h"
 #include "launcher/core/compat/peer_defaults.h"
@@ -30,7 +31,7 @@ class PeerReader {
  public:
   PeerReader(Peer peer, const PeerCommand& command, const PeerVariables& variables,
              const HostSourceReader& read)
-      : command_(command), call_{peer, variables, read} {}
+      : command_(command), words_(command.words), call_{peer, variables, read} {}
 
   // Returns true if the error of translate() is that the peer does not know an option.
   bool met_unknown_option() const { return met_unknown_; }
@@ -38,8 +39,12 @@ class PeerReader {
   Result<PeerTranslation> translate() {
     do {
       if (auto done = read_options(); !done) return fail(std::move(done.error()));
+      if (!call_.file_words.empty()) {
+        if (auto done = read_file_words(); !done) return fail(std::move(done.error()));
+        continue;
+      }
       while (!at_end() && !(runs_ranks(call_.peer) && word() == ":"))
-        call_.program().argv.push_back(command_.words[next_++]);
+        call_.program().argv.push_back(words_[next_++]);
       if (at_end()) break;
       ++next_;
       call_.programs.emplace_back();
@@ -48,8 +53,20 @@ class PeerReader {
   }
 
  private:
-  bool at_end() const { return next_ == command_.words.size(); }
-  const std::string& word() const { return command_.words[next_]; }
+  bool at_end() const { return next_ == words_.size(); }
+  const std::string& word() const { return words_[next_]; }
+
+  // Goes on with the programs of a file, behind the options of the command line.
+  Result<void> read_file_words() {
+    if (!at_end()) {
+      return fail(Error{ErrorKind::usage, cat("read the command line of ", command_.name), "",
+                        cat("a file names the programs, and so does '", word(), "'"),
+                        "leave one of them out"});
+    }
+    for (std::string& one : std::exchange(call_.file_words, {}))
+      words_.push_back(std::move(one));
+    return {};
+  }
 
   Result<void> read_options() {
     while (!at_end()) {
@@ -107,14 +124,14 @@ class PeerReader {
     const bool is_variable =
         row.takes == PeerArgument::variable && !at_end() && word().find('=') != std::string::npos;
     const std::size_t wanted = row.takes == PeerArgument::one || is_variable ? 1 : 2;
-    if (command_.words.size() - next_ < wanted) {
+    if (words_.size() - next_ < wanted) {
       return fail(located(
           value_error(wanted == 1 ? "its value is missing" : "its name and value are missing",
                       cat("write ", typed, wanted == 1 ? " VALUE" : " NAME VALUE")),
           typed));
     }
-    std::string value = command_.words[next_++];
-    if (wanted == 2) value += cat("=", command_.words[next_++]);
+    std::string value = words_[next_++];
+    if (wanted == 2) value += cat("=", words_[next_++]);
     return apply(row, typed, value);
   }
 
@@ -213,6 +230,7 @@ class PeerReader {
   }
 
   const PeerCommand& command_;
+  std::vector<std::string> words_;  // those of the command, and of a file that names programs
   PeerCall call_;
   std::size_t next_ = 0;
   bool met_unknown_ = false;

@@ -20,6 +20,10 @@ constexpr std::string_view kCopyFirst =
     "copy them before the job, or use a directory that the hosts share";
 constexpr std::string_view kPerObject = "a number of ranks for each core or socket cannot be given";
 constexpr std::string_view kByMapping = "give --ntasks-per-node and --cpu-bind";
+constexpr std::string_view kFilesOfTasks =
+    "'all', or names with %t, and %N, %n, %j and %% if need be; both streams of a task go to "
+    "files, "
+    "with .out and .err at the ends of their names";
 constexpr std::string_view kNoMemory = "memory is not bound";
 constexpr std::string_view kNumactl =
     "start the program by numactl, as in numactl --membind=0 ./program";
@@ -48,7 +52,7 @@ constexpr PeerOption kRows[] = {
     same("-D --chdir", kOne, "--wdir={}", "/tmp"),
     near("--export", kOne, "--env-pass=all|none|NAMES, --genv=NAME=VALUE", "ALL,NAME=1", "ranks never inherit variables of this login, such as SSH_CONNECTION", srun_export),
     refused("--export-file", kOne, "variables are not read from a file", "give --export=NAME=VALUE,..."),
-    near("-e --error", kOne, "", "all", "only 'all' is known, which is the default", srun_output),
+    near("-e --error", kOne, "--output-dir=DIR --output-name=NAME", "job.%t.err", kFilesOfTasks, srun_error),
     refused("--epilog", kOne, kNoHooks, kInScript),
     near("-E --preserve-env", "", "ignored: SLURM_NNODES and SLURM_NTASKS set nothing here"),
     near("--external-launcher", "", kAllHere),
@@ -75,7 +79,7 @@ constexpr PeerOption kRows[] = {
     same("--ntasks-per-node --tasks-per-node", kOne, "--ppn={}", "2"),
     near("-N --nodes", kOne, "--hosts=FIRST-HOSTS", "1", "the hosts are the first ones of -w or of SLURM_JOB_NODELIST", srun_nodes),
     near("-F --nodefile", kOne, "--hosts=^{}", "hosts", "the hosts keep the order of the file", srun_nodefile),
-    near("-o --output", kOne, "", "all", "only 'all' is known, which is the default", srun_output),
+    near("-o --output", kOne, "--output-dir=DIR --output-name=NAME", "job.%t.out", kFilesOfTasks, srun_output),
     near("--open-mode", kOne, "", "append", "ignored: no file is opened for output"),
     same("-O --overcommit", "--oversubscribe"),
     near("--overlap", "", kAllHere),
@@ -112,14 +116,14 @@ constexpr PeerOption kRows[] = {
     near("-u --unbuffered", "", "ignored: output is shown as whole lines, as soon as they are complete"),
     near("--use-min-nodes", "", kAllHere),
     near("-v --verbose", "--verbose", "the lines are those of scela-run"),
-    refused("-W --wait", kOne, "there is no limit from the first end of a task on", "give --time, or -K"),
+    near("-W --wait", kOne, "", "0", "only 0 is known, which is no limit from the first end of a task on", srun_wait),
     near("--wckey", kOne, "", "x", kQueue),
     near("-X --disable-status", "", "ignored: a signal always ends the job"),
     refused("--x11", kAttached, "no X11 connection is forwarded", "export DISPLAY where the X server can be reached"),
     near("--cluster-constraint", kOne, "", "x", kQueue),
     near("--contiguous", "", kAllHere),
     refused("-C --constraint", kOne, kNoScheduler, kAskSlurm),
-    refused("--mem", kOne, kNoScheduler, kAskSlurm),
+    near("--mem", kOne, "", "4G", "ignored with a warning: memory is neither reserved nor limited", srun_memory),
     refused("--mincpus", kOne, kNoScheduler, kAskSlurm),
     near("--reservation", kOne, "", "x", kQueue),
     refused("--tmp", kOne, kNoScheduler, kAskSlurm),
@@ -132,7 +136,7 @@ constexpr PeerOption kRows[] = {
     refused("--resv-ports", kAttached, "no ports are reserved", "let the MPI library choose its ports"),
     near("--cpu-bind", kOne, "--bind-to=WHAT", "cores", "known are none, cores, sockets, ldoms and threads, behind 'verbose,' or 'quiet,'", srun_binding),
     refused("--mem-bind", kOne, kNoMemory, kNumactl),
-    refused("--hint", kOne, "the kind of work does not choose the binding", kByMapping),
+    near("--hint", kOne, "", "nomultithread", "ignored with a warning: --cpu-bind and -c say where tasks run", srun_hint),
     refused("--network", kOne, "agents choose the network by the hosts' names", "leave it out"),
     near("--msg-timeout", kOne, "", "10", "ignored: each phase of a start has the limit SCELA_CONNECT_TIMEOUT"),
     refused("--sockets-per-node", kOne, kNoScheduler, kAskSlurm),

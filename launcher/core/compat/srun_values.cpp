@@ -46,14 +46,6 @@ Result<void> srun_input(PeerCall& call, std::string_view value) {
   return fail(value_error("tasks read no file of that name", "write < FILE behind the command"));
 }
 
-Result<void> srun_output(PeerCall&, std::string_view value) {
-  if (value == "all") return {};
-  return fail(
-      value_error("scela-run writes no file of that name",
-                  "write > FILE or 2> FILE behind the command, or set SCELA_OUTPUT_DIR=DIR, "
-                  "which gets rank.R.out and rank.R.err"));
-}
-
 Result<void> srun_kill(PeerCall& call, std::string_view value) {
   auto flag = value.empty() ? Result<bool>(true) : parse_flag(value);
   if (!flag) return fail(std::move(flag.error()));
@@ -115,7 +107,30 @@ Result<void> srun_relative(PeerCall& call, std::string_view value) {
   return {};
 }
 
+Result<void> srun_wait(PeerCall&, std::string_view value) {
+  const auto seconds = parse_number(value, 0, 1'000'000'000);
+  if (seconds && *seconds == 0) return {};
+  return fail(value_error("there is no limit from the first end of a task on",
+                          "give 0, which is no limit, or give --time, or -K"));
+}
+
+Result<void> srun_memory(PeerCall& call, std::string_view value) {
+  call.notes.push_back(cat("warning: --mem ", value,
+                           " of srun is ignored: scela-run neither reserves nor limits memory"));
+  return {};
+}
+
+Result<void> srun_hint(PeerCall& call, std::string_view value) {
+  if (value != "compute_bound" && value != "memory_bound" && value != "multithread" &&
+      value != "nomultithread")
+    return fail(unknown_value(value, "compute_bound, memory_bound, multithread or nomultithread"));
+  call.notes.push_back(
+      cat("warning: --hint ", value, " of srun is ignored: --cpu-bind and -c say where tasks run"));
+  return {};
+}
+
 Result<void> srun_time(PeerCall& call, std::string_view value) {
+  if (value == "UNLIMITED" || value == "INFINITE" || value == "-1") return call.add("--timeout=0");
   const auto refused = [&] {
     return fail(value_error(cat("'", value, "' is no time"),
                             "give minutes, minutes:seconds, hours:minutes:seconds or days-hours"));

@@ -257,12 +257,12 @@ class Parser {
       return fail(Error{ErrorKind::usage, cat("options --", name_of_gather(), " and --output-dir"),
                         "", "both say where standard output goes", "give one of them"});
     }
+    if (auto fits = check_output_name(); !fits) return fail(fits.error());
     if (auto fits = check_json(); !fits) return fail(fits.error());
     if (auto fits = check_pty(); !fits) return fail(fits.error());
     if (options_.gather && options_.timestamp)
-      options_.warnings.emplace_back(
-          "--timestamp means nothing beside --gather, which shows the same lines of several hosts "
-          "once");
+      options_.warnings.push_back(cat("--timestamp means nothing beside --", name_of_gather(),
+                                      ", which shows the same lines of several hosts once"));
     warn_beside_rankfile();
     warn_of_unbound();
     if (options_.show_config) return std::move(options_);
@@ -321,23 +321,32 @@ class Parser {
   // Records on standard output have the place of the ranks' output. Their lines have no marks, as a
   // record names its rank and its host.
   Result<void> check_json() {
-    if (!options_.output_name.empty() && !options_.output_dir) {
-      return fail(Error{ErrorKind::usage, "option --output-name", "",
-                        "it names files of --output-dir, which is not given",
-                        "name a directory with --output-dir"});
-    }
     if (options_.json != "-") return {};
     if (options_.gather || options_.pty) {
       return fail(Error{ErrorKind::usage,
                         cat("options --json and --", options_.gather ? name_of_gather() : "pty"),
                         "", "both say what standard output shows", "give a file: --json=FILE"});
     }
+    // With --output-dir the lines of ranks are in files and not in records.
+    if (options_.output_dir) return {};
     options_.label = false;
     if (std::exchange(options_.timestamp, false)) {
       options_.warnings.emplace_back(
           "--timestamp means nothing beside --json, whose records have no times of lines");
     }
     return {};
+  }
+
+  // A pattern without a directory is a mistake on the command line. As a user's default it waits
+  // for jobs with a directory.
+  Result<void> check_output_name() {
+    if (options_.output_name.empty() || options_.output_dir) return {};
+    const auto last = std::ranges::find(options_.settings.rbegin(), options_.settings.rend(),
+                                        "output-name", &OptionSetting::name);
+    if (last != options_.settings.rend() && !last->source.empty()) return {};
+    return fail(Error{ErrorKind::usage, "option --output-name", "",
+                      "it names files of --output-dir, which is not given",
+                      "name a directory with --output-dir"});
   }
 
   Result<void> check_pty() const {

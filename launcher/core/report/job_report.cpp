@@ -144,6 +144,24 @@ std::uint64_t failed_ranks(const JobOutcome& job) {
   return count > 0 || !was_ended_early(job) ? count : 1;
 }
 
+// Returns the first failure of a rank, or an empty text if there is none. If the number of failures
+// is the exit status, it is told too.
+std::string cause_of_ranks(const JobOutcome& job) {
+  std::string cause;
+  if (job.first && job.first->outcome.failed()) {
+    cause =
+        cat("rank ", job.first->rank, " on ", job.first->host, " (", printable(job.first->program),
+            ") ", cause_text(job.first->outcome), hint_text(job, job.first->outcome));
+  } else if (const JobOutcome::Group* group = lowest_failure(job)) {
+    cause = cat("rank ", group->ranks.front(), ' ', cause_text(group->outcome),
+                hint_text(job, group->outcome));
+  } else if (was_ended_early(job)) {
+    return "the job was ended, but no cause was recorded";
+  }
+  if (cause.empty() || job.rule != StatusRule::count) return cause;
+  return cat(cause, " (", counted(failed_ranks(job), "rank"), " failed)");
+}
+
 std::string time_text(std::chrono::milliseconds time) {
   const auto ms = time.count();
   if (ms % 1000 == 0) return cat(ms / 1000, " s");
@@ -192,17 +210,7 @@ std::string cause_of_end(const JobOutcome& job) {
   }
   if (job.error) return printable(job.error->text());
   if (job.once_per_host) return "";
-  if (job.first && job.first->outcome.failed()) {
-    return cat("rank ", job.first->rank, " on ", job.first->host, " (",
-               printable(job.first->program), ") ", cause_text(job.first->outcome),
-               hint_text(job, job.first->outcome));
-  }
-  if (const JobOutcome::Group* group = lowest_failure(job)) {
-    return cat("rank ", group->ranks.front(), ' ', cause_text(group->outcome),
-               hint_text(job, group->outcome));
-  }
-  if (was_ended_early(job)) return "the job was ended, but no cause was recorded";
-  return "";
+  return cause_of_ranks(job);
 }
 
 std::string hint_text(const JobOutcome& job, const RankOutcome& outcome) {

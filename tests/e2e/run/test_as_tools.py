@@ -93,6 +93,38 @@ class AsToolsTest(JobTest):
         rule = "-" * 16
         self.assertEqual(ended.out.decode(), f"{rule}\nn[1-2]\n{rule}\na\n{rule}\nn3\n{rule}\nb\nc: d\n")
 
+    def test_shells_under_mpirun_find_their_ranks_as_under_open_mpi(self):
+        names = ("COMM_WORLD_RANK", "COMM_WORLD_SIZE", "COMM_WORLD_LOCAL_RANK", "COMM_WORLD_LOCAL_SIZE", "COMM_WORLD_NODE_RANK",
+                 "UNIVERSE_SIZE")
+        text = "echo " + " ".join(f"${{OMPI_{name}}}" for name in names) + " $(env | grep -c ^OMPI_COMM_WORLD_RANK=)"
+        # What an mpirun around this one has set is not this job's.
+        outer = {f"OMPI_{name}": "77" for name in names}
+        said = self.well(self.run_as("mpirun", "--host", "a:2,b:2", "-np", 3, "sh", "-c", text, env=outer))
+        self.assertEqual(said, ["0 3 0 2 0 4 1", "1 3 1 2 1 4 1", "2 3 0 1 0 4 1"])
+        self.assertEqual(self.well(self.run_as("mpiexec.hydra", "-n", 1, "sh", "-c", "echo ${OMPI_COMM_WORLD_RANK-none}")), ["none"])
+
+    def test_the_time_limit_of_mpiexec_is_a_variable(self):
+        ended = self.run_as("mpiexec", "-n", 2, "sleep", 1000, env={"MPIEXEC_TIMEOUT": "1"})
+        self.assert_ended(ended, 124, r"the job reached its time limit of 1 s .*")
+        ended = self.run_as("mpiexec", "-n", 1, "echo", "x", env={"MPIEXEC_TIMEOUT": "soon"})
+        self.assertEqual((ended.status, ended.out), (0, b"x\n"))
+        self.assertRegex(ended.err, "^scela-run: warning: the variable MPIEXEC_TIMEOUT .*'soon'.*\n$")
+
+    def test_programs_and_output_files_are_named_as_by_the_tool(self):
+        programs = self.file("programs", "# two programs\n-n 1 echo a\n-n 2 echo b\n")
+        self.assertEqual(self.well(self.run_as("mpiexec", "-configfile", programs)), ["a", "b", "b"])
+        self.assertEqual(self.well(self.run_as("mpirun", "--oversubscribe", "--app", programs)), ["a", "b", "b"])
+        self.assertEqual(self.well(self.run_as("srun", "-n", 2, "-o", "s/%t.out", "-e", "s/%t.err", "sh", "-c", "echo $SCELA_RANK")), [])
+        self.assertEqual(self.well(self.run_as("mpiexec", "-n", 2, "-outfile-pattern", "m/%r", "true")), [])
+        found = sorted(f"{top}/{name}" for top in "sm" for name in os.listdir(os.path.join(self.folder, top)))
+        self.assertEqual(found, ["m/0.err", "m/0.out", "m/1.err", "m/1.out", "s/0.err", "s/0.out", "s/1.err", "s/1.out"])
+        with open(os.path.join(self.folder, "s", "1.out"), encoding="ascii") as f:
+            self.assertEqual(f.read(), "1\n")
+
+    def test_clush_shows_how_outputs_differ(self):
+        ended = self.run_as("clush", "--diff", "-w", "n[1-3]", "[ $SCELA_NODE != n3 ] && echo a || echo b")
+        self.assertEqual((ended.status, ended.out.decode().splitlines()[-2:]), (0, ["-a", "+b"]))
+
     def test_a_refused_or_unknown_option_says_what_instead_and_nothing_runs(self):
         self.assert_refused(self.run_as("srun", "--gres=gpu:1", "touch", f"{self.folder}/x"), 64,
                             r"option --gres of srun: scela-run does not share out this resource \(ask for it in the allocation")

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import job
 from job import JobTest
@@ -308,10 +309,79 @@ class RecordsTest(JobTest):
     def test_records_take_the_place_of_output_and_nothing_else_can(self):
         self.assert_refused(self.run_job("--json", "-b", "true"), 64, "--json and --gather: .*--json=FILE")
         self.assert_refused(self.run_job("--json", "--pty", "true"), 64, "--json and --pty: .*--json=FILE")
-        ended = self.run_job("--json", "--output-dir", "out", "echo", "x")
-        self.assertEqual(self.records(ended.out.decode())["output"], [])
+        ended = self.run_job("--json", "--output-dir", "out", "--timestamp", "echo", "x")
+        self.assertEqual((self.records(ended.out.decode())["output"], ended.err), ([], ""))
         with open(os.path.join(self.folder, "out", "rank.0.out"), encoding="ascii") as f:
-            self.assertEqual(f.read(), "x\n")
+            self.assertRegex(f.read(), r"^\d\d:\d\d:\d\d\.\d\d\d x\n$")
+
+    def test_a_map_stays_out_of_the_records(self):
+        ended = self.run_job("--json", "--show-map", "--sim-nodes", 2, "--ppn", 1, "echo", "x")
+        self.assertEqual([one["line"] for one in self.records(ended.out.decode())["output"]], ["x", "x"])
+        self.assertIn("sim1", ended.err)
+
+    def test_a_rank_runs_no_shorter_than_it_computes(self):
+        _, found = self.run_records("-n", 4, "true")
+        for one in found["rank"]:
+            self.assertGreaterEqual(one["seconds"], one["user_seconds"] + one["system_seconds"], one)
+
+    def test_the_time_of_a_job_is_known_if_no_host_was_reached(self):
+        _, found = self.run_records("-w", "no-such-host.invalid", "hostname")
+        seconds = found["end"][0]["seconds"]
+        self.assertGreater(seconds["total"], 0)
+        self.assertEqual(seconds["prepare"], seconds["total"])
+        self.assertIsNone(seconds["launch"])
+
+    def test_records_wait_for_the_reader_of_a_fifo_and_say_so(self):
+        path = os.path.join(self.folder, "fifo")
+        os.mkfifo(path)
+        read, write = os.pipe()
+        running = self.start(f"--json={path}", "echo", "x", stderr=write)
+        os.close(write)
+        with open(read, encoding="utf-8") as said:
+            self.assertRegex(said.readline(), f"^scela-run: the FIFO '{path}' of --json has no reader yet; waiting for one$")
+            with open(path, encoding="utf-8") as f:
+                self.records(f.read())
+            self.assertEqual((running.wait().status, said.read()), (0, ""))
+
+    def test_two_outputs_never_share_a_file(self):
+        ran = os.path.join(self.folder, "ran")
+        for one, other in (("--json=f", "--trace=./f"), ("--trace=f", "--record=f"), ("--json=f", f"--record={self.folder}/f")):
+            self.assert_refused(self.run_job(one, other, "touch", ran), 64, "both .*'f'.*")
+        # Standard output and records would overwrite each other.
+        kept = self.file("kept", "kept\n")
+        for option in ("json", "trace", "record"):
+            for stream in ("stdout", "stderr"):
+                with open(kept, "a", encoding="ascii") as f:
+                    ended = self.run_job(f"--{option}=kept", "touch", ran, **{stream: f})
+                self.assertEqual(ended.status, 64)
+                with open(kept, encoding="ascii") as f:
+                    text = f.read() + ended.err
+                self.assertRegex(text, rf"(?s)^kept\n.*option --{option}.*it is the file to which standard {'output' if stream == 'stdout' else 'error'} goes")
+                os.truncate(kept, 5)
+        self.assertFalse(os.path.exists(ran))
+        self.succeed("--json=/dev/null", "--trace=/dev/null", "true", stdout=subprocess.DEVNULL)
+
+    def test_outputs_are_written_through_links_and_devices(self):
+        """A result that replaced /dev/stdout, as tools that write by rename do, would harm the whole machine."""
+        for option in ("json", "trace", "record"):
+            target, device = os.path.join(self.folder, f"{option}.target"), os.path.join(self.folder, f"{option}.null")
+            link = os.path.join(self.folder, f"{option}.link")
+            os.symlink(target, link)
+            os.symlink("/dev/null", device)
+            for path in (link, device):
+                self.succeed(f"--{option}={path}", "true")
+                self.assertTrue(os.path.islink(path), path)
+            self.assertGreater(os.path.getsize(target), 0, option)
+            self.assertEqual(os.path.getsize(device), 0)
+            # A link to a pipe, as /dev/stdout is one.
+            stream = os.path.join(self.folder, f"{option}.stdout")
+            os.symlink("/proc/self/fd/1", stream)
+            ended = self.start(f"--{option}={stream}", "true", stdout=(pipe := os.pipe())[1])
+            os.close(pipe[1])
+            with open(pipe[0], "rb") as said:
+                self.assertNotEqual(said.read(), b"", option)
+            self.assertEqual(ended.wait().status, 0)
+            self.assertTrue(os.path.islink(stream))
 
 
 if __name__ == "__main__":

@@ -202,15 +202,33 @@ class OutputTest(JobTest):
         for rank in range(4):
             self.assertTrue(self.read("out", f"rank.{rank}.out").decode().splitlines() == much(rank), rank)
 
-    def test_an_output_dir_that_cannot_be_made_is_an_error(self):
-        ended = self.run_job("--output-dir", "/nowhere/out", "echo", "x")
-        self.assert_refused(ended, 74, "create the output directory '/nowhere/out': No such file.*--output-dir")
+    def test_an_output_dir_is_made_with_its_parents(self):
+        self.succeed("--output-dir", "a/b/c", "echo", "x")
+        self.assertEqual(self.read("a", "b", "c", "rank.0.out"), b"x\n")
+        self.succeed("--output-dir", "a/b/../d/", "echo", "x")
+        self.assertEqual(self.read("a", "d", "rank.0.out"), b"x\n")
 
-    def test_an_output_dir_that_is_a_file_is_an_error(self):
-        path = self.file("taken")
-        ended = self.run_job("--output-dir", path, "echo", "x")
-        self.assertEqual(ended.status, 74, ended.err)
-        self.assertRegex(ended.last, "^scela-run: .*taken.*Not a directory")
+    def test_an_output_dir_that_cannot_be_used_is_an_error_before_anything_runs(self):
+        taken, ran = self.file("taken"), os.path.join(self.folder, "ran")
+        long = 300 * "x"
+        os.symlink("nowhere", os.path.join(self.folder, "dangling"))
+        for options, why in (([taken], f"use the output directory '{taken}': it is no directory"),
+                             ([f"{taken}/a/b"], f"create the output directory '{taken}/a/b': Not a directory"),
+                             (["/proc/nowhere/out"], "create the output directory '/proc/nowhere/out': No such file"),
+                             (["dangling"], "use the output directory 'dangling': it is a link to nothing"),
+                             ([long], "create the output directory 'x*': File name too long"),
+                             (["out", "--output-name", long + "%r"], "write files in the output directory 'out': .*305 bytes, .*255")):
+            ended = self.run_job("--output-dir", *options, "-n", 1, "touch", ran)
+            self.assert_refused(ended, 74, why + r".*\(.*--output-(dir|name).*\)$")
+            self.assertFalse(os.path.exists(ran), options)
+
+    def test_an_output_dir_that_this_user_may_not_write_is_an_error_before_anything_runs(self):
+        closed, ran = os.path.join(self.folder, "closed"), os.path.join(self.folder, "ran")
+        os.mkdir(closed, 0o555)
+        # Root may write everywhere, unless it lacks this right.
+        before = ["setpriv", "--bounding-set", "-dac_override"] if os.geteuid() == 0 else []
+        self.assert_refused(self.run_job("--output-dir", closed, "touch", ran, before=before), 74, f"'{closed}': Permission denied")
+        self.assertFalse(os.path.exists(ran))
 
     def test_a_full_disk_behind_standard_output_ends_the_job(self):
         with open("/dev/full", "wb") as full:
@@ -256,6 +274,16 @@ class OutputTest(JobTest):
         os.close(read)
         ended = running.wait()
         self.assertEqual((ended.status, ended.err), (141, ""))  # 128 + SIGPIPE
+
+    def test_a_reader_that_leaves_gathered_output_ends_the_job_quietly(self):
+        for option in ("-b", "--diff"):
+            read, write = os.pipe()
+            running = self.start(option, "-n", 2, "seq", "100000", stdout=write)
+            os.close(write)
+            self.assertEqual(os.read(read, 1), b"-")
+            os.close(read)
+            ended = running.wait()
+            self.assertEqual((ended.status, ended.err), (141, ""), option)
 
     def test_head_ends_a_job_that_never_would(self):
         command = '"$SCELA_RUN" --sim-nodes 2 --ppn 2 yes | head -n 1'

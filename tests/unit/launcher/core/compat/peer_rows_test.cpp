@@ -53,7 +53,8 @@ Words line_with(Peer peer, const PeerOption& row, const std::string& spelling) {
   if (peer == Peer::dshbak || peer == Peer::pdcp) return words;
   if (!runs_ranks(peer)) words.insert(words.end(), {"-w", "n[1-2]"});
   if (peer == Peer::srun) words.insert(words.end(), {"-w", "n[1-9]"});
-  words.emplace_back("./program");
+  // The file names the programs.
+  if (row.becomes != "PROGRAM : PROGRAM") words.emplace_back("./program");
   return words;
 }
 

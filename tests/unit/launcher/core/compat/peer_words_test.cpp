@@ -19,6 +19,8 @@ Result<PeerTranslation> translated(std::string name, Words words,
                                    const PeerVariables& variables = {}) {
   const auto read = [](const std::string& path) -> Result<std::string> {
     if (path == "hosts") return std::string("a:2\nb\n");
+    if (path == "programs") return std::string("# two\n-n 1 ./a  x :\n\n-n 2\t./b\n");
+    if (path == "empty") return std::string("# none\n");
     return fail(value_error(cat("no file ", path)));
   };
   return translate({std::move(name), std::move(words)}, variables, read);
@@ -34,6 +36,9 @@ std::string line(std::string name, Words words, const PeerVariables& variables =
     out += cat(out.empty() ? "" : "|", word);
   return out;
 }
+
+// The word that has agents set the variables of Open MPI's mpirun.
+const std::string kOmpi = "--genv=OMPI_COMM_WORLD_RANK=0";
 
 std::string refusal(std::string name, Words words) {
   const auto made = translated(std::move(name), std::move(words));
@@ -70,13 +75,15 @@ TEST_CASE("a name of argv[0] or of --as makes scela-run another tool, and no oth
 
 TEST_CASE("Open MPI's -x is a variable and never a host, and pdsh's is a host") {
   const PeerVariables variables{{"FOO", "1 2"}, {"FOOBAR", "3"}, {"OTHER", "4"}};
-  CHECK(line("mpirun", {"-np", "1", "-x", "FOO", "p"}, variables) == "--np=1|--env=FOO=1 2|p");
-  CHECK(line("mpirun", {"-np", "1", "-x", "FOO=5", "p"}, variables) == "--np=1|--env=FOO=5|p");
+  CHECK(line("mpirun", {"-np", "1", "-x", "FOO", "p"}, variables) ==
+        kOmpi + "|--np=1|--env=FOO=1 2|p");
+  CHECK(line("mpirun", {"-np", "1", "-x", "FOO=5", "p"}, variables) ==
+        kOmpi + "|--np=1|--env=FOO=5|p");
   CHECK(line("mpirun", {"-np", "1", "-x", "FOO*", "p"}, variables) ==
-        "--np=1|--env=FOO=1 2|--env=FOOBAR=3|p");
+        kOmpi + "|--np=1|--env=FOO=1 2|--env=FOOBAR=3|p");
   const auto unset = translated("mpirun", {"-np", "1", "-x", "NONE", "p"}, variables);
   REQUIRE(unset);
-  CHECK(unset->words == Words{"--np=1", "p"});
+  CHECK(unset->words == Words{kOmpi, "--np=1", "p"});
   REQUIRE(unset->notes.size() == 1);
   CHECK(unset->notes[0].find("NONE of -x is not set") != std::string::npos);
   CHECK(line("pdsh", {"-w", "a,b", "-x", "FOO", "id"}, variables).find("--exclude=FOO|") == 0);
@@ -98,19 +105,21 @@ TEST_CASE("mpiexec's hosts have one slot each, filled in turn, or as many as -pp
 }
 
 TEST_CASE("mpirun's hosts have a slot for each mention, and without -np every slot has a rank") {
-  CHECK(line("mpirun", {"--host", "a,b:2,a", "p"}) == "--hosts=a:slots=1,b:slots=2,a:slots=1|p");
-  CHECK(line("mpirun", {"-N", "2", "-H", "a,b", "p"}) == "--ppn=2|--hosts=a:slots=2,b:slots=2|p");
-  CHECK(line("mpirun", {"p"}) == "--map-by=core|--bind-to=none|p");
-  CHECK(line("mpirun", {"-np", "4", "p"}) == "--np=4|p");
+  CHECK(line("mpirun", {"--host", "a,b:2,a", "p"}) ==
+        kOmpi + "|--hosts=a:slots=1,b:slots=2,a:slots=1|p");
+  CHECK(line("mpirun", {"-N", "2", "-H", "a,b", "p"}) ==
+        kOmpi + "|--ppn=2|--hosts=a:slots=2,b:slots=2|p");
+  CHECK(line("mpirun", {"p"}) == kOmpi + "|--map-by=core|--bind-to=none|p");
+  CHECK(line("mpirun", {"-np", "4", "p"}) == kOmpi + "|--np=4|p");
   CHECK(line("mpirun", {"--hostfile", "hosts", "-np", "4", "p"}) ==
-        "--hostfile=hosts|--map-by=core|--bind-to=none|--np=4|p");
+        "--hostfile=hosts|" + kOmpi + "|--map-by=core|--bind-to=none|--np=4|p");
   CHECK(line("mpirun", {"--hostfile", "hosts", "--map-by", "ppr:2:node:PE=3", "p"}) ==
-        "--hostfile=hosts|--cpus-per-rank=3|--map-by=core|--ppn=2|p");
+        "--hostfile=hosts|--cpus-per-rank=3|" + kOmpi + "|--map-by=core|--ppn=2|p");
 }
 
 TEST_CASE("a line with an option of the other mpiexec is read as by that") {
   CHECK(line("mpiexec", {"--mca", "btl", "self", "-np", "1", "p"}) ==
-        "--env=OMPI_MCA_btl=self|--np=1|p");
+        kOmpi + "|--env=OMPI_MCA_btl=self|--np=1|p");
   CHECK(line("mpirun", {"-genv", "A", "1", "-np", "1", "p"}) ==
         "--genv=A=1|--oversubscribe|--np=1|p");
   CHECK(refusal("mpirun", {"--nonsense", "p"}) ==
@@ -125,8 +134,8 @@ TEST_CASE("programs behind a colon have their own options, and those of the job 
 }
 
 TEST_CASE("options end at the program, and two dashes before a program with a dash stay") {
-  CHECK(line("mpirun", {"-np", "1", "./p", "-np", "9"}) == "--np=1|./p|-np|9");
-  CHECK(line("mpirun", {"-np", "1", "--", "-p"}) == "--np=1|--|-p");
+  CHECK(line("mpirun", {"-np", "1", "./p", "-np", "9"}) == kOmpi + "|--np=1|./p|-np|9");
+  CHECK(line("mpirun", {"-np", "1", "--", "-p"}) == kOmpi + "|--np=1|--|-p");
 }
 
 TEST_CASE("letters of srun, pdsh and clush stand together, and long names may be cut short") {
@@ -157,7 +166,8 @@ TEST_CASE("srun takes the first of its hosts, those of -w or of the allocation")
   CHECK(line("srun", {"-K0", "p"}).find("--on-failure=wait") == 0);
   CHECK(line("srun", {"-K", "p"}).find("--on-failure=kill") == 0);
   for (const auto& [time, seconds] :
-       {std::pair{"2", "120"}, std::pair{"1:30", "90"}, std::pair{"1:0:5", "3605"},
+       {std::pair{"UNLIMITED", "0"}, std::pair{"INFINITE", "0"}, std::pair{"-1", "0"},
+        std::pair{"2", "120"}, std::pair{"1:30", "90"}, std::pair{"1:0:5", "3605"},
         std::pair{"1-2", "93600"}, std::pair{"1-0:1:1", "86461"}})
     CHECK(line("srun", {"-t", time, "p"}).find(cat("--timeout=", seconds, "|")) == 0);
   CHECK(refusal("srun", {"-t", "soon", "p"}).find("option -t of srun: 'soon' is no time") == 0);
@@ -200,6 +210,76 @@ TEST_CASE("dshbak gathers lines, pdcp is refused, and help and version need no p
   CHECK(line("mpirun", {"--version"}) == "--version");
 }
 
+TEST_CASE("patterns of output files name scela-run's files, which have both streams of a rank") {
+  const std::string rest = "--stdin=all|--on-failure=wait|--exit-status=max|--np=1|p";
+  CHECK(line("srun", {"-o", "all", "-e", "all", "p"}) == rest);
+  CHECK(line("srun", {"-o", "job.%t.out", "p"}) ==
+        "--output-dir=.|--output-name=job.%r.%s|" + rest);
+  CHECK(line("srun", {"-o", "d/e/%j-%N-%n-%t%%.out", "-e", "d/e/%j-%N-%n-%t%%.err", "p"}) ==
+        "--output-dir=d/e|--output-name=%j-%h-%n-%r%%.%s|" + rest);
+  CHECK(line("srun", {"-e", "/%t", "p"}) == "--output-dir=/|--output-name=%r|" + rest);
+  CHECK(line("mpiexec", {"-outfile-pattern", "a/%r.%h.out", "-errfile", "a/%r.%h.err", "p"}) ==
+        "--output-dir=a|--output-name=%r.%h.%s|--oversubscribe|--np=1|p");
+  CHECK(refusal("srun", {"-o", "a.%t", "-e", "b.%t", "p"}).find("option -e of srun: files of") ==
+        0);
+  CHECK(refusal("srun", {"-o", "a", "p"}).find("several ranks would share a file") !=
+        std::string::npos);
+  CHECK(refusal("srun", {"-o", "%t/a.%t", "p"}).find("its directory has a '%'") !=
+        std::string::npos);
+  CHECK(refusal("srun", {"-o", "a.%t.%s", "p"})
+            .find("'%s' is not known in names of files (known "
+                  "are %t, %N, %n, %j, %%)") != std::string::npos);
+  CHECK(refusal("mpiexec", {"-outfile", "a.%r.%p", "p"}).find("'%p' is not known") !=
+        std::string::npos);
+}
+
+TEST_CASE("a file names the programs of mpiexec and mpirun, one a line") {
+  CHECK(line("mpiexec", {"-l", "-configfile", "programs", "-envnone"}) ==
+        "--label|--env-pass=none|--oversubscribe|--np=1|./a|x|:|--np=2|./b");
+  CHECK(line("mpirun", {"--app", "programs"}) == kOmpi + "|--np=1|./a|x|:|--np=2|./b");
+  CHECK(refusal("mpiexec", {"-configfile", "programs", "p"}).find("and so does 'p'") !=
+        std::string::npos);
+  CHECK(refusal("mpiexec", {"-configfile", "programs", "-configfile", "programs"})
+            .find("two files name the programs") != std::string::npos);
+  CHECK(refusal("mpiexec", {"-configfile", "empty"}).find("names no program") != std::string::npos);
+  CHECK(refusal("mpirun", {"--app", "missing"}).find("no file missing") != std::string::npos);
+}
+
+TEST_CASE("MPIEXEC_TIMEOUT limits a job of mpiexec in seconds, if it is a number above 0") {
+  const std::string rest = "--oversubscribe|--np=1|p";
+  CHECK(line("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "90"}}) ==
+        "--oversubscribe|--timeout=90|--np=1|p");
+  CHECK(line("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "-1"}}) == rest);
+  CHECK(line("mpirun", {"-np", "1", "p"}, {{"MPIEXEC_TIMEOUT", "90"}}) == kOmpi + "|--np=1|p");
+  const auto made = translated("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "soon"}});
+  REQUIRE(made);
+  REQUIRE(made->notes.size() == 1);
+  CHECK(made->notes[0].find("MPIEXEC_TIMEOUT is no number of seconds: 'soon'") !=
+        std::string::npos);
+}
+
+TEST_CASE("options of srun that change nothing here are told in one line") {
+  for (const auto& [option, value] :
+       {std::pair{"--mem", "4G"}, std::pair{"--hint", "nomultithread"}}) {
+    const auto made = translated("srun", {cat(option, "=", value), "p"});
+    REQUIRE(made);
+    REQUIRE(made->notes.size() == 1);
+    CHECK(made->notes[0].starts_with(cat("warning: ", option, " ", value, " of srun is ignored")));
+  }
+  CHECK(translated("srun", {"-W", "0", "p"})->notes.empty());
+  CHECK(refusal("srun", {"-W", "30", "p"}).find("option -W of srun: there is no limit") == 0);
+  CHECK(refusal("srun", {"--hint=fast", "p"}).find("'fast' is not known") != std::string::npos);
+}
+
+TEST_CASE("a number of ranks for each object is one for each node, and is checked") {
+  CHECK(line("mpirun", {"--map-by", "ppr:2:node", "p"}) == kOmpi + "|--ppn=2|p");
+  for (const char* value : {"ppr", "ppr:2", "ppr:2:", "ppr:0:node", "ppr:two:node", "ppr:-1:node",
+                            "ppr:2:core", "ppr:2:node:fast"})
+    CHECK(refusal("mpirun", {"--map-by", value, "p"}).find("option --map-by of mpirun: ") == 0);
+  CHECK(refusal("mpirun", {"--ppr", "2", "p"}).find("it lacks an object (give N:node)") !=
+        std::string::npos);
+}
+
 TEST_CASE("values that scela-run has no like for are refused with those that it has") {
   CHECK(refusal("mpiexec", {"-bind-to", "user:0", "p"})
             .find("option -bind-to of mpiexec: 'user:0' is not known (give none, hwthread") == 0);
@@ -208,9 +288,6 @@ TEST_CASE("values that scela-run has no like for are refused with those that it 
         std::string::npos);
   CHECK(refusal("mpirun", {"--map-by", "core:NOLOCAL", "p"}).find("'nolocal' is not known") !=
         std::string::npos);
-  CHECK(
-      refusal("srun", {"-o", "out.%t", "p"}).find("option -o of srun: scela-run writes no file") ==
-      0);
   CHECK(refusal("srun", {"--cpu-bind=map_cpu:1", "p"}).find("'map_cpu:1' is not known") !=
         std::string::npos);
   CHECK(refusal("mpiexec", {"-f", "missing", "p"}).find("option -f of mpiexec: no file missing") ==

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "common/core/text.h"
 #include "launcher/core/options/option_table.h"
 #include "launcher/core/report/job_report.h"
 
@@ -192,6 +193,18 @@ TEST_CASE("records go to standard output or to a file, and name files only if th
   CHECK(options.warnings[0].starts_with("--timestamp means nothing beside --json"));
   CHECK(parsed({"--output-dir", "d", "--output-name", "%h", "x"}).output_name == "%h");
   CHECK(refusal({"--output-name", "%r", "x"}).find("--output-dir") != std::string::npos);
+  // A default of the user's waits for a job with a directory.
+  CHECK(parsed({"x"}, {{"SCELA_OUTPUT_NAME", "%h"}}).output_name == "%h");
+  CHECK(parsed({"x"}, {}, "output-name = %h\n").output_name == "%h");
+  CHECK(refusal({"--output-name", "%r", "x"}, {{"SCELA_OUTPUT_NAME", "%h"}}) != "");
+  const Options files = parsed({"--json", "--output-dir", "d", "--timestamp", "x"});
+  CHECK(files.timestamp);
+  CHECK(files.warnings.empty());
+  for (const char* option : {"--gather", "--diff"}) {
+    const Options gathered = parsed({option, "--timestamp", "x"});
+    REQUIRE(gathered.warnings.size() == 1);
+    CHECK(gathered.warnings[0].starts_with(cat("--timestamp means nothing beside ", option, ",")));
+  }
   CHECK(parsed({"--exit-status", "max", "x"}).exit_status == StatusRule::largest);
 }
 

@@ -93,6 +93,17 @@ TEST_CASE("a rule decides how failures of ranks become the exit status") {
     CHECK(by(rule) == kExitOutput);
 }
 
+TEST_CASE("the last line says how many ranks failed if their number is the exit status") {
+  JobOutcome job = failed_job(exited(3));
+  const std::string cause = cause_of_end(job);
+  job.rule = StatusRule::count;
+  CHECK(cause_of_end(job) == cause + " (1 rank failed)");
+  job.add(RankSet::run(100, 200), exited(9));
+  CHECK(cause_of_end(job) == cause + " (201 ranks failed)");
+  job.timed_out = std::chrono::seconds(1);
+  CHECK(cause_of_end(job).ends_with("was ended"));
+}
+
 TEST_CASE("a job that was ended without a cause is no success, unless failures are ignored") {
   JobOutcome job;
   job.add(RankSet::run(0, 2), of_kind(Kind::killed_by_us));
