@@ -20,7 +20,6 @@
 #include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
-#include "launcher/core/hosts/allocation.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/options/command_words.h"
 #include "launcher/core/options/config_text.h"
@@ -30,6 +29,7 @@
 #include "launcher/core/report/report_text.h"
 #include "launcher/core/values/text_values.h"
 #include "launcher/hosts/host_contacts.h"
+#include "launcher/hosts/job_allocation.h"
 #include "launcher/hosts/name_lookup.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/stderr_writer.h"
@@ -70,18 +70,6 @@ int complain(const Error& error) {
 void warn(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
-}
-
-// Warns if the hosts of a batch system's allocation are ignored. Hosts that the command line names
-// in any way are the user's choice, and there is no warning then.
-void warn_of_allocation(const Options& options, const LaunchContext& context) {
-  const bool names_hosts =
-      options.hosts || options.hostfile || options.sim_nodes || !options.rank_places.empty() ||
-      std::ranges::any_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
-  if (names_hosts) return;
-  const auto read = [](const std::string& path) { return read_small_file(path.c_str()); };
-  if (const auto ignored = ignored_allocation(context.environment, context.host_name, read))
-    warn({cat("warning: ", *ignored)});
 }
 
 int answer(std::string_view text) {
@@ -213,6 +201,20 @@ Result<void> read_rankfile(Options& options) {
 Result<void> read_named_files(Options& options) {
   if (auto read = read_host_sources(options); !read) return read;
   return read_rankfile(options);
+}
+
+// Uses the job of a scheduler, and shows what it is if the user wants to read it. Returns an exit
+// status if that has failed. A process that has called for a launcher is on this machine, whatever
+// hosts its job has.
+std::optional<int> use_job(const std::optional<SingletonCall>& call, Options& options,
+                           LaunchContext& context) {
+  if (call) return std::nullopt;
+  const auto lines = use_allocation(options, context);
+  if (!lines) return complain(lines.error());
+  if (options.verbose) warn(*lines);
+  for (const std::string& line : *lines)
+    if (options.dry_run) print(1, cat(printable(line, kMaxOwnText), "\n"));
+  return std::nullopt;
 }
 
 int run_nodeset(const NodesetRequest& request) {
@@ -451,7 +453,7 @@ int run_command(int argc, char** argv) {
 
   auto context = launch_context(*options);
   if (!context) return complain(context.error());
-  warn_of_allocation(*options, *context);
+  if (const auto status = use_job(*call, *options, *context)) return *status;
   warn(warn_of_pmi(*options, *context));
   auto chosen = choose_pmi(*options, *context);
   if (!chosen) return complain(chosen.error());

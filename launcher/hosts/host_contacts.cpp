@@ -95,6 +95,7 @@ Result<std::string> contact_by_name(const std::string& name, const Options& opti
   contact.root_only = is_own_login && (name == "localhost" || name == user.host_name ||
                                        user.host_name.starts_with(name + "."));
   if (contact.root_only) return nla::format(contact);
+  contact.root_only = options.launch_from_here;
   contact.address = name;
   contact.user = user.name;
   contact.any_key = true;

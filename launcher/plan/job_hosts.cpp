@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/core/text.h"
+#include "launcher/core/detect/detect.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/values/text_values.h"
 #include "launcher/plan/plan.h"
@@ -35,6 +36,17 @@ Result<std::vector<HostEntry>> named_hosts(const Options& options, const LaunchC
   }
   if (options.rank_places.empty() || options.sim_nodes) return std::vector<HostEntry>();
   return hosts_of(options.rank_places);
+}
+
+// Returns the hosts of an allocation. This machine has its own name there, because the agent here
+// is started without a starter, and schedulers often add a domain.
+std::vector<HostEntry> allocated_hosts(const Allocation& allocation, const LaunchContext& context) {
+  std::vector<HostEntry> out;
+  for (const AllocatedHost& host : allocation.hosts) {
+    const bool is_own = is_same_machine(host.name, context.host_name);
+    out.push_back({is_own ? context.host_name : host.name, host.slots});
+  }
+  return out;
 }
 
 bool is_variable(std::string_view name, const LaunchContext& context) {
@@ -90,6 +102,7 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const LaunchCo
       hosts.push_back({cat("sim", padded(i, *options.sim_nodes)), std::nullopt});
     }
   }
+  if (hosts.empty() && context.allocation) hosts = allocated_hosts(*context.allocation, context);
   if (hosts.empty()) hosts.push_back({context.host_name, std::nullopt});
   if (options.exclude) {
     if (auto fits = check_excluded(*options.exclude, hosts, context); !fits)

@@ -19,6 +19,7 @@
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "common/core/terminal_modes.h"
+#include "launcher/core/detect/allocation.h"
 #include "launcher/core/map/mapping.h"
 #include "launcher/core/options/options.h"
 #include "launcher/core/report/job_report.h"
@@ -43,6 +44,7 @@ struct LaunchContext {
   std::string directory;                     // working directory of scela-run
   std::vector<std::string> environment;      // scela-run's own, as "NAME=VALUE"
   std::optional<std::string> hostfile_text;  // if Options::hostfile is set
+  std::optional<Allocation> allocation;      // the job's hosts, if the options name none
   bool terminal_input = false;               // standard input is a terminal
   std::optional<WindowSize> window;          // of the terminal at standard input
   std::optional<TerminalModes> modes;        // of the terminal at standard input
@@ -69,7 +71,8 @@ struct HostLookup {
   std::string why;      // empty: it may be reached
 };
 
-// Returns true if the options name and simulate no hosts at all. The job then runs on this machine.
+// Returns true if the options name and simulate no hosts at all. The job then runs on the hosts of
+// LaunchContext::allocation, or on this machine.
 bool names_no_hosts(const Options& options);
 
 // Returns the hosts of the job in host-list order, without the excluded ones and

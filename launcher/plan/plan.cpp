@@ -4,6 +4,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/kary_tree.h"
+#include "common/core/task_variables.h"
 #include "common/core/text.h"
 #include "launcher/core/options/command_words.h"
 #include "launcher/core/options/universe.h"
@@ -62,8 +63,8 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
   return map_ranks(request);
 }
 
-// Returns the environment that ranks inherit from scela-run. Agents remove what an outer launcher
-// left there.
+// Returns the environment that ranks inherit from scela-run, without what is true of scela-run's
+// own task only, unless the user names it. Agents remove what an outer launcher left there.
 std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own,
                                    bool remote) {
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
@@ -71,6 +72,7 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
   for (const std::string& entry : own) {
     if (pass.kind == EnvPass::Kind::none) continue;
     if (pass.kind == EnvPass::Kind::all && remote && is_of_this_login(name_of(entry))) continue;
+    if (pass.kind == EnvPass::Kind::all && is_of_task(name_of(entry))) continue;
     if (pass.kind == EnvPass::Kind::names &&
         std::find(pass.names.begin(), pass.names.end(), name_of(entry)) == pass.names.end()) {
       continue;
@@ -251,12 +253,21 @@ constexpr StartCosts kSshCosts{200'000, 1'500};
 // Simulated nodes get as many levels as real ones may have, because they exist to try a tree.
 Result<std::uint32_t> planned_degree(const Options& options, const RankMap& map, const Plan& plan) {
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
-  if (options.flat) return std::max(nodes, 1u);
+  const bool starts_all = options.flat || (options.launch_from_here && !options.degree);
+  if (starts_all) return std::max(nodes, 1u);
   if (options.degree) return *options.degree;
   std::uint32_t most = max_ranks_on_a_node(map, nodes);
   if (plan.slots_from_processors) most = std::max(most, kUsualCores);
   const std::uint32_t levels = plan.remote ? choose_depth(nodes, kMaxDepth, kSshCosts) : kMaxDepth;
   return choose_degree(nodes, most, {options.max_conn, options.max_depth.value_or(levels)});
+}
+
+// Returns true if the job is one rank on its own machine, which may well be there to spawn others.
+bool is_alone(const Options& options, const LaunchContext& context, std::uint32_t slots,
+              const RankMap& map) {
+  return !options.usize && slots == 1 && map.size() == 1 && names_no_hosts(options) &&
+         !context.allocation &&
+         std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); });
 }
 
 }  // namespace
@@ -314,12 +325,9 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, context.terminal_input);
   plan.job = make_job(options, context, plan, *cache);
   plan.job.universe = universe_size(options, slots);
-  // One rank on its own machine may well be there to spawn others. As under mpirun, the universe
-  // then has room for as many ranks as there are processors.
-  if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options) &&
-      std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); })) {
+  // As under mpirun, the universe then has room for as many ranks as there are processors.
+  if (is_alone(options, context, slots, mapping->map))
     plan.job.universe = static_cast<std::int32_t>(context.processors);
-  }
   if (auto placed = place(plan, std::move(*mapping), !plan.slots_from_processors); !placed)
     return fail(placed.error());
   return plan;

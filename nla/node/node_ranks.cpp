@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/core/task_variables.h"
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/crypto/hmac.h"
@@ -20,13 +21,14 @@ namespace scela::nla {
 
 namespace {
 
-// Returns the environment that the node's login gave this agent, without the variables of its own
-// session.
+// Returns the environment that the node's login or scheduler gave this agent, without the variables
+// of its own session or task.
 std::vector<std::string> node_environment() {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
-    if (!variable.starts_with("SSH_") && !variable.starts_with("_=")) out.emplace_back(variable);
+    if (variable.starts_with("SSH_") || variable.starts_with("_=")) continue;
+    if (!is_of_task(variable.substr(0, variable.find('=')))) out.emplace_back(variable);
   }
   return out;
 }

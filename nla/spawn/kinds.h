@@ -24,7 +24,8 @@ class SshSessions {
 };
 std::unique_ptr<SshSessions> make_ssh_sessions(boost::asio::io_context& io);
 
-// Makes a session by a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
+// Makes a session by the program of Settings::launch, which takes a host and a command as ssh and
+// rsh do (nla/core/tree/start_words.h).
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
                                                AuthGate& gate, const Settings& settings,
                                                const SpawnContext& context);

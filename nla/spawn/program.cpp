@@ -1,12 +1,11 @@
-// Executes a command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
-// If the host was written with a port, "-p PORT" stands before HOST.
+// Executes a command on a node through a program such as ssh, rsh, qrsh or kubectl
+// (nla/core/tree/start_words.h).
 
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "common/os/asio.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
+#include "nla/core/tree/start_words.h"
 #include "nla/spawn/auth_gate.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
@@ -21,16 +21,6 @@
 namespace scela::nla {
 
 namespace {
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    if (end > at) out.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
 
 // Returns the phase from OpenSSH's messages about a host that cannot be reached. Of other programs
 // it is only known that they did not get there.
@@ -53,15 +43,12 @@ class ProgramSession final : public Executor {
       : io_(io),
         gate_(gate),
         root_(root),
-        words_(words_of(program)),
+        target_{contact.address, std::nullopt},
         program_(std::move(program)),
         errors_(io) {
     // The address is the host's name without its port, or with the login of --user before it.
-    if (contact.address != contact.name && !contact.address.ends_with(cat("@", contact.name))) {
-      words_.emplace_back("-p");
-      words_.push_back(cat(contact.port));
-    }
-    words_.push_back(contact.address);
+    if (contact.address != contact.name && !contact.address.ends_with(cat("@", contact.name)))
+      target_.port = contact.port;
   }
   ~ProgramSession() override {
     *alive_ = false;
@@ -143,9 +130,11 @@ class ProgramSession final : public Executor {
     const auto failed = [&](std::string why) {
       return tl::unexpected(SpawnFailure{StartPhase::start_agent, std::move(why), !root_});
     };
-    const auto program = find_program(words_.front(), search_path(), ".");
+    std::vector<std::string> words = start_words(program_, target_, command_);
+    if (words.empty()) return failed("--launch names no program");
+    const auto program = find_program(words.front(), search_path(), ".");
     if (!program) {
-      return failed(cat("find '", words_.front(), "': ", errno_text(program.error()),
+      return failed(cat("find '", words.front(), "': ", errno_text(program.error()),
                         " (install it, or choose another --launch)"));
     }
     Result<SocketPair> stream = make_socket_pair(SOCK_STREAM);
@@ -154,9 +143,8 @@ class ProgramSession final : public Executor {
     if (!errors) return failed(errors.error().text());
     const int descriptors[] = {stream->theirs.get(), stream->theirs.get(), errors->write.get()};
     std::vector<char*> argv;
-    for (std::string& word : words_)
+    for (std::string& word : words)
       argv.push_back(word.data());
-    argv.push_back(command_.data());
     argv.push_back(nullptr);
     ChildSpec spec;
     spec.program = program->c_str();
@@ -181,7 +169,7 @@ class ProgramSession final : public Executor {
   boost::asio::io_context& io_;
   AuthGate& gate_;
   const bool root_;
-  std::vector<std::string> words_;
+  StartTarget target_;
   const std::string program_;
   std::string command_;
   Done done_;

@@ -1,5 +1,7 @@
-// Host lists and host files: any text gives hosts or a usage error, and what was read obeys the
-// limits.
+// Host lists, host files and the allocations of schedulers: any text gives hosts or a usage error,
+// and what was read obeys the limits. For allocations the text is an environment, one variable a
+// line, then an empty line, then the text of every file.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/core/detect/detect.h"
+#include "launcher/core/detect/host_lists.h"
+#include "launcher/core/detect/launch_choice.h"
 #include "launcher/core/hosts/hostfile.h"
 
 namespace {
@@ -45,6 +50,39 @@ void check(const scela::Result<std::vector<scela::HostEntry>>& hosts) {
   }
 }
 
+void check(const scela::Allocation& allocation) {
+  if (allocation.hosts.empty() || allocation.source.empty()) std::abort();
+  if (scela::allocation_text(allocation).empty()) std::abort();
+  std::set<std::string_view> names;
+  for (const scela::AllocatedHost& host : allocation.hosts) {
+    if (host.name.empty() || !names.insert(host.name).second) std::abort();
+    if (host.name.find_first_of(" \t\n;$'\"") != std::string::npos) std::abort();
+    if (host.slots && (*host.slots == 0 || *host.slots > scela::kMaxOfHost)) std::abort();
+    if (host.cpus && *host.cpus == 0) std::abort();
+  }
+}
+
+void check_allocation(std::string_view text) {
+  const std::size_t end = std::min(text.find("\n\n"), text.size());
+  const std::string file(text.substr(std::min(end + 2, text.size())));
+  std::vector<std::string> environment;
+  for (std::string_view rest = text.substr(0, end); !rest.empty();) {
+    const std::size_t line = std::min(rest.find('\n'), rest.size());
+    environment.emplace_back(rest.substr(0, line));
+    rest.remove_prefix(std::min(line + 1, rest.size()));
+  }
+  const auto read = [&](const std::string&) { return scela::Result<std::string>(file); };
+  auto found = scela::detect({environment, "node1", std::nullopt}, read);
+  if (!found) {
+    const scela::Error& error = found.error();
+    if (error.kind != scela::ErrorKind::usage || error.what.empty() || error.why.empty())
+      std::abort();
+    return;
+  }
+  if (found->allocation) check(*found->allocation);
+  if (!scela::choose_launch({}, std::move(*found), scela::Environment(environment))) std::abort();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -61,6 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (named) check(scela::parse_hosts(*named));
     if (named && !scela::parse_hosts(*named)) std::abort();
   }
+  check_allocation(text);
   check(scela::exclude_hosts({{"a", 1}, {"node1", std::nullopt}}, text));
   return 0;
 }

@@ -12,7 +12,7 @@ import tempfile
 import tree
 
 # Folders that show the rest of the tree one header.
-PROVIDERS = ("nla/link", "nla/spawn", "launcher/detect", "comm-channel/verbs", "comm-channel/shm",
+PROVIDERS = ("nla/link", "nla/spawn", "comm-channel/verbs", "comm-channel/shm",
              "collectives/executors", "collectives/offload")
 # Names that mean the same in each folder: what makes the objects of a folder, and the command line of a program.
 SHARED_NAMES = ("factory.h", "options.h")

@@ -40,7 +40,7 @@ constexpr PeerOption kRows[] = {
     near("-envnone", "--env-pass=none", kWholeJob),
     near("-envall", "--env-pass=all", kWholeJob),
     same("-n -np", kOne, "--np={}", "2"),
-    near("-launcher -bootstrap", kOne, "--launch=ssh|rsh:rsh|local", "fork", "known are ssh, rsh and fork; other values are refused", hydra_launcher),
+    near("-launcher -bootstrap", kOne, "--launch=ssh|rsh:rsh|local|sge|lsf", "fork", "known are ssh, rsh, fork, sge and lsf; other values are refused", hydra_launcher),
     near("-launcher-exec -bootstrap-exec", kOne, "--launch=ssh-exec:{}", "ssh", "the program gets '-p PORT' for a host with a port, the host and the command"),
     refused("-enable-x", kNone, "no X11 connection is forwarded", "export DISPLAY by -genv where the X server can be reached"),
     near("-disable-x", "", "ignored: no X11 connection is forwarded"),

@@ -113,7 +113,8 @@ Result<void> hydra_launcher(PeerCall& call, std::string_view value) {
   if (value == "ssh") return give(call, "launch", "ssh");
   if (value == "rsh") return give(call, "launch", "rsh:rsh");
   if (value == "fork") return give(call, "launch", "local");
-  return fail(unknown_value(value, "ssh, rsh or fork"));
+  if (is_one_of(value, {"sge", "lsf"})) return give(call, "launch", value);
+  return fail(unknown_value(value, "ssh, rsh, fork, sge or lsf"));
 }
 
 Result<void> hydra_rmk(PeerCall&, std::string_view value) {

@@ -22,6 +22,8 @@ constexpr MpiexecSpelling kSpellings[] = {
     {"-env", "--env", Argument::pair},
     {"-genv", "--genv", Argument::pair},
     {"-pmi-port", "--pmi=port", Argument::none},
+    {"-launcher", "--launch", Argument::one},
+    {"--launcher", "--launch", Argument::one},
 };
 
 // Options of other launchers and their names here. They are refused with a hint, as some of them
@@ -98,6 +100,14 @@ class WordReader {
   }
 
   Result<void> read_long() {
+    for (const MpiexecSpelling& spelling : kSpellings) {
+      if (word() == spelling.word) return rewrite(spelling);
+      if (word().starts_with(cat(spelling.word, "=")) && spelling.word.starts_with("--")) {
+        options().push_back(cat(spelling.option, word().substr(spelling.word.size())));
+        ++next_;
+        return {};
+      }
+    }
     const std::string_view text = word();
     const std::string_view name = text.substr(2, text.find('=') - 2);
     const OptionRow* row = find_option(name);

@@ -4,8 +4,8 @@
 // Option parsing stops at the program's name: the first word that is neither an option nor an
 // option's argument, or the word after "--". `-n 2 ./p -n 5` thus leaves `-n 5` to ./p. A lone ":"
 // begins the next program. -np N, -ppn N, -hosts LIST, -usize N, -env K V, -genv K V, -wdir D, -wd
-// D and -pmi-port become long options. Clusters of short flags (-lv) are split. The next pass needs
-// to know neither.
+// D, -pmi-port and -launcher M become long options, and so does --launcher, another name of
+// --launch. Clusters of short flags (-lv) are split. The next pass needs to know neither.
 #pragma once
 
 #include <span>
@@ -17,7 +17,8 @@
 
 namespace scela {
 
-// A single-dash word of mpiexec users and the option that it stands for.
+// A word of mpiexec users and the option that it stands for. The word has one dash, but for
+// "--launcher".
 struct MpiexecSpelling {
   enum class Argument { one, pair, none };  // pair: NAME VALUE in two words, or NAME=VALUE in one
   std::string_view word;                    // "-np"

@@ -7,6 +7,7 @@
 
 #include "common/core/log.h"
 #include "common/core/text.h"
+#include "launcher/core/detect/starter.h"
 #include "launcher/core/options/option_values.h"
 #include "launcher/core/options/universe.h"
 
@@ -131,9 +132,28 @@ Result<void> apply_verbose(Target t, Text v) {
   return {};
 }
 
-// Accepts auto, local, ssh, ssh-exec[:WORDS] and rsh[:COMMAND].
+// Returns the scheduler of the word, such as "sge", or std::nullopt if there is none.
+std::optional<Scheduler> scheduler_of(Text word) {
+  const auto found = std::ranges::find_if(
+      kSchedulers, [&](Scheduler one) { return !word.empty() && word_of(one) == word; });
+  return found == std::end(kSchedulers) ? std::nullopt : std::optional(*found);
+}
+
+// Accepts auto, local, ssh, ssh-exec[:WORDS], rsh[:COMMAND], the words of schedulers, and those of
+// container_starter().
 Result<void> apply_launch(Target t, Text v) {
   constexpr Text kSshExec = "ssh -x -T -o BatchMode=yes";
+  t.options.launch = LaunchMethod::automatic;
+  t.options.launch_from_here = false;
+  t.options.scheduler = scheduler_of(v);
+  if (t.options.scheduler) return {};
+  if (const Text command = container_starter(v); !command.empty()) {
+    t.options.launch = LaunchMethod::program;
+    t.options.launch_takes_port = false;
+    t.options.launch_from_here = true;
+    t.options.launch_program = command;
+    return {};
+  }
   const auto colon = v.find(':');
   const Text kind = v.substr(0, colon);
   const Text words = colon == Text::npos ? Text() : trim(v.substr(colon + 1));
@@ -149,7 +169,18 @@ Result<void> apply_launch(Target t, Text v) {
                                      {"local", LaunchMethod::local},
                                      {"ssh", LaunchMethod::ssh},
                                      {"ssh-exec", LaunchMethod::program},
-                                     {"rsh:COMMAND", LaunchMethod::program}});
+                                     {"rsh:COMMAND", LaunchMethod::program},
+                                     {"slurm", LaunchMethod::automatic},
+                                     {"sge", LaunchMethod::automatic},
+                                     {"pbs", LaunchMethod::automatic},
+                                     {"lsf", LaunchMethod::automatic},
+                                     {"flux", LaunchMethod::automatic},
+                                     {"cobalt", LaunchMethod::automatic},
+                                     {"loadl", LaunchMethod::automatic},
+                                     {"condor", LaunchMethod::automatic},
+                                     {"kubectl", LaunchMethod::program},
+                                     {"podman", LaunchMethod::program},
+                                     {"docker", LaunchMethod::program}});
 }
 
 Result<void> apply_connect_timeout(Target t, Text v) {
@@ -244,9 +275,9 @@ const OptionRow kOptions[] = {
     {"exclude", 'x', "SPEC", kValue, kJob, hosts, "SCELA_EXCLUDE",
      "hosts to leave out, a host list as for -w (repeatable)", apply_exclude, {}, true},
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
-     "start agents by auto (default), local, ssh, ssh-exec, rsh:COMMAND",
+     "start agents by auto (default), local, ssh, rsh:COMMAND, sge, lsf, ...",
      apply_launch,
-     "auto local ssh ssh-exec rsh:"},
+     "auto local ssh ssh-exec rsh: slurm sge pbs lsf flux cobalt loadl condor kubectl podman docker"},
     {"sim-nodes", 0, "N", kValue, kJob, hosts, "SCELA_SIM_NODES",
      "act as N nodes on this machine, one agent each",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxSimNodes), t.options.sim_nodes); }},

@@ -25,6 +25,8 @@
 
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
+#include "launcher/core/detect/allocation.h"
+#include "launcher/core/detect/launch_method.h"
 #include "launcher/core/map/rankfile.h"
 #include "launcher/core/options/placement_options.h"
 #include "launcher/core/report/job_report.h"
@@ -43,9 +45,6 @@ inline constexpr std::uint32_t kDefaultFanout = 128;  // the length of sshd's li
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 
-// Says how agents are started. automatic and ssh: over ssh, except on this machine itself. local:
-// all of them on this machine. program: by a command such as rsh.
-enum class LaunchMethod { automatic, local, ssh, program };
 // Says how agents are connected. ssh: through the ssh session that started the agent. tcp: TCP with
 // TLS. automatic: tcp where it is possible, else ssh.
 enum class LinkKind { automatic, ssh, tcp };
@@ -130,15 +129,18 @@ struct OptionSetting {
 // All options of scela-run. An absent value was not given.
 struct Options {
   // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
-  // names hosts, the job runs on this machine.
+  // names hosts, the job runs on the hosts of its scheduler's job, or on this machine.
   std::optional<std::string> hosts;               // text of -w: a host list
   std::optional<std::string> hostfile;            // a path, not yet read
   std::optional<std::string> exclude;             // text of -x
   LaunchMethod launch = LaunchMethod::automatic;  // --launch
   std::string launch_program;                     // LaunchMethod::program: "ssh -x", "rsh"
   bool launch_takes_port = false;                 // the program takes "-p PORT HOST", as ssh does
-  std::optional<std::uint32_t> sim_nodes;         // >= 1: agents on this machine
-  bool oversubscribe = false;                     // more ranks than slots are allowed
+  bool launch_from_here = false;                  // only scela-run can start agents by the program
+  // --launch sge and the like: the method is automatic, and the job must be one of this scheduler.
+  std::optional<Scheduler> scheduler;
+  std::optional<std::uint32_t> sim_nodes;  // >= 1: agents on this machine
+  bool oversubscribe = false;              // more ranks than slots are allowed
   // If absent, the universe is the slots of all hosts. If set, hosts without a rank get an agent
   // too, for spawned ranks.
   std::optional<UniverseSize> usize;

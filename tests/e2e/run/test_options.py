@@ -77,16 +77,6 @@ class OptionsTest(JobTest):
         ended = self.run_job("-w", "no-such-host[1-2]", "-n", 2, "true")
         self.assert_ended(ended, 68, r"no-such-host1: .*; another host has failed too: no-such-host2.*")
 
-    def test_the_hosts_of_an_allocation_that_is_not_read_are_told_of(self):
-        nodes = self.file("nodes", "un001\nun001\nun002\n")
-        for env, name in (({"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "un[001-002]"}, "Slurm"), ({"PBS_NODEFILE": nodes}, "PBS")):
-            ended = self.run_job("-n", 2, "true", env=env)
-            self.assertEqual(ended.status, 0)
-            self.assertRegex(ended.err, rf"\Ascela-run: warning: the hosts of this job of {name} \(.*\) are not used: all ranks run on "
-                             r"this machine \(name them with -w .*\)\n\Z")
-            self.assertEqual(self.run_job("--sim-nodes", 2, "-n", 2, "true", env=env), (0, b"", ""))
-            self.assertEqual(self.run_job("-w", "a", "-n", 1, "--launch", "local", "true", env=env), (0, b"", ""))
-
     def test_mpiexec_spellings_are_understood(self):
         out = self.succeed("-np", 4, "-ppn", 2, "-hosts", "a,b", "-genv", "G", "g", "-env", "A", "a", "-wdir", "/usr",
                            "--launch", "local", "-l", "sh", "-c", "echo $SCELA_NODE $G $A $PWD")

@@ -84,6 +84,12 @@ def stranger(user, told):
 
 
 class SingletonTest(JobTest):
+    def test_a_process_of_a_schedulers_job_is_where_it_is(self):
+        """Its launcher takes no other host of the job for its own."""
+        client = Client(self, env={"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "un[001-002]", "PE_HOSTFILE": "/nonexistent"})
+        client.begin()
+        self.assertEqual(client.leave().status, 0)
+
     def test_it_puts_gets_publishes_and_spawns(self):
         client = Client(self)
         space = client.begin()

@@ -49,6 +49,41 @@ TEST_CASE("simulated nodes have padded names and equal shares") {
   CHECK(made.nodes_on_this_machine == 12);
 }
 
+TEST_CASE("an allocation gives hosts and slots if the options name none") {
+  LaunchContext in_job = context();
+  in_job.allocation = Allocation{
+      Scheduler::pbs, "1", {{"a", 2, std::nullopt}, {"here.cluster", 1, std::nullopt}}, "F=/f"};
+  const auto made = make_plan(options({"./p"}), in_job);
+  REQUIRE(made);
+  CHECK(made->hosts == std::vector<std::string>{"a", "here"});  // this machine by its own name
+  CHECK(made->job.map.process_mapping() == "(vector,(0,1,2),(1,1,1))");
+  CHECK_FALSE(made->once_per_host);
+  CHECK(made->remote);
+  CHECK(make_plan(options({"-w", "b", "-n", "1", "./p"}), in_job)->hosts.front() == "b");
+  const auto more = make_plan(options({"-n", "4", "./p"}), in_job);
+  REQUIRE_FALSE(more);
+  CHECK(more.error().kind == ErrorKind::usage);
+}
+
+TEST_CASE("a program that only scela-run can start agents by has a flat tree, unless told") {
+  Options many = options({"-w", "n[1-40]", "--ppn", "1", "./p"});
+  many.launch_from_here = true;
+  CHECK(make_plan(many, context())->degree == 40);
+  many.degree = 3;
+  CHECK(make_plan(many, context())->degree == 3);
+}
+
+TEST_CASE("ranks inherit nothing that is true of scela-run's own task of a scheduler") {
+  LaunchContext in_step = context();
+  in_step.environment = {"SLURM_PROCID=3", "SLURM_JOB_ID=7", "SLURM_STEP_NODELIST=n1"};
+  const auto inherited = [&](std::vector<std::string> words) {
+    words.emplace_back("./p");
+    return make_plan(options(std::move(words)), in_step)->job.env;
+  };
+  CHECK(inherited({}) == std::vector<std::string>{"SLURM_JOB_ID=7"});
+  CHECK(inherited({"--env-pass", "SLURM_PROCID"}) == std::vector<std::string>{"SLURM_PROCID=3"});
+}
+
 TEST_CASE("nodes without a rank get no agent") {
   const Plan made = plan({"--sim-nodes", "8", "-n", "3", "./p"});
   CHECK(made.hosts.size() == 3);

@@ -68,6 +68,14 @@ TEST_CASE("mpiexec's spellings become long options") {
   CHECK(only({"-env", "K", "", "p"}).options == Words{"--env=K="});
 }
 
+TEST_CASE("--launcher is another name of --launch") {
+  CHECK(only({"--launcher", "sge", "p"}).options == Words{"--launch", "sge"});
+  CHECK(only({"--launcher=sge", "p", "--launcher"}).options == Words{"--launch=sge"});
+  CHECK(only({"-launcher", "ssh", "p"}).options == Words{"--launch", "ssh"});
+  CHECK(only({"--launch", "ssh", "p"}).options == Words{"--launch", "ssh"});
+  CHECK_FALSE(split_programs({"--launchers", "p"}));
+}
+
 TEST_CASE("mpirun's -wd is --wdir, and no host called d") {
   CHECK(only({"-wd", "/tmp", "p"}).options == Words{"--wdir", "/tmp"});
   CHECK(only({"-w", "d", "p"}).options == Words{"-w", "d"});

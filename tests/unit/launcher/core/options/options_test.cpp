@@ -284,13 +284,28 @@ TEST_CASE("wrong values name the option and what is allowed") {
   CHECK(refusal({"-n", "-3", "p"}).find("option --np: '-3' is out of range") == 0);
   CHECK(refusal({"--launch", "telnet", "p"}) ==
         "option --launch: 'telnet' is not known (give auto or local or ssh or ssh-exec or "
-        "rsh:COMMAND; see scela-run --help)");
+        "rsh:COMMAND or slurm or sge or pbs or lsf or flux or cobalt or loadl or condor or kubectl "
+        "or podman or docker; see scela-run --help)");
   CHECK(refusal({"--timeout", "soon", "p"}).find("option --timeout: 'soon' is not a time") == 0);
   CHECK(refusal({"--env", "K", "p"}).find("option --env: 'K' is not NAME=VALUE") == 0);
   CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);
   CHECK(refusal({"--verbose=link", "p"}) ==
         "option --verbose: 'link' is no subsystem (there are tree, launch, pmi, stdio, signal, "
         "cache, trace, placement; see scela-run --help)");
+}
+
+TEST_CASE("a scheduler, and a command of containers, are start methods") {
+  const Options sge = parsed({"--launch", "sge", "./p"});
+  CHECK(sge.launch == LaunchMethod::automatic);
+  CHECK(sge.scheduler == Scheduler::grid_engine);
+  CHECK(parsed({"--launcher=lsf", "./p"}).scheduler == Scheduler::lsf);
+  CHECK_FALSE(parsed({"--launch", "auto", "./p"}, {{"SCELA_LAUNCH", "sge"}}).scheduler);
+  const Options pods = parsed({"--launch", "kubectl", "./p"});
+  CHECK(pods.launch == LaunchMethod::program);
+  CHECK(pods.launch_program == "kubectl exec -i {host} -- /bin/sh -c {command}");
+  CHECK(pods.launch_from_here);
+  CHECK_FALSE(parsed({"--launch", "rsh", "./p"}, {{"SCELA_LAUNCH", "podman"}}).launch_from_here);
+  CHECK(refusal({"--launch", "pals", "./p"}).find("slurm") != std::string::npos);
 }
 
 TEST_CASE("the cache policy and its limit") {

@@ -1,0 +1,46 @@
+// The readers of single schedulers: each knows the variables and files of one. detect.cpp has the
+// table of them and uses them. Adding a scheduler means: a reader here, a row there, an entry in
+// allocation.cpp, and a recorded environment in detect_test.cpp.
+//
+// All readers are pure except for `read`. They return an error (kind usage) with the text that was
+// not understood; `where` has the variable or file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/core/result.h"
+#include "launcher/core/detect/allocation.h"
+#include "launcher/core/detect/environment.h"
+
+namespace scela {
+
+// Returns the text of a file, or an error that says why it cannot be read.
+using FileReader = std::function<Result<std::string>(const std::string& path)>;
+
+// Returns the allocation, or std::nullopt if the environment shows no job of this scheduler.
+using AllocationReader = Result<std::optional<Allocation>> (*)(const Environment& environment,
+                                                               const FileReader& read);
+
+Result<std::optional<Allocation>> read_slurm(const Environment& environment,
+                                             const FileReader& read);
+Result<std::optional<Allocation>> read_lsf(const Environment& environment, const FileReader& read);
+Result<std::optional<Allocation>> read_grid_engine(const Environment& environment,
+                                                   const FileReader& read);
+Result<std::optional<Allocation>> read_pbs(const Environment& environment, const FileReader& read);
+Result<std::optional<Allocation>> read_cobalt(const Environment& environment,
+                                              const FileReader& read);
+Result<std::optional<Allocation>> read_load_leveler(const Environment& environment,
+                                                    const FileReader& read);
+// The contact file of a parallel job has a line "NUMBER HOST PORT USER ..." for each slot, which
+// the job's script has written there. condor_ssh takes HOST, and finds the port and the key itself.
+Result<std::optional<Allocation>> read_condor(const Environment& environment,
+                                              const FileReader& read);
+// An instance of Flux tells its hosts to a command only (flux getattr hostlist). The result is an
+// error that says so.
+Result<std::optional<Allocation>> read_flux(const Environment& environment, const FileReader& read);
+Result<std::optional<Allocation>> read_host_file(const Environment& environment,
+                                                 const FileReader& read);
+
+}  // namespace scela

@@ -1,0 +1,51 @@
+#include "launcher/hosts/job_allocation.h"
+
+#include <utility>
+
+#include "common/core/text.h"
+#include "launcher/core/detect/detect.h"
+#include "launcher/core/detect/launch_choice.h"
+#include "launcher/io/whole_files.h"
+
+namespace scela {
+namespace {
+
+// Chooses hosts and start method from the job of a scheduler in which scela-run runs, if there is
+// one. Agents that all run here need no hosts, and no scheduler.
+Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchContext& context) {
+  if (options.sim_nodes || options.launch == LaunchMethod::local) return LaunchChoice();
+  const auto read = [](const std::string& path) { return read_file(path, "host file"); };
+  LaunchWish wish{options.launch, options.launch_program, options.scheduler, {}};
+  if (!names_no_hosts(options)) {
+    if (options.launch != LaunchMethod::automatic) return LaunchChoice();
+    const auto hosts = find_hosts(options, context);
+    if (!hosts) return LaunchChoice();  // the plan reports it
+    for (const HostEntry& host : *hosts)
+      wish.hosts.push_back(host.name);
+  }
+  auto found = detect({context.environment, context.host_name, options.scheduler}, read);
+  if (!found && !wish.hosts.empty() && !options.scheduler) {
+    LaunchChoice ignored;
+    ignored.lines = {cat("set aside, as the command line names hosts: ", found.error().text())};
+    return ignored;
+  }
+  if (!found) return fail(std::move(found.error()));
+  return choose_launch(wish, std::move(*found), Environment(context.environment));
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext& context) {
+  auto choice = choice_by_allocation(options, context);
+  if (!choice) return fail(std::move(choice.error()));
+  if (!choice->program.empty()) {
+    options.launch = LaunchMethod::program;
+    options.launch_program = choice->program;
+    options.launch_takes_port = false;
+    options.launch_from_here = true;
+  }
+  context.allocation = std::move(choice->allocation);
+  return std::move(choice->lines);
+}
+
+}  // namespace scela

@@ -1,0 +1,22 @@
+// Uses the job of a scheduler in which scela-run runs: its hosts, its slots, and its command that
+// starts agents. launcher/command.cpp calls it before the plan is made. The rules are pure, in
+// launcher/core/detect; this part reads the host files that variables name, and blocks on that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/core/options/options.h"
+#include "launcher/plan/job_hosts.h"
+
+namespace scela {
+
+// Puts the start method into the options, and the hosts into LaunchContext::allocation. Returns
+// lines for --verbose and --dry-run: what was found, how agents are started, and what was set
+// aside. Nothing changes, and there are no lines, if no scheduler's job is found, or if all agents
+// run on this machine (--sim-nodes, --launch local). Returns an error (kind usage) if the
+// allocation cannot be read, or does not fit --launch.
+Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext& context);
+
+}  // namespace scela

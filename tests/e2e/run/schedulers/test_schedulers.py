@@ -1,0 +1,123 @@
+"""Jobs in the allocation of a scheduler: which hosts they get, and by which command agents are started there. The commands are stand-ins
+(starters.py); tests/cluster/schedulers has a real scheduler."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import job  # noqa: E402
+import starters  # noqa: E402
+from job import JobTest  # noqa: E402
+
+SHOW = 'echo "$SCELA_RANK $SCELA_NODE"'
+
+
+class SchedulersTest(JobTest):
+    def grid_engine(self, *hosts, slots=2):
+        """The environment of a job of Grid Engine on these hosts."""
+        text = "".join(f"{host} {slots} all.q@{host} UNDEFINED\n" for host in hosts)
+        return {**starters.install(self, "qrsh"), "JOB_ID": "7", "JOB_NAME": "mine", "PE_HOSTFILE": self.file("pe_hostfile", text)}
+
+    def test_ranks_run_on_the_hosts_of_grid_engine_within_their_slots(self):
+        env = self.grid_engine("un001", "un002")
+        ended = self.run_job("sh", "-c", SHOW, env=env)
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual(sorted(ended.lines), ["0 un001", "1 un001", "2 un002", "3 un002"])
+        self.assertEqual(sorted(starters.calls(self)), ["un001", "un002"])
+
+    def test_input_output_and_the_status_pass_through_qrsh(self):
+        env = self.grid_engine("un001", "un002")
+        data = os.urandom(100_000)
+        path = os.path.join(self.folder, "input")
+        with open(path, "wb") as f:
+            f.write(data)
+        with open(path, "rb") as f:
+            ended = self.run_job("-n", 3, "sh", "-c", '[ $SCELA_RANK = 0 ] || exit 0; cat; exit 5', stdin=f, env=env)
+        self.assertEqual((ended.status, ended.out), (5, data))
+
+    def test_more_ranks_than_slots_are_refused(self):
+        ended = self.run_job("-n", 5, "true", env=self.grid_engine("un001", "un002"))
+        self.assert_ended(ended, 64, r".*5 ranks.*4 slots.*")
+
+    def test_ranks_inherit_nothing_of_a_schedulers_task(self):
+        env = {**self.grid_engine("un001"), "SLURM_PROCID": "3", "SLURM_NTASKS": "9", "SLURM_CPU_BIND": "mask", "SLURM_JOB_NAME": "j"}
+        show = 'echo "${QRSH_COMMAND-unset} ${SLURM_PROCID-unset} ${SLURM_NTASKS-unset} ${SLURM_CPU_BIND-unset} $SLURM_JOB_NAME $JOB_NAME"'
+        expected = "unset unset unset unset j mine"
+        self.assertEqual(self.run_job("-n", 2, "sh", "-c", show, env=env).lines, [expected] * 2)
+        self.assertEqual(self.run_job("--sim-nodes", 2, "-n", 2, "sh", "-c", show, env=env).lines, [expected] * 2)
+        named = self.run_job("-n", 1, "--launch", "local", "--env", "SLURM_PROCID=8", "sh", "-c", "echo $SLURM_PROCID", env=env)
+        self.assertEqual(named.lines, ["8"])
+
+    def test_what_was_found_is_explained(self):
+        env = self.grid_engine("un001", "un002")
+        qrsh = "agents: by 'qrsh -inherit' on each host, from this machine"
+        found = f"allocation: Grid Engine, job 7: 2 hosts, 4 slots (PE_HOSTFILE={env['PE_HOSTFILE']})"
+        self.assertEqual(self.run_job("--dry-run", "true", env=env).lines[:3], [found, qrsh, "4 ranks on 2 nodes"])
+        ended = self.run_job("--verbose=launch", "-n", 1, "true", env=env)
+        self.assertEqual(ended.err.splitlines()[:2], [f"scela-run: {found}", f"scela-run: {qrsh}"])
+        self.assertEqual(self.run_job("-n", 1, "true", env=env), (0, b"", ""))
+
+    def test_named_hosts_precede_the_allocation(self):
+        env = self.grid_engine("un001", "un002")
+        ended = self.run_job("-w", "un002", "-n", 1, "sh", "-c", SHOW, env=env)
+        self.assertEqual((ended.status, ended.lines), (0, ["0 un002"]))
+        self.assertEqual(starters.calls(self), ["un002"])
+        ended = self.run_job("-w", "other", "--dry-run", "true", env=env)
+        self.assertRegex(ended.lines[0], "^set aside: Grid Engine, job 7: .*; 'other' is not a host of it$")
+        self.assert_ended(self.run_job("--launch", "sge", "-w", "other", "true", env=env), 64, r"other: .*not a host of the job.*")
+        self.assertEqual(self.run_job("--launch", "local", "sh", "-c", "echo $SCELA_SIZE", env=env).lines, ["1"])
+
+    def test_the_words_of_a_command_that_fails_are_shown(self):
+        env = self.grid_engine("un001")
+        env["PE_HOSTFILE"] = self.file("pe_hostfile", "un001 1 q UNDEFINED\n")
+        self.script("bin/qrsh", 'echo "error: commlib error: access denied (client IP resolved to host name)" >&2; exit 1\n')
+        ended = self.run_job("true", env=env)
+        self.assert_ended(ended, 71, r".*un001.*'qrsh -inherit' ended before an agent answered: exit status 1; it said: error: commlib "
+                          r"error: access denied \(client IP resolved to host name\).*")
+
+    def test_a_command_that_is_missing_is_named(self):
+        env = {**self.grid_engine("un001"), "SGE_ROOT": os.path.join(self.folder, "sge"), "ARC": "lx-amd64"}
+        ended = self.run_job("true", env=env)
+        self.assert_ended(ended, 71, rf".*find '{self.folder}/sge/bin/lx-amd64/qrsh': No such file or directory.*another --launch.*")
+
+    def test_an_allocation_that_cannot_be_read_is_an_error(self):
+        gone = os.path.join(self.folder, "gone")
+        ended = self.run_job("-n", 2, "true", env={"PE_HOSTFILE": gone})
+        self.assert_ended(ended, 64, rf"PE_HOSTFILE={gone}: read the allocation of Grid Engine: .*No such file.*has the job ended\?.*-w.*")
+        ended = self.run_job("-n", 2, "true", env={"SLURM_JOB_NODELIST": "n[1-"})
+        self.assert_ended(ended, 64, r"SLURM_JOB_NODELIST=n\[1-: read the allocation of Slurm: .*a bracket is not closed.*")
+        self.assertEqual(self.run_job("--sim-nodes", 2, "true", env={"PE_HOSTFILE": gone}), (0, b"", ""))
+        self.assertEqual(self.run_job("-w", "a", "--launch", "local", "true", env={"PE_HOSTFILE": gone}), (0, b"", ""))
+
+    def test_of_two_schedulers_one_is_used_and_the_other_told_of(self):
+        both = {"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "un[001-002]", "SLURM_TASKS_PER_NODE": "2(x2)",
+                "PBS_JOBID": "17.head", "PBS_NODEFILE": self.file("nodes", "un003\n")}
+        lines = self.run_job("--dry-run", "true", env=both).lines
+        self.assertEqual(lines[:3], [
+            "allocation: Slurm, job 1: 2 hosts, 4 slots (SLURM_JOB_NODELIST=un[001-002])",
+            "agents: over ssh, as ScELA does not start them by srun yet",
+            f"set aside: PBS, job 17.head: 1 host, 1 slot (PBS_NODEFILE={both['PBS_NODEFILE']}); --launch pbs chooses it"])
+        self.assertEqual(lines[3], "4 ranks on 2 nodes")
+        self.assert_ended(self.run_job("--launcher", "slurm", "true", env=both), 64, r".*does not start agents by srun yet.*")
+        self.assert_ended(self.run_job("-launcher", "lsf", "true", env=both), 64, r"find the job of LSF \(--launch lsf\): no variable.*")
+
+    def test_blaunch_and_condor_ssh_start_agents(self):
+        for name, env in (("blaunch", {"LSB_JOBID": "9", "LSB_MCPU_HOSTS": "un001 1 un002 1"}),
+                          ("condor_ssh", {"_CONDOR_NPROCS": "2", "_CONDOR_PROCNO": "0", "CONDOR_CONTACT_FILE":
+                                          self.file("contact", "0 un001 4444 me /d 1\n1 un002 4444 me /d 1\n")})):
+            ended = self.run_job("sh", "-c", SHOW + '"${LSF_PM_TASKID-}${_CONDOR_PROCNO-}"', env={**env, **starters.install(self, name)})
+            self.assertEqual((ended.status, sorted(ended.lines), ended.err), (0, ["0 un001", "1 un002"], ""))
+        self.assertEqual(sorted(starters.calls(self)), ["un001"] * 2 + ["un002"] * 2)
+
+    def test_commands_of_containers_start_agents(self):
+        env = starters.install(self, "kubectl", "podman", "docker")
+        for name in ("kubectl", "podman", "docker"):
+            ended = self.run_job("--launch", name, "-w", "worker-[0-1]:1", "sh", "-c", SHOW, env=env)
+            self.assertEqual((ended.status, sorted(ended.lines), ended.err), (0, ["0 worker-0", "1 worker-1"], ""))
+        ended = self.run_job("--launch", "kubectl", "-w", "gone:1", "true", env=env)
+        self.assert_ended(ended, 71, r'.*gone.*exit status 1; it said: Error from server \(NotFound\): pods "gone" not found.*')
+        text = "rsh:podman exec -i {host} /bin/sh -c {command}"
+        self.assertEqual(self.run_job("--launch", text, "-w", "worker-7:1", "sh", "-c", SHOW, env=env).lines, ["0 worker-7"])
+
+
+if __name__ == "__main__":
+    job.main()
