@@ -28,6 +28,8 @@
 #include "launcher/core/report/job_report.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/core/values/text_values.h"
+#include "launcher/debug/attach.h"
+#include "launcher/debug/mpir.h"
 #include "launcher/hosts/host_contacts.h"
 #include "launcher/hosts/job_allocation.h"
 #include "launcher/hosts/name_lookup.h"
@@ -239,6 +241,7 @@ int run_nodeset(const NodesetRequest& request) {
 std::optional<int> answer_request(const Options& options) {
   if (options.help) return answer(help_text());
   if (options.version) return answer("scela-run " SCELA_VERSION "\n");
+  if (options.attach) return run_attach(options);
   if (!options.show_config) return std::nullopt;
   warn(options.warnings);
   return answer(config_text(options));
@@ -468,7 +471,7 @@ int run_command(int argc, char** argv) {
   }
 
   raise_descriptor_limit();
-  keep_secrets();
+  if (!is_debugged()) keep_secrets();  // its debugger must go on reading this process
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
   auto prepared = reach_hosts(*options, *context, std::move(*plan));

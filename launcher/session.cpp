@@ -14,6 +14,8 @@
 #include "common/os/clock.h"
 #include "common/os/terminal.h"
 #include "launcher/core/report/report_text.h"
+#include "launcher/debug/debugging.h"
+#include "launcher/debug/mpir.h"
 #include "launcher/io/log_output.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
@@ -60,7 +62,9 @@ class Session {
         access_(std::move(reach)),
         stderr_(log),
         log_(options_, log),
-        spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()) {
+        spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()),
+        debugging_(plan_, failed_, stderr_,
+                   [this](nla::Event event) { shell_->post(std::move(event)); }) {
     phases_.begin = began_ns;
   }
 
@@ -78,6 +82,7 @@ class Session {
   void on(const action::Spawn& spawn) { spawning_.on(spawn); }
   void on(const action::HostsAdded& added) { spawning_.on(added); }
   void on(const action::WorldLaunched& launched) { spawning_.on(launched); }
+  void on(const action::Inspected& piece) { debugging_.on(piece); }
   void on(const action::FirstFailure& failure);
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
@@ -100,6 +105,7 @@ class Session {
   void window_changed();
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
+  void time_over();
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
@@ -140,6 +146,7 @@ class Session {
   RankSet failed_;                        // numbers of nodes, not ranks
   std::string last_of_pmi_;               // last PMI text of a node
   Spawning spawning_;
+  Debugging debugging_;
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -174,7 +181,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   err_ = std::make_unique<Watched>(io, 2);
   signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
   // Signals that nohup or a script's "&" made this process ignore stay ignored.
-  for (const int signo : {SIGINT, SIGHUP, SIGTSTP}) {
+  for (const int signo : {SIGINT, SIGHUP, SIGQUIT, SIGTSTP}) {
     struct sigaction before {};
     if (::sigaction(signo, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
       signals_->add(signo);
@@ -189,6 +196,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
   spawning_.open(io, access_.find_later);
+  debugging_.open(io);
   wait_signal();
   start_timeout();
   begin();
@@ -256,6 +264,7 @@ void Session::on(const action::NodeFailed& failed) {
   const nla::msg::NodeFailed& failure = failed.failure;
   if (failure.node >= plan_.hosts.size() || failed_.contains(failure.node)) return;
   failed_.add(failure.node);
+  debugging_.node_failed(failure.node);
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
   if (spawning_.failed(failure)) return;
@@ -307,6 +316,7 @@ void Session::on(const action::AllReady& ready) {
   if (options_.show_map) stderr_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
+  plan_.job.hold = is_debugged();
   records_.begin(plan_, phases_.begin);
   shell_->post(event::Launch{plan_.job});
   // Until here keys have their usual meaning. From here on they go to the rank.
@@ -348,6 +358,7 @@ void Session::on(const action::AllLaunched& launched) {
   log_.say(Subsystem::launch,
            cat(counted(launched.ranks, "rank"), launched.ranks == 1 ? " runs" : " run"));
   terminal_.give_signals();  // the ranks' input starts here
+  debugging_.launched();
 }
 
 void Session::on(const action::ShowOutput& output) {
@@ -371,6 +382,7 @@ void Session::on(const action::FirstFailure& failure) {
   first.host = plan_.host_of(failure.rank);
   first.program = plan_.program_of(failure.rank);
   first.outcome = to_rank_outcome(failure.outcome);
+  publish_abort(cat("rank ", first.rank, " on ", first.host, " failed"));
   outcome_.first = std::move(first);
   // The root agent's core then stops the job by itself.
   if (plan_.job.on_failure == nla::OnFailure::kill || failure.outcome.ends_job()) {
@@ -399,6 +411,7 @@ void Session::on(const action::JobEnded& ended) {
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
   stdin_->close();
   spawning_.close();
+  debugging_.close();
 }
 
 void Session::wait_signal() {
@@ -414,6 +427,8 @@ void Session::on_signal(int signo) {
     shell_->post(event::UserSignal{signo});
     return;
   }
+  if (signo == SIGQUIT)
+    return debugging_.show_stacks(options_.stack_traces.value_or(kDefaultStackTime));
   if (signo == SIGTSTP) {
     // The signal is SIGSTOP, as the ranks' process groups have no shell, and SIGTSTP does not stop
     // such groups.
@@ -482,8 +497,13 @@ void Session::start_timeout() {
   timeout_->async_wait([this](const boost::system::error_code& error) {
     if (error || over_ || stopping_) return;
     outcome_.timed_out = *options_.timeout;
-    stop(nla::StopCause::timeout, SIGTERM, options_.grace);
+    if (!options_.stack_traces) return time_over();
+    debugging_.show_stacks(*options_.stack_traces, [this] { time_over(); });
   });
+}
+
+void Session::time_over() {
+  if (!over_ && !stopping_) stop(nla::StopCause::timeout, SIGTERM, options_.grace);
 }
 
 // A reader that stalls must not keep a job that is being stopped: after the grace time its output

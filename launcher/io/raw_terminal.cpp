@@ -76,7 +76,7 @@ void RawTerminal::enter_again() {
 }
 
 void RawTerminal::also_at_usual_signals() {
-  restore_at({SIGINT, SIGTERM, SIGHUP, SIGTSTP});
+  restore_at({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP});
 }
 
 void RawTerminal::leave() {

@@ -192,6 +192,14 @@ void NodeRanks::carry_out(action::SignalRanks& action) {
   if (ranks_) ranks_->signal(action.signo);
 }
 
+void NodeRanks::carry_out(action::InspectRanks& action) {
+  if (ranks_) {
+    ranks_->inspect(action);
+  } else {
+    context_.emit(event::Inspected{true, {}});
+  }
+}
+
 void NodeRanks::carry_out(action::EndRanks& action) {
   if (ranks_) ranks_->end(action.ranks);
 }

@@ -34,6 +34,8 @@ class NodeRanks {
   // Sends a signal to the ranks that run. If it ends programs, ranks that wait for their start are
   // not started.
   void carry_out(action::SignalRanks& action);
+  // Looks at the ranks that run. event::Inspected answers.
+  void carry_out(action::InspectRanks& action);
   // Kills ranks that run, and does not start those that wait.
   void carry_out(action::EndRanks& action);
   // Answers a request of a rank, or of a server in its name.

@@ -212,7 +212,8 @@ void RankStarter::bind(const std::map<Rank, CpuSet>& places) {
     places_[rank] = CpuMask(cpus);
 }
 
-tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
+tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank, bool held) {
+  held_ = held;
   Program& program = program_of(rank);
   if (program.failure.error != 0) return tl::unexpected(program.failure);
   if (job_->terminal_ranks.contains(rank)) return start_on_terminal(program, rank);
@@ -326,8 +327,7 @@ std::vector<std::string> RankStarter::additions_to(const Program& program, Rank 
       own.push_back(std::move(variable));
   }
   // The segment is only offered: a user sets it to 0 so that ranks use their sockets only.
-  const bool first = job_->world_of(rank) == 0;
-  if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
+  if (job_->world_of(rank) == 0 && inherits_connection() && !is_set("SCELA_SEGMENT")) {
     own.emplace_back("SCELA_SEGMENT=1");
   }
   // If both are there, an MPICH that speaks both ends, unless it is told which to take. libscela
@@ -369,6 +369,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.group = group;
   // If this agent and its guardian are killed at once, no other process on the node ends the rank.
   spec.dies_with_parent = true;
+  spec.stops_at_start = held_;
   if (const auto place = places_.find(rank); place != places_.end()) spec.cpus = &place->second;
   auto pid = start_child(spec);
   if (!pid && pid.error().step == ChildStep::execute && pid.error().error == ENOEXEC) {

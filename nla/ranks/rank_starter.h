@@ -94,8 +94,8 @@ class RankStarter {
   static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
 
   // Starts the process of a rank, which must be one of this node. If it cannot be started, no
-  // process is left.
-  tl::expected<StartedRank, RankFailure> start(Rank rank);
+  // process is left. If `held`, the rank is stopped before its program's first instruction.
+  tl::expected<StartedRank, RankFailure> start(Rank rank, bool held);
   // Adds ranks of this node. The job must have them already.
   void add(const RankSet& more) { own_.add(more); }
   // Returns the environment ("K=V") of a rank's program, without the rank's own variables.
@@ -148,6 +148,7 @@ class RankStarter {
   NodeFacts node_;
   Fd null_;
   WindowSize window_;
+  bool held_ = false;  // the rank that is being started is to be stopped at its start
   std::vector<std::string> defaults_;
   std::map<std::size_t, Program> programs_;
   std::map<Rank, CpuMask> places_;

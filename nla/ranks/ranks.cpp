@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "nla/ranks/pmix_helper.h"
 #include "nla/ranks/rank_streams.h"
 #include "nla/ranks/rank_terminal.h"
+#include "nla/ranks/stack_reader.h"
 
 namespace scela::nla {
 
@@ -54,15 +56,16 @@ Fd duplicate(const Fd& fd) {
 }  // namespace
 
 struct Ranks::State {
-  State(RanksHost lent, const Job& work, const RankSet& ranks, std::string node_name,
-        std::string error)
+  State(RanksHost lent, const Job& work, const RankSet& ranks, std::string name, std::string error)
       : host(std::move(lent)),
         job(work),
         own(ranks),
         setup_error(std::move(error)),
+        stopped(work.hold),
         poller_watch(host.io),
-        streams(host, job, own, std::move(node_name), poller),
-        pmi(host, job, own, poller) {
+        streams(host, job, own, name, poller),
+        pmi(host, job, own, poller),
+        node_name(std::move(name)) {
     states.reserve(own.size());
     add(own);
   }
@@ -87,6 +90,8 @@ struct Ranks::State {
     return pmix && setup_error.empty() && !to_start.empty() && !pmix->serves(to_start.front());
   }
   void start_server(const NodeFacts& node);
+  std::vector<RankProcess> processes() const;
+  void answer(std::string_view bytes);
   std::string offer_engine(const NodeFacts& node, EngineFacts facts);
   void server_news(std::string why);
   void signal_one(RankState& rank, int signo);
@@ -102,6 +107,7 @@ struct Ranks::State {
   const Job& job;
   RankSet own;
   std::string setup_error;
+  bool stopped;  // by SIGSTOP, or held from the start; new ranks wait for SIGCONT
   std::optional<RankStarter> starter;
   std::optional<Poller> poller;
   Descriptor poller_watch;
@@ -109,6 +115,8 @@ struct Ranks::State {
   RankPmi pmi;
   std::unique_ptr<PmixHelper> pmix;  // for jobs that speak PMIx
   std::unique_ptr<EngineHelper> engine;
+  std::string node_name;
+  std::unique_ptr<StackReader> stacks;             // while stacks are read
   std::string lacks_pmix;                          // node's name, until warned of no PMIx
   std::string lost_why;                            // why the server of the ranks has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
@@ -117,7 +125,6 @@ struct Ranks::State {
   std::vector<RankUsage> usages;                  // of ranks that have ended
   std::deque<Rank> to_start;
   bool starting = false;
-  bool stopped = false;  // by SIGSTOP; new ranks wait for SIGCONT
 };
 
 // Starting.
@@ -184,7 +191,7 @@ void Ranks::State::start_one(Rank number) {
     streams.close_input(number);
     return host.emit(event::RankNotStarted{number, EIO, setup_error});
   }
-  auto started = starter->start(number);
+  auto started = starter->start(number, job.hold && stopped);
   if (!started) {
     streams.close_input(number);
     if (pmix) {
@@ -200,7 +207,7 @@ void Ranks::State::start_one(Rank number) {
   streams.open(number, std::move(started->output), std::move(started->error),
                std::move(started->input), rank.terminal ? &*rank.terminal : nullptr);
   pmi.open(number, std::move(started->pmi), rank.pid);
-  if (stopped) ::kill(-rank.pid, SIGSTOP);
+  if (stopped && !job.hold) ::kill(-rank.pid, SIGSTOP);
   host.emit(event::RankStarted{number});
   if (rank.terminal) host.emit(event::RankStreamEnded{number, Stream::err});
 }
@@ -262,6 +269,43 @@ void Ranks::State::ended(RankState& rank, int status) {
   rank.terminal.reset();
   host.emit(event::RankExited{rank.rank, std::move(outcome)});
   if (streams.wants_input(rank.rank)) streams.report_taken();
+}
+
+// Looks at ranks (action::InspectRanks).
+
+std::vector<RankProcess> Ranks::State::processes() const {
+  std::vector<RankProcess> out;
+  for (const auto& [pid, rank] : running) {
+    std::error_code error;
+    const auto path = std::filesystem::read_symlink(cat("/proc/", pid, "/exe"), error);
+    out.push_back({rank->rank, static_cast<std::uint32_t>(pid), path.string()});
+  }
+  return out;
+}
+
+void Ranks::State::answer(std::string_view bytes) {
+  do {
+    const std::string_view piece = bytes.substr(0, kMaxPiece);
+    bytes.remove_prefix(piece.size());
+    host.emit(event::Inspected{bytes.empty(), Chunk(std::string(piece))});
+  } while (!bytes.empty());
+}
+
+void Ranks::inspect(const action::InspectRanks& action) {
+  State& state = *state_;
+  if (action.what == Inspection::processes) return state.answer(encode(state.processes()));
+  std::deque<std::pair<Rank, pid_t>> ranks;
+  for (const auto& [pid, rank] : state.running)
+    ranks.emplace_back(rank->rank, pid);
+  if (ranks.empty() || !state.poller) return state.answer(encode(std::vector<RankStacks>()));
+  // A reader that runs is given up with its gdbs: scela-run waits for the last answer only.
+  state.stacks =
+      std::make_unique<StackReader>(state.host.io, *state.poller, state.node_name, std::move(ranks),
+                                    action.limit_ms, [&state](std::vector<RankStacks> stacks) {
+                                      cut_texts(stacks, kMaxInspection / 2);
+                                      state.answer(encode(stacks));
+                                      state.host.turn_over();
+                                    });
 }
 
 // The interface.
@@ -417,6 +461,7 @@ const std::vector<RankUsage>& Ranks::usages() const {
 }
 
 bool Ranks::reaped(pid_t pid, int status, const rusage& usage) {
+  if (state_->stacks && state_->stacks->reaped(pid)) return true;
   if (state_->engine && state_->engine->reaped(pid, status)) return true;
   if (state_->pmix && state_->pmix->reaped(pid, status)) {
     for (const auto& [rank, how] : std::exchange(state_->early, {}))

@@ -88,6 +88,8 @@ class Ranks {
   // Takes the end of a child process, with the status and the usage of wait4(). Returns false if
   // the process is neither a rank nor a server of ranks.
   bool reaped(pid_t pid, int status, const rusage& usage);
+  // Looks at the ranks that run, and answers with event::Inspected (action::InspectRanks).
+  void inspect(const action::InspectRanks& action);
   // Returns the usage of all ranks that have ended so far, in the order of their ends.
   const std::vector<RankUsage>& usages() const;
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -103,11 +104,25 @@ SCELA_IN_CHILD int child_main(void* argument) {
   if (spec.cpus != nullptr && ::sched_setaffinity(0, spec.cpus->bytes(), spec.cpus->data()) != 0) {
     return give_up(ChildStep::affinity);
   }
+  if (spec.stops_at_start && ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
+    return give_up(ChildStep::trace);
+  }
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(spec.program, spec.argv, spec.envp);
   return give_up(ChildStep::execute);
+}
+
+// A traced child stops once it has executed the program. This gives the tracing up, so that a
+// debugger can trace the child, and leaves SIGSTOP, which acts before the program does. A child
+// that was killed meanwhile is reaped by the caller.
+void stop_untraced(pid_t pid) {
+  siginfo_t facts{};
+  retry([&] {
+    return ::waitid(P_PID, static_cast<id_t>(pid), &facts, WSTOPPED | WEXITED | WNOWAIT);
+  });
+  ::ptrace(PTRACE_DETACH, pid, nullptr, SIGSTOP);
 }
 
 }  // namespace
@@ -142,6 +157,8 @@ std::string_view name_of(ChildStep step) {
       return "enter the working directory";
     case ChildStep::affinity:
       return "bind to a core";
+    case ChildStep::trace:
+      return "stop before the start of (ptrace)";
     case ChildStep::execute:
       return "execute";
   }
@@ -171,6 +188,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   if (pid > 0 && handover.failure.error != 0) {
     retry([&] { return ::waitpid(pid, nullptr, 0); });
   }
+  if (pid > 0 && handover.failure.error == 0 && spec.stops_at_start) stop_untraced(pid);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return tl::unexpected(ChildError{ChildStep::clone, clone_error});
   if (handover.failure.error != 0) return tl::unexpected(handover.failure);

@@ -25,7 +25,7 @@ namespace scela {
 // The steps of a start, in the order in which they are taken. clone: make the process. group: make
 // its process group or session. descriptors: give it its descriptors. terminal: make descriptor 0
 // its controlling terminal. directory: enter the working directory. affinity: bind it to
-// processors. execute: execve.
+// processors. trace: let the parent stop it at the start of the program (ptrace). execute: execve.
 enum class ChildStep : std::uint8_t {
   clone,
   group,
@@ -33,6 +33,7 @@ enum class ChildStep : std::uint8_t {
   terminal,
   directory,
   affinity,
+  trace,
   execute
 };
 
@@ -71,6 +72,9 @@ struct ChildSpec {
   ChildGroup group = ChildGroup::own_group;
   const CpuMask* cpus = nullptr;  // nullptr: the parent's
   bool dies_with_parent = false;  // it gets SIGKILL then
+  // It is stopped, as by SIGSTOP, after it has executed the program and before the program's first
+  // instruction. SIGCONT lets it go on.
+  bool stops_at_start = false;
   // Processes that the child starts stay below it while it lives, daemons too.
   bool keeps_orphans = false;
 };

@@ -84,7 +84,7 @@ constexpr PeerOption kRows[] = {
     refused("-xml-file --xml-file", kOne, kNoXml, kJson),
     refused("-xterm --xterm", kOne, "no rank gets a window", "start the windows as ranks: mpirun -np 2 xterm -e ./program"),
     near("-timeout --timeout", kOne, "--timeout={}", "60", "the exit status is 124"),
-    near("-get-stack-traces --get-stack-traces", "", "ignored: no stacks are shown at the time limit"),
+    near("-get-stack-traces --get-stack-traces", "--stack-traces", "the stacks are read by gdb, and equal ones are shown once"),
     near("-report-state-on-timeout --report-state-on-timeout", "", "ignored: the ranks are always counted by the way they ended"),
     refused("--spawn-timeout", kOne, "the start of ranks has no limit of its own", "set SCELA_CONNECT_TIMEOUT=TIME for each host, or give --timeout"),
     near("-mca --mca", kPair, "--env=OMPI_MCA_NAME=VALUE", "btl self,tcp", kMcaValue, openmpi_mca),

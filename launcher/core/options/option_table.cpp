@@ -102,6 +102,17 @@ Result<void> apply_stats(Target t, Text v) {
       {{"text", StatsFormat::text}, {"json", StatsFormat::json}, {"none", StatsFormat::none}});
 }
 
+Result<void> apply_stack_traces(Target t, Text v) {
+  // A number is a time, 1 and 0 too.
+  if (!v.empty() && v.front() >= '0' && v.front() <= '9')
+    return store_limit(v, t.options.stack_traces);
+  const auto flag = v.empty() ? Result<bool>(true) : parse_flag(v);
+  if (!flag) return fail(flag.error());
+  t.options.stack_traces.reset();
+  if (*flag) t.options.stack_traces = kDefaultStackTime;
+  return {};
+}
+
 // Without a value, the records go to standard output.
 Result<void> apply_json(Target t, Text v) {
   const auto flag = v.empty() ? Result<bool>(true) : parse_flag(v);
@@ -452,6 +463,12 @@ const OptionRow kOptions[] = {
     {"record", 0, "FILE", kValue, kJob, inspection, "SCELA_RECORD",
      "write the agents' events for a replay in the simulator",
      [](Target t, Text v) { return store(parse_text(v), t.options.record); }},
+    {"stack-traces", 0, "[=TIME]", kMaybe, kJob, inspection, "SCELA_STACK_TRACES",
+     "at --timeout, show all ranks' stacks; TIME for gdb (default: 30)",
+     apply_stack_traces},
+    {"attach", 0, "PID", kValue, kJob, inspection, "",
+     "list the processes of that scela-run's job, for debuggers, and exit",
+     [](Target t, Text v) { return store(parse_number(v, 1, INT32_MAX), t.options.attach); }},
     {"verbose", 'v', "[=LIST]", kMaybe, kJob, inspection, "SCELA_VERBOSE",
      "tell what happens; with a list, in these subsystems only",
      apply_verbose},

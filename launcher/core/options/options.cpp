@@ -247,6 +247,7 @@ class Parser {
     }
     if (options_.help || options_.version) return std::move(options_);
     if (options_.nodeset) return finish_nodeset();
+    if (options_.attach) return std::move(options_);
     if (options_.cache == CachePolicy::hcmab && options_.cache_limit > 0) {
       return fail(Error{ErrorKind::usage, "options --cache hcmab and --cache-limit", "",
                         "under hcmab every agent keeps everything",

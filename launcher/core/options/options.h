@@ -45,6 +45,9 @@ inline constexpr std::uint32_t kDefaultFanout = 128;  // the length of sshd's li
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 
+// The time that gdb gets on each node for the stacks of its ranks.
+inline constexpr std::chrono::milliseconds kDefaultStackTime{30000};
+
 // Says how agents are connected. ssh: through the ssh session that started the agent. tcp: TCP with
 // TLS. automatic: tcp where it is possible, else ssh.
 enum class LinkKind { automatic, ssh, tcp };
@@ -211,8 +214,11 @@ struct Options {
   bool dry_run = false;   // show the plan and start nothing
   bool show_map = false;  // show the map, then run
   StatsFormat stats = StatsFormat::none;
-  std::optional<std::string> trace;             // file, Chrome trace format
-  std::optional<std::string> record;            // file, core events for the simulator
+  std::optional<std::string> trace;   // file, Chrome trace format
+  std::optional<std::string> record;  // file, core events for the simulator
+  // The time that gdb gets on each node to read the stacks of its ranks. If set, the stacks are
+  // shown when --timeout is reached.
+  std::optional<std::chrono::milliseconds> stack_traces;
   bool verbose = false;                         // show log records of level info
   std::vector<std::string> verbose_subsystems;  // empty: all of them
 
@@ -228,6 +234,7 @@ struct Options {
   bool help = false;
   bool show_config = false;
   std::optional<NodesetRequest> nodeset;  // --nodeset
+  std::optional<std::uint32_t> attach;    // --attach: process number of another scela-run
 };
 
 // The sources of options. The caller reads them.

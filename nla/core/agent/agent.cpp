@@ -120,6 +120,7 @@ Agent::State::State(Role role, cache::PolicyMaker maker)
       launch_report(context, children, verdicts, processes, input),
       local_ranks(context, verdicts, processes, job_end, failures, services, spawns, input),
       log(context),
+      inspections(context, children),
       tree_start(context, children, job_end, output),
       final_report(context, verdicts, job_end, services, output),
       lost_nodes(context, children, job_end),
@@ -141,8 +142,8 @@ std::string Agent::State::summary() const {
 void Agent::State::dispatch(const Event& event) {
   std::visit(
       [&](const auto& one) {
-        pass_event(one, *this, services, processes, local_ranks, lost_children, log, final_report,
-                   terminal, tree_start, job_updates);
+        pass_event(one, *this, services, processes, local_ranks, lost_children, log, inspections,
+                   final_report, terminal, tree_start, job_updates);
       },
       event);
 }
@@ -244,7 +245,8 @@ bool Agent::State::receive_from_parent(const Message& message) {
   if (context.orphaned && !std::holds_alternative<msg::Adopt>(message)) return false;
   return std::visit(
       [&](const auto& one) {
-        return pass_from_parent(one, *this, services, tree_start, job_updates, lost_nodes);
+        return pass_from_parent(one, *this, services, tree_start, job_updates, lost_nodes,
+                                inspections);
       },
       message);
 }
@@ -265,11 +267,12 @@ bool Agent::State::receive_from_child(Child& child, const Message& message) {
                       HandlesFromChild<RankServices, M> || HandlesFromChild<TreeStart, M> ||
                       HandlesFromChild<LaunchReport, M> || HandlesFromChild<VerdictReports, M> ||
                       HandlesFromChild<RankFailures, M> || HandlesFromChild<LogRelay, M> ||
-                      HandlesFromChild<FinalReport, M> || HandlesFromChild<LostNodes, M> ||
-                      HandlesFromChild<LostChildren, M>);
+                      HandlesFromChild<InspectionRelay, M> ||
+                      HandlesFromParent<InspectionRelay, M> || HandlesFromChild<FinalReport, M> ||
+                      HandlesFromChild<LostNodes, M> || HandlesFromChild<LostChildren, M>);
         return pass_from_child(child, one, *this, services, tree_start, launch_report,
-                               verdict_reports, failures, log, final_report, lost_nodes,
-                               lost_children);
+                               verdict_reports, failures, log, inspections, final_report,
+                               lost_nodes, lost_children);
       },
       message);
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "nla/core/agent/final_report.h"
+#include "nla/core/agent/inspection_relay.h"
 #include "nla/core/agent/job_updates.h"
 #include "nla/core/agent/log_relay.h"
 #include "nla/core/agent/lost_children.h"
@@ -136,6 +137,7 @@ struct Agent::State {
   LaunchReport launch_report;
   LocalRanks local_ranks;
   LogRelay log;
+  InspectionRelay inspections;
   TreeStart tree_start;
   FinalReport final_report;
   LostNodes lost_nodes;

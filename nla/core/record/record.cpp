@@ -235,6 +235,12 @@ auto fields(Is<StdinRead> auto& e) {
 auto fields(Is<OutputWritten> auto& e) {
   return std::tie(e.bytes);
 }
+auto fields(Is<Inspect> auto& e) {
+  return std::tie(e.what, e.limit_ms);
+}
+auto fields(Is<Inspected> auto& e) {
+  return std::tie(e.last, e.bytes);
+}
 auto fields(Is<WindowChanged> auto& e) {
   return std::tie(e.size);
 }
@@ -340,6 +346,12 @@ auto fields(Is<ReadStdin> auto& a) {
 auto fields(Is<TracePiece> auto& a) {
   return std::tie(a.node, a.last, a.bytes);
 }
+auto fields(Is<InspectRanks> auto& a) {
+  return std::tie(a.what, a.limit_ms);
+}
+auto fields(Is<Inspected> auto& a) {
+  return std::tie(a.node, a.last, a.bytes);
+}
 auto fields(Is<JobEnded> auto& a) {
   return std::tie(a.verdicts, a.stats);
 }
@@ -357,16 +369,18 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "SendTrace",   "Say",           "Measured",        "UserSignal",
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
      "StdinClosed", "WindowChanged", "ChildBegun",      "Planned",
-     "AddHosts",    "PairUsed"});
+     "AddHosts",    "PairUsed",      "Inspect",         "Inspected"});
 static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
-    {"Send",          "StartChild",     "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
-     "EndLeftovers",  "SetTimer",       "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
-     "WriteStdin",    "Finishing",      "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
-     "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
-     "AwaitAdoption", "ResizeTerminal", "RanksFailed",  "AddWorld",   "EndRanks",   "Spawn",
-     "WorldLaunched", "HostsAdded",     "NodesLost",    "Reconnected"});
+    {"Send",           "StartChild",   "CloseLink",   "StartRanks",  "UseJob",
+     "SignalRanks",    "EndLeftovers", "SetTimer",    "CancelTimer", "Reply",
+     "ReadOutput",     "DropStreams",  "WriteStdin",  "Finishing",   "Finish",
+     "NodeFailed",     "AllReady",     "AllLaunched", "ShowOutput",  "ShowLog",
+     "FirstFailure",   "ReadStdin",    "TracePiece",  "JobEnded",    "AwaitAdoption",
+     "ResizeTerminal", "RanksFailed",  "AddWorld",    "EndRanks",    "Spawn",
+     "WorldLaunched",  "HostsAdded",   "NodesLost",   "Reconnected", "InspectRanks",
+     "Inspected"});
 static_assert(kActionNames.size() == std::variant_size_v<ActionKinds>);
 
 }  // namespace

@@ -87,6 +87,12 @@ struct SetTimer {
 struct CancelTimer {
   Timer timer = Timer::grace;
 };
+// Look at the ranks of this node that run (nla/core/wire/inspection.h). event::Inspected answers,
+// once in all if no other action of this kind comes before the answer.
+struct InspectRanks {
+  Inspection what = Inspection::processes;
+  std::uint32_t limit_ms = 0;  // the answer comes within this time, in milliseconds
+};
 // Answer a request of a rank (event::Asked), or hand a message to the server of a rank.
 struct Reply {
   Rank rank = 0;
@@ -203,6 +209,13 @@ struct TracePiece {
   bool last = false;
   Chunk bytes;
 };
+// A piece of what a node answers to event::Inspect. A node that has ended or is lost does not
+// answer.
+struct Inspected {
+  std::uint32_t node = 0;
+  bool last = false;
+  Chunk bytes;
+};
 // All verdicts are in, or no agent is left that could give the rest. A verdict is how a rank ended;
 // the ranks of each outcome are one set.
 struct JobEnded {
@@ -212,16 +225,15 @@ struct JobEnded {
 
 }  // namespace action
 
-using ActionKinds =
-    std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
-                 action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
-                 action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
-                 action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
-                 action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
-                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
-                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
-                 action::HostsAdded, action::NodesLost, action::Reconnected>;
+using ActionKinds = std::variant<
+    action::Send, action::StartChild, action::CloseLink, action::StartRanks, action::UseJob,
+    action::SignalRanks, action::EndLeftovers, action::SetTimer, action::CancelTimer, action::Reply,
+    action::ReadOutput, action::DropStreams, action::WriteStdin, action::Finishing, action::Finish,
+    action::NodeFailed, action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
+    action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
+    action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed, action::AddWorld,
+    action::EndRanks, action::Spawn, action::WorldLaunched, action::HostsAdded, action::NodesLost,
+    action::Reconnected, action::InspectRanks, action::Inspected>;
 
 // One action; std::visit() tells its kind. Copying, moving and destroying it is compiled in
 // actions.cpp alone: with this many kinds it would be most of the compilation of every file that

@@ -58,11 +58,12 @@ struct Child {
   bool gone = false;  // nothing of its process is left
   // Counters in bytes. They limit what a child that is not trusted may make this agent hold or pass
   // on.
-  std::uint64_t report_bytes = 0;  // trace bytes of its subtree so far
-  std::uint64_t contributed = 0;   // bytes in operations that are not over
-  std::uint64_t begun_bytes = 0;   // bytes of the operations it has begun
-  std::uint64_t log_bytes = 0;     // bytes of log records that it sent
-  std::uint64_t why_bytes = 0;     // bytes of Outcome::why that it sent
+  std::uint64_t report_bytes = 0;     // trace bytes of its subtree so far
+  std::uint64_t contributed = 0;      // bytes in operations that are not over
+  std::uint64_t begun_bytes = 0;      // bytes of the operations it has begun
+  std::uint64_t inspected_bytes = 0;  // bytes of its answers to the last msg::Inspect
+  std::uint64_t log_bytes = 0;        // bytes of log records that it sent
+  std::uint64_t why_bytes = 0;        // bytes of Outcome::why that it sent
   // Output bytes that it may send before it gets more credit.
   std::uint32_t window = 0;
   bool knows_hosts = false;  // it was told its slice's hosts

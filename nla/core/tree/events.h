@@ -179,6 +179,11 @@ struct StdinClosed {
 struct PairUsed {
   std::string key;
 };
+// A piece of the answer to action::InspectRanks, of at most kMaxPiece bytes.
+struct Inspected {
+  bool last = false;
+  Chunk bytes;
+};
 // A piece of the shell's own trace (--trace), of at most kMaxPiece bytes. The core sends it to the
 // root.
 struct SendTrace {
@@ -231,6 +236,12 @@ struct StdinRead {
 struct WindowChanged {
   WindowSize size;
 };
+// Ask all agents about the ranks that run (nla/core/wire/inspection.h). Each answers with
+// action::Inspected. The event is ignored unless the ranks run.
+struct Inspect {
+  Inspection what = Inspection::processes;
+  std::uint32_t limit_ms = 0;  // time for the look at the ranks of a node, in milliseconds
+};
 // The part of scela-run that shows output has passed on this many more bytes of it
 // (action::ShowOutput).
 struct OutputWritten {
@@ -247,7 +258,7 @@ using EventKinds =
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
                  event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts,
-                 event::PairUsed>;
+                 event::PairUsed, event::Inspect, event::Inspected>;
 
 // One event. Copying, moving and destroying it is compiled in events.cpp alone: with this many
 // kinds it would be most of the compilation of every file that passes an event on.

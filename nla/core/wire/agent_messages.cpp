@@ -150,6 +150,12 @@ auto fields(Is<WorldLaunched> auto& m) {
 auto fields(Is<EndRanks> auto& m) {
   return std::tie(m.ranks);
 }
+auto fields(Is<Inspect> auto& m) {
+  return std::tie(m.what, m.limit_ms);
+}
+auto fields(Is<Inspected> auto& m) {
+  return std::tie(m.node, m.last, m.bytes);
+}
 
 }  // namespace msg
 
@@ -164,7 +170,7 @@ constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kNames
     "PeersFailed", "HandBack",       "Adopt",        "Orphan",        "Below",
     "CutOff",      "Resize",         "NameAsked",    "NameAnswer",    "Pairs",
     "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks",
-    "NodesLost"};
+    "NodesLost",   "Inspect",        "Inspected"};
 
 // Returns false if the fields together have an impossible value. A slice that ends before it starts
 // would have billions of nodes.

@@ -36,6 +36,7 @@
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "common/core/terminal_modes.h"
+#include "nla/core/wire/inspection.h"
 #include "nla/core/wire/outcome.h"
 #include "nla/core/wire/request_names.h"
 #include "nla/core/wire/topologies.h"
@@ -445,19 +446,32 @@ struct EndRanks {
   RankSet ranks;
   friend bool operator==(const EndRanks&, const EndRanks&) = default;
 };
+// d: tell scela-run about the ranks of the receiver and of all below it (inspection.h). Each agent
+// answers with Inspected.
+struct Inspect {
+  Inspection what = Inspection::processes;
+  std::uint32_t limit_ms = 0;  // time for the look at the ranks of a node, in milliseconds
+  friend bool operator==(const Inspect&, const Inspect&) = default;
+};
+// u: a piece of the answer of a node to the last Inspect.
+struct Inspected {
+  std::uint32_t node = 0;  // the node that answers
+  bool last = false;
+  Chunk bytes;
+  friend bool operator==(const Inspected&, const Inspected&) = default;
+};
 
 }  // namespace msg
 
 // The kinds of messages. The position of a kind plus one is its number on the wire.
-using MessageKinds =
-    std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
-                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
-                 msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
-                 msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
-                 msg::StdinTaken, msg::Log, msg::Report, msg::RoutedMessage, msg::PeersFailed,
-                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
-                 msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
-                 msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;
+using MessageKinds = std::variant<
+    msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate, msg::Shutdown,
+    msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit, msg::Hello, msg::NodeFailed,
+    msg::Ready, msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done, msg::CollectiveUp,
+    msg::Get, msg::Put, msg::Output, msg::StdinTaken, msg::Log, msg::Report, msg::RoutedMessage,
+    msg::PeersFailed, msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
+    msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer, msg::WorldBytes,
+    msg::WorldLaunched, msg::EndRanks, msg::NodesLost, msg::Inspect, msg::Inspected>;
 
 // One message of the protocol. Copying, moving and destroying it is compiled in agent_messages.cpp
 // alone: with this many kinds it would be most of the compilation of every file that passes one on.

@@ -47,6 +47,9 @@ constexpr Stream last_value(Stream) {
 constexpr StartPhase last_value(StartPhase) {
   return StartPhase::running;
 }
+constexpr Inspection last_value(Inspection) {
+  return Inspection::stacks;
+}
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;
 }

@@ -66,7 +66,7 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.env, job.wdir, job.hosts, job.keep, job.stdin_ranks, job.on_failure,
+  return std::tie(job.env, job.wdir, job.hosts, job.hold, job.keep, job.stdin_ranks, job.on_failure,
                   job.placement, job.chosen_cores, job.pmi, job.universe, job.grace_ms,
                   job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
                   job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,

@@ -119,6 +119,9 @@ struct Job {
   RankSet terminal_ranks;
   WindowSize window;
   TerminalModes modes;
+  // Each rank is stopped before the first instruction of its program, and goes on with SIGCONT: a
+  // debugger attaches to it meanwhile. After the first SIGCONT, ranks start as usual.
+  bool hold = false;
   // The names of the nodes by number, including those of later nodes. Only used if ranks speak
   // PMIx.
   std::vector<std::string> hosts;

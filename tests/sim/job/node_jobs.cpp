@@ -56,6 +56,14 @@ void NodeJobs::on(std::uint32_t index, const action::EndRanks& action) {
   action.ranks.for_each([&](Rank rank) { processes_.signal(rank, 9); });
 }
 
+void NodeJobs::on(std::uint32_t index, const action::InspectRanks&) {
+  run_.fail(nodes_.name(index) + " looks at its ranks without a question");
+}
+
+void NodeJobs::on(std::uint32_t index, const action::Inspected&) {
+  run_.fail(nodes_.name(index) + " shows an answer about ranks without a question");
+}
+
 void NodeJobs::on(std::uint32_t index, const action::RanksFailed& action) {
   OfNode& node = of_node_[index];
   if (node.own.empty())

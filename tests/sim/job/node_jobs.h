@@ -23,6 +23,9 @@ class NodeJobs {
   void on(std::uint32_t index, const nla::action::RanksFailed& action);
   void on(std::uint32_t index, const nla::action::NodesLost& action);
   void on(std::uint32_t index, const nla::action::Reconnected& action);
+  // The simulated user has no question about the processes of ranks, so no agent may look at them.
+  void on(std::uint32_t index, const nla::action::InspectRanks& action);
+  void on(std::uint32_t index, const nla::action::Inspected& action);
 
   // Returns the ranks of this node, as its agent was told.
   const RankSet& own(std::uint32_t index) const { return of_node_[index].own; }

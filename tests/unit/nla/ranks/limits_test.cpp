@@ -68,7 +68,7 @@ std::string rank_refused_under(void (*limit)()) {
     Result<RankStarter> starter = RankStarter::create(job, RankSet::single(0), {});
     if (!starter) say("no starter");
     limit();
-    const auto started = starter->start(0);
+    const auto started = starter->start(0, false);
     say(started ? "started" : started.error().why);
   });
 }

@@ -51,6 +51,28 @@ TEST_CASE("a started program's exit status is its own") {
   CHECK(WEXITSTATUS(status) == 7);
 }
 
+TEST_CASE(
+    "a child that stops at its start runs nothing before it is continued, and is not traced") {
+  const Scratch scratch;
+  const std::string ran = cat(scratch.path, "/ran");
+  Command command({"/bin/sh", "-c", cat("echo yes >", ran)});
+  command.spec.stops_at_start = true;
+  const auto pid = start_child(command.spec);
+  REQUIRE(pid);
+  int status = 0;
+  REQUIRE(::waitpid(*pid, &status, WUNTRACED) == *pid);
+  REQUIRE(WIFSTOPPED(status));
+  CHECK(WSTOPSIG(status) == SIGSTOP);
+  CHECK(read_small_file(cat("/proc/", *pid, "/comm").c_str()) == "sh\n");  // executed already
+  CHECK(status_field(*pid, "TracerPid") == "0");
+  CHECK(::access(ran.c_str(), F_OK) != 0);
+  ::kill(*pid, SIGCONT);
+  status = wait_status(*pid);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(::access(ran.c_str(), F_OK) == 0);
+}
+
 TEST_CASE("a missing program is told as the step and its errno, and leaves no process") {
   Command command({"/nonexistent/program"});
   const auto pid = start_child(command.spec);

@@ -109,6 +109,8 @@ std::vector<Event> root_events() {
                          [](auto& e) {
                            e.hosts = {"a", "b"};
                          }});
+  vary<Event, Inspect>(
+      out, {}, {[](auto& e) { e.what = Inspection::stacks; }, [](auto& e) { e.limit_ms = 1; }});
   vary<Event, UserSignal>(out, {}, {[](auto& e) { e.signo = 2; }});
   vary<Event, Stop>(out, {},
                     {[](auto& e) { e.cause = StopCause::timeout; }, [](auto& e) { e.signo = 9; },
@@ -143,6 +145,8 @@ std::vector<Event> link_and_shell_events() {
   vary<Event, TimerFired>(out, {}, {[](auto& e) { e.timer = Timer::give_up; }});
   vary<Event, GuardianLost>(out, {}, {});
   vary<Event, SendTrace>(out, {},
+                         {[](auto& e) { e.last = true; }, [](auto& e) { e.bytes = bytes("b"); }});
+  vary<Event, Inspected>(out, {},
                          {[](auto& e) { e.last = true; }, [](auto& e) { e.bytes = bytes("b"); }});
   vary<Event, Say>(out, {},
                    {[](auto& e) { e.record.level = LogLevel::error; },
@@ -236,6 +240,8 @@ std::vector<Action> node_actions() {
   world.map = small_job("job-a").map;
   vary<Action, AddWorld>(out, {}, {[&](auto& a) { a.world = world; }});
   vary<Action, EndRanks>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
+  vary<Action, InspectRanks>(
+      out, {}, {[](auto& a) { a.what = Inspection::stacks; }, [](auto& a) { a.limit_ms = 1; }});
   vary<Action, Finishing>(out, {}, {});
   vary<Action, Finish>(out, {}, {});
   return out;
@@ -253,6 +259,9 @@ std::vector<Action> root_actions() {
                           [](auto& a) {
                             a.topologies = {{"t", RankSet::single(2)}};
                           }});
+  vary<Action, Inspected>(out, {},
+                          {[](auto& a) { a.node = 1; }, [](auto& a) { a.last = true; },
+                           [](auto& a) { a.bytes = bytes("b"); }});
   vary<Action, AllLaunched>(out, {}, {[](auto& a) { a.ranks = 1; }});
   vary<Action, ShowOutput>(out, {},
                            {[](auto& a) { a.rank = 1; }, [](auto& a) { a.stream = Stream::err; },

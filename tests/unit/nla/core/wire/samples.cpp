@@ -199,6 +199,12 @@ void fill(Random& r, msg::CutOff& m) {
 void fill(Random& r, msg::NodesLost& m) {
   m = {ranks(r)};
 }
+void fill(Random& r, msg::Inspect& m) {
+  m = {one_of(r, Inspection::stacks), number(r)};
+}
+void fill(Random& r, msg::Inspected& m) {
+  m = {number(r), flag(r), chunk(r)};
+}
 
 WindowSize window(Random& r) {
   const auto some = [&] { return static_cast<std::uint16_t>(number(r)); };
@@ -340,6 +346,7 @@ Job job(Random& random) {
   out.window = window(random);
   out.modes = {flag(random), flag(random), text(random, 12)};
   out.hosts = words("HOST");
+  out.hold = flag(random);
   return out;
 }
 
