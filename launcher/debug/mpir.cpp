@@ -5,6 +5,7 @@
 // This file is compiled with debug information, as the specification asks for.
 #define SCELA_MPIR __attribute__((used, visibility("default")))
 
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 struct MPIR_PROCDESC {
   char* host_name;
@@ -33,6 +34,7 @@ SCELA_MPIR __attribute__((noinline)) void MPIR_Breakpoint() {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)
 
 namespace scela {
 

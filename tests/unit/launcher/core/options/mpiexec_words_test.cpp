@@ -68,7 +68,7 @@ TEST_CASE("mpiexec's spellings become long options") {
   CHECK(only({"-env", "K", "", "p"}).options == Words{"--env=K="});
 }
 
-TEST_CASE("--launcher is another name of --launch") {
+TEST_CASE("the option --launcher is another name of --launch") {
   CHECK(only({"--launcher", "sge", "p"}).options == Words{"--launch", "sge"});
   CHECK(only({"--launcher=sge", "p", "--launcher"}).options == Words{"--launch=sge"});
   CHECK(only({"-launcher", "ssh", "p"}).options == Words{"--launch", "ssh"});
