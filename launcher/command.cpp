@@ -40,6 +40,7 @@
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/pmi_choice.h"
+#include "launcher/report/direct_output.h"
 #include "launcher/report/job_records.h"
 #include "launcher/session.h"
 #include "nla/process/singleton.h"
@@ -51,32 +52,9 @@ namespace scela {
 
 namespace {
 
-// Writes all of `text`. Returns false if a write fails: a failure to write cannot be reported
-// either.
-bool print(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(fd, text.data(), text.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return true;
-}
-
-// The text may have words of files and of the standard input, which a terminal must not obey.
-int complain(const Error& error) {
-  print(2, cat(kProgramName, printable(error.text(), kMaxOwnText), "\n"));
-  return exit_status(error.kind);
-}
-
 void warn(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
-}
-
-int answer(std::string_view text) {
-  if (print(1, text)) return kExitSuccess;
-  return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
 }
 
 // If a standard descriptor is closed, the next open() would reuse its number, and the ranks' output
