@@ -34,7 +34,7 @@ pid_t program_below(pid_t pid) {
 }  // namespace
 
 // One gdb that runs.
-struct StackReader::Gdb : Poller::Watcher {
+struct StackReader::Gdb final : Poller::Watcher {
   Gdb(StackReader& owner, Rank number) : reader(owner), rank(number) {}
   ~Gdb() { kill(); }
   void kill() const {
