@@ -42,7 +42,7 @@
 #include "launcher/plan/pmi_choice.h"
 #include "launcher/report/direct_output.h"
 #include "launcher/report/job_records.h"
-#include "launcher/session.h"
+#include "launcher/restarts.h"
 #include "nla/process/singleton.h"
 #include "nla/spawn/factory.h"
 
@@ -143,7 +143,7 @@ std::string new_job_id() {
 
 Result<LaunchContext> launch_context(const Options& options) {
   LaunchContext out;
-  out.job_id = new_job_id();
+  out.job_id = out.run_id = new_job_id();
   utsname names{};
   ::uname(&names);
   out.host_name = names.nodename;
@@ -323,11 +323,6 @@ Result<void> show_map(const Options& options, Plan& plan) {
   return {};
 }
 
-struct Prepared {
-  Plan plan;
-  HostContacts reach;
-};
-
 // Returns the program name of the process that called for a launcher, for error messages.
 std::string name_of_caller(const SingletonCall& call) {
   const auto own = static_cast<std::uint32_t>(::getpid());
@@ -336,25 +331,6 @@ std::string name_of_caller(const SingletonCall& call) {
   const std::string words = read_small_file(cat("/proc/", process, "/cmdline").c_str());
   const std::string program = words.substr(0, words.find('\0'));
   return program.empty() ? cat("process ", process) : program;
-}
-
-// Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
-// them, the plan is made again without them. The new plan may bring in other hosts.
-Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan) {
-  for (;;) {
-    auto reach = find_contacts(options, plan);
-    if (!reach) return fail(reach.error());
-    if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
-    context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());
-    if (plan.once_per_host && reach->missing.size() == plan.hosts.size()) {
-      plan.hosts.clear();  // no host is left: a normal result
-      plan.missing = context.missing;
-      return Prepared{std::move(plan), {}};
-    }
-    auto again = make_plan(options, context);
-    if (!again) return fail(again.error());
-    plan = std::move(*again);
-  }
 }
 
 // Returns true if the word, in the place of a program, names a host. Asks the name service.
@@ -390,7 +366,7 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
   const auto write = [](const std::string& text) { print(1, text); };
   const auto tell = [&person](const std::string& line) { person.write(line); };
   if (options.json) {
-    if (auto opened = records.open(*options.json, write, tell); !opened)
+    if (auto opened = records.open(*options.json, false, write, tell); !opened)
       return complain(opened.error());
   }
   Phases phases;
@@ -458,8 +434,8 @@ int run_command(int argc, char** argv) {
   if (prepared->plan.hosts.empty()) {
     return report_no_host(*options, prepared->plan, began, person);
   }
-  auto result = run_session(*options, std::move(prepared->plan), std::move(prepared->reach), *agent,
-                            person, began);
+  auto result =
+      run_starts(*options, std::move(*context), std::move(*prepared), *agent, person, began);
   if (!result) return complain(result.error());
   person.write(result->statistics);
   result->outcome.not_found_hint = hint_for(*options, result->outcome);

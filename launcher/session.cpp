@@ -25,6 +25,7 @@
 #include "launcher/io/watched.h"
 #include "launcher/plan/begin_event.h"
 #include "launcher/plan/host_topologies.h"
+#include "launcher/plan/master_address.h"
 #include "launcher/report/job_records.h"
 #include "launcher/report/stats.h"
 #include "launcher/report/verdict.h"
@@ -56,16 +57,17 @@ std::int64_t phase_moment() {
 class Session {
  public:
   Session(const Options& options, Plan plan, HostContacts reach, StderrWriter& log,
-          std::int64_t began_ns)
+          SessionClock clock)
       : options_(options),
         plan_(std::move(plan)),
         access_(std::move(reach)),
         stderr_(log),
+        clock_(clock),
         log_(options_, log),
         spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()),
         debugging_(plan_, failed_, stderr_,
                    [this](nla::Event event) { shell_->post(std::move(event)); }) {
-    phases_.begin = began_ns;
+    phases_.begin = clock.began_ns;
   }
 
   Result<SessionResult> run(const std::string& agent);
@@ -125,6 +127,7 @@ class Session {
   JobRecords records_;
   RankCounters counters_;
   StderrWriter& stderr_;
+  const SessionClock clock_;
   Log log_;
   Phases phases_;
   JobOutcome outcome_;
@@ -139,12 +142,13 @@ class Session {
   RawTerminal terminal_;
   bool terminal_over_ = false;  // the rank with a terminal has ended
   bool partial_armed_ = false, stopping_ = false;
-  bool launched_ = false, over_ = false;  // the job was sent to the nodes; JobEnded came
-  std::optional<Error> record_error_;     // why a --record part is cut short
-  std::optional<Error> lost_node_;        // first node lost while the job ran
-  std::optional<Error> start_error_;      // of the first node that did not start
-  RankSet failed_;                        // numbers of nodes, not ranks
-  std::string last_of_pmi_;               // last PMI text of a node
+  bool launched_ = false, over_ = false;          // the job was sent to the nodes; JobEnded came
+  std::optional<Error> record_error_;             // why a --record part is cut short
+  std::optional<Error> lost_node_;                // first node lost while the job ran
+  std::optional<Error> start_error_;              // of the first node that did not start
+  std::vector<std::uint32_t> ranks_of_programs_;  // when the ranks were sent to the nodes
+  RankSet failed_;                                // numbers of nodes, not ranks
+  std::string last_of_pmi_;                       // last PMI text of a node
   Spawning spawning_;
   Debugging debugging_;
 };
@@ -214,7 +218,8 @@ Result<void> Session::open_files() {
   }
   if (!options_.json) return {};
   return records_.open(
-      *options_.json, [this](std::string text) { writer_->add_text(std::move(text)); },
+      *options_.json, plan_.job.training.is_restart(),
+      [this](std::string text) { writer_->add_text(std::move(text)); },
       [this](const std::string& line) { stderr_.write(line); });
 }
 
@@ -232,8 +237,10 @@ Result<void> Session::prepare_output() {
   hooks.failed = [this](const Error& error) { output_failed(error); };
   const auto show = options_.diff ? Gatherer::Show::differences : Gatherer::Show::all;
   auto gatherer = options_.gather ? std::make_unique<Gatherer>(settings.names, show) : nullptr;
-  writer_ = std::make_unique<OutputWriter>(std::move(settings), options_.output_dir.value_or(""),
-                                           std::move(gatherer), std::move(hooks));
+  writer_ = std::make_unique<OutputWriter>(
+      std::move(settings),
+      OutputFiles{options_.output_dir.value_or(""), plan_.job.training.is_restart()},
+      std::move(gatherer), std::move(hooks));
   return {};
 }
 
@@ -275,6 +282,7 @@ void Session::on(const action::NodeFailed& failed) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
   } else {
     outcome_.failed_nodes.push_back(host);
+    if (failure.why.starts_with(nla::msg::kParentLost)) outcome_.cut_off_nodes.push_back(host);
   }
   if (launched_ && failure.phase == nla::StartPhase::running) {
     plan_.job.map.ranks_of(failure.node).for_each([&](Rank rank) { terminal_rank_over(rank); });
@@ -313,7 +321,10 @@ void Session::on(const action::AllReady& ready) {
       if (guessed || now != shown) stderr_.write(now);  // the earlier map is outdated
     }
   }
+  if (auto met = use_rendezvous(plan_, ready.rendezvous); !met) return give_up_start(met.error());
   if (options_.show_map) stderr_.write(bindings_text(bindings_of(plan_, failed_)));
+  for (const SegmentRanks& segment : plan_.segments)
+    ranks_of_programs_.push_back(segment.count);
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   plan_.job.hold = is_debugged();
@@ -493,7 +504,7 @@ void Session::window_changed() {
 
 void Session::start_timeout() {
   if (!options_.timeout) return;
-  timeout_->expires_after(*options_.timeout);
+  timeout_->expires_at(clock_.first_start + *options_.timeout);
   timeout_->async_wait([this](const boost::system::error_code& error) {
     if (error || over_ || stopping_) return;
     outcome_.timed_out = *options_.timeout;
@@ -580,6 +591,7 @@ SessionResult Session::finish() {
   write_records();
   SessionResult result;
   result.outcome = std::move(outcome_);
+  result.ranks_of_programs = std::move(ranks_of_programs_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());
   if (options_.stats == StatsFormat::text)
     result.statistics = stats_text(phases_, numbers, stats_, counters_);
@@ -607,10 +619,9 @@ void Session::write_records() {
 }  // namespace
 
 Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
-                                  const std::string& agent, StderrWriter& log,
-                                  std::int64_t began_ns) {
+                                  const std::string& agent, StderrWriter& log, SessionClock clock) {
   try {
-    return Session(options, std::move(plan), std::move(reach), log, began_ns).run(agent);
+    return Session(options, std::move(plan), std::move(reach), log, clock).run(agent);
   } catch (const boost::system::system_error& error) {
     return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
                       "see whether the limit of open files (ulimit -n) is too low"});

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/core/result.h"
 #include "launcher/core/options/options.h"
@@ -23,19 +24,29 @@ namespace scela {
 // After that its output is dropped.
 inline constexpr std::chrono::milliseconds kReaderSlack{1000};
 
+// The moments from which a session counts.
+struct SessionClock {
+  // The monotonic clock in nanoseconds at the start of scela-run, for --stats, --trace and --json.
+  std::int64_t began_ns = 0;
+  // The begin of the job's first start, from which --timeout counts.
+  std::chrono::steady_clock::time_point first_start;
+};
+
 // The result of a job that began.
 struct SessionResult {
   // How the ranks ended; it determines the exit status.
   JobOutcome outcome;
   std::string statistics;  // to print with --stats, else empty
+  // The ranks of each program with which the job began.
+  std::vector<std::uint32_t> ranks_of_programs;
 };
 
 // Runs the job of `plan` and blocks until its end. `reach` says how its hosts are reached. `agent`
 // is the path of scela-nla on this machine. `log` takes the output of -v and other lines for the
-// user. `began_ns` is the monotonic clock in nanoseconds at the start of scela-run. Returns an
-// error if the job cannot begin (no agent executable, no descriptors, an unwritable file).
+// user. If the plan says that the job was started before (Training::restarts), the files of --json
+// and --output-dir are continued. Returns an error if the job cannot begin (no agent executable, no
+// descriptors, an unwritable file).
 Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
-                                  const std::string& agent, StderrWriter& log,
-                                  std::int64_t began_ns);
+                                  const std::string& agent, StderrWriter& log, SessionClock clock);
 
 }  // namespace scela

@@ -62,7 +62,7 @@ Result<Fd> open_output(const std::string& path, int flags) {
 
 }  // namespace
 
-OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
+OutputWriter::OutputWriter(PresentationSettings settings, OutputFiles files,
                            std::unique_ptr<Gatherer> gatherer, Hooks hooks)
     : terminal_(settings.terminal),
       live_view_(
@@ -70,7 +70,7 @@ OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
               ? std::make_unique<LiveView>(settings.ranks, settings.names.empty() ? "rank" : "host")
               : nullptr),
       presentation_(std::move(settings)),
-      directory_(std::move(directory)),
+      files_in_(std::move(files)),
       gatherer_(std::move(gatherer)),
       hooks_(std::move(hooks)) {
   for (int which = 0; which < 2; ++which)
@@ -186,13 +186,14 @@ void OutputWriter::pump(int which) {
 
 void OutputWriter::write_file(const PresentedWrite& write) {
   auto at = files_.find(write.file);
-  const std::string path = directory_ + "/" + write.file;
+  const std::string path = files_in_.directory + "/" + write.file;
   if (at == files_.end()) {
     if (files_.size() >= kOpenFiles) {
       files_.erase(open_order_.front());
       open_order_.pop_front();
     }
-    const int fresh = begun_.insert(write.file).second ? O_TRUNC : 0;
+    const bool begins = begun_.insert(write.file).second && !files_in_.continued;
+    const int fresh = begins ? O_TRUNC : 0;
     Result<Fd> file = open_output(path, fresh);
     if (!file) {
       fail(file.error());

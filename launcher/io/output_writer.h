@@ -28,6 +28,12 @@
 
 namespace scela {
 
+// Says where the files of --output-dir are.
+struct OutputFiles {
+  std::string directory;   // must exist; empty: there are none
+  bool continued = false;  // append to the files of an earlier start of the job (--restart)
+};
+
 // Writes the output of all ranks of a job.
 class OutputWriter {
  public:
@@ -41,11 +47,11 @@ class OutputWriter {
     std::function<void(const Error&)> failed;
   };
 
-  // `settings` says how lines are marked, and whether files are written. `directory` is the
-  // directory of the output files, which must exist. It is empty without --output-dir. `gatherer`
-  // keeps standard output until the end; it is null without --gather.
-  OutputWriter(PresentationSettings settings, std::string directory,
-               std::unique_ptr<Gatherer> gatherer, Hooks hooks);
+  // `settings` says how lines are marked, and whether files are written. `files` says
+  // where the files are. `gatherer` keeps standard output until the end; it is null without
+  // --gather.
+  OutputWriter(PresentationSettings settings, OutputFiles files, std::unique_ptr<Gatherer> gatherer,
+               Hooks hooks);
 
   // Takes the next bytes of one rank's stream, in order, and writes what can be written without
   // blocking. `end` says that the stream ends after these bytes, which may be none.
@@ -114,7 +120,7 @@ class OutputWriter {
   std::optional<Rank> terminal_;         // PresentationSettings::terminal
   std::unique_ptr<LiveView> live_view_;  // with a gatherer, on a terminal
   Presentation presentation_;
-  std::string directory_;
+  OutputFiles files_in_;
   std::unique_ptr<Gatherer> gatherer_;
   Hooks hooks_;
   std::deque<Piece> queues_[2];       // standard output, standard error

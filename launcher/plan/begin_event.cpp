@@ -62,6 +62,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
   settings.usage = options.json.has_value();
   settings.trace = options.trace.has_value();
   settings.topology = needs_topologies(plan, options);
+  if (plan.job.training.styles.any()) settings.rendezvous = plan.job.map.node_of(0).value_or(0);
   settings.boot_id = boot_id();
   settings.address = own_address(contacts);
   settings.fanout = options.fanout;

@@ -40,6 +40,8 @@ struct PmiChoice {
 // it.
 struct LaunchContext {
   std::string job_id;                        // unique; makes names of files and keys
+  std::string run_id;                        // the job_id of the first start (--restart)
+  std::uint32_t restarts = 0;                // starts of the job before this one
   std::string host_name;                     // name of this machine
   std::string directory;                     // working directory of scela-run
   std::vector<std::string> environment;      // scela-run's own, as "NAME=VALUE"

@@ -146,6 +146,36 @@ Result<CachePolicy> chosen_cache(const Options& options, bool once_per_host) {
       "use --cache hcmab, or --on-failure kill"});
 }
 
+// Returns what a training job needs, but the place where its ranks meet, which an agent finds.
+nla::Training training_of(const Options& options, const LaunchContext& context) {
+  nla::Training training;
+  const EnvStyles& styles = options.env_styles;
+  training.styles = {styles.torch, styles.ompi, styles.mpich, styles.slurm};
+  training.expands_words = options.expand;
+  training.gpus_per_rank = options.gpus_per_rank;
+  training.max_restarts = options.restarts;
+  training.restarts = context.restarts;
+  training.run_id = context.run_id;
+  return training;
+}
+
+// Several hosts would need a terminal each.
+Result<void> check_terminal(const Options& options, const Plan& plan) {
+  const std::size_t nodes = plan.hosts.size();
+  if (!options.pty || !plan.once_per_host || nodes < 2 || options.stdin_to) return {};
+  return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
+                    cat("the program runs on ", nodes, " hosts"),
+                    "name one host, or the number of the one that has it with --stdin"});
+}
+
+// A command that runs once on each host would run on fewer hosts the next time.
+Result<void> check_restarts(const Options& options, const Plan& plan) {
+  if (options.restarts == 0 || !plan.once_per_host) return {};
+  return fail(Error{ErrorKind::usage, "start the job again if it fails (--restart)", "",
+                    "a command that runs once on each host is no job of ranks",
+                    "give the number of ranks with -n or --ppn"});
+}
+
 // Makes the whole job except the placement of its ranks, which place() sets.
 nla::Job make_job(const Options& options, const LaunchContext& context, const Plan& plan,
                   CachePolicy policy) {
@@ -176,6 +206,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   }
   job.timestamps = options.timestamp;
   job.ahead_s = context.ahead_s;
+  job.training = training_of(options, context);
   if (options.host_timeout) {
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
@@ -308,11 +339,8 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.nodes_on_this_machine =
       plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
   plan.pty = options.pty;
-  if (options.pty && plan.once_per_host && nodes > 1 && !options.stdin_to) {
-    return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
-                      cat("the program runs on ", nodes, " hosts"),
-                      "name one host, or the number of the one that has it with --stdin"});
-  }
+  if (auto fits = check_terminal(options, plan); !fits) return fail(fits.error());
+  if (auto fits = check_restarts(options, plan); !fits) return fail(fits.error());
   const auto cache = chosen_cache(options, plan.once_per_host);
   if (!cache) return fail(cache.error());
   plan.missing = context.missing;

@@ -42,16 +42,17 @@ std::int64_t unix_ms_of(std::int64_t monotonic) {
 
 }  // namespace
 
-Result<void> JobRecords::open(const std::string& path, Write to_standard_output,
+Result<void> JobRecords::open(const std::string& path, bool continues, Write to_standard_output,
                               const Write& tell) {
   path_ = path;
   if (path == kStandardOutput) {
     to_standard_output_ = std::move(to_standard_output);
     return {};
   }
-  constexpr int kHow = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+  const int fresh = continues ? 0 : O_TRUNC;
+  const int how = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | fresh;
   const auto open_with = [&](int flags) {
-    return Fd(retry([&] { return ::open(path.c_str(), kHow | flags, 0666); }));
+    return Fd(retry([&] { return ::open(path.c_str(), how | flags, 0666); }));
   };
   file_ = open_with(O_NONBLOCK);
   if (!file_ && errno == ENXIO && is_fifo(path)) {

@@ -32,11 +32,12 @@ class JobRecords {
   using Deadline = std::optional<std::chrono::steady_clock::time_point>;
   using Write = std::function<void(std::string)>;
 
-  // Says where the records go: to the file `path`, which is created or truncated, or by
-  // `to_standard_output`. Without open() the other functions do nothing. If the file is a FIFO
-  // without a reader, it tells the user by `tell` and blocks until there is one. Returns an error
-  // (kind io) if the file cannot be written.
-  Result<void> open(const std::string& path, Write to_standard_output, const Write& tell);
+  // Says where the records go: to the file `path`, which is created if need be, or by
+  // `to_standard_output`. What the file has is kept if `continues`, else removed. Without open()
+  // the other functions do nothing. If the file is a FIFO without a reader, it tells the user by
+  // `tell` and blocks until there is one. Returns an error (kind io) if the file cannot be written.
+  Result<void> open(const std::string& path, bool continues, Write to_standard_output,
+                    const Write& tell);
 
   // Writes the record of the job. The first call counts. `began_ns` is the monotonic clock at the
   // start of scela-run.

@@ -53,6 +53,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.pmi_guessed = value == "1";
   } else if (key == "topology") {
     settings.topology = value == "1";
+  } else if (key == "rendezvous") {
+    return parse_number(value, settings.rendezvous.emplace());
   } else if (key == "measure") {
     settings.measure = value == "1";
   } else if (key == "usage") {
@@ -89,6 +91,7 @@ std::string format(const Settings& settings) {
   if (settings.node_env) out += "node_env=1\n";
   if (settings.pmi_guessed) out += "pmi_guessed=1\n";
   if (settings.topology) out += kAskTopologies;  // the core reads it too
+  if (settings.rendezvous) out += cat(kAskRendezvous, *settings.rendezvous, "\n");
   if (settings.measure) out += "measure=1\n";
   if (settings.usage) out += "usage=1\n";
   if (settings.trace) out += "trace=1\n";

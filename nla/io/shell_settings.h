@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,10 @@ inline constexpr char kLaunchSsh[] = "ssh";
 inline constexpr char kLinkAuto[] = "auto";  // like "ssh", then TCP if possible
 inline constexpr char kLinkSsh[] = "ssh";    // the stream that started the agent
 inline constexpr char kLinkTcp[] = "tcp";    // TCP, or an error
+
+// The number of nodes that report a rendezvous point. Rank 0 is on the first of them that has an
+// agent.
+inline constexpr std::uint32_t kRendezvousNodes = 64;
 
 // The settings of one job. They are the same for all its agents.
 struct Settings {
@@ -58,9 +63,12 @@ struct Settings {
   // too. On a node that cannot serve PMIx, ranks find only those.
   bool pmi_guessed = false;
   bool topology = false;  // a Hello carries the machine's topology
-  bool measure = false;   // measure exactly (0.1 ms per agent)
-  bool usage = false;     // send what each rank has used at the end
-  bool trace = false;     // keep spans, and send them at the end
+  // The first of the kRendezvousNodes nodes that say in their Hello where ranks of a training job
+  // can meet on them.
+  std::optional<std::uint32_t> rendezvous;
+  bool measure = false;  // measure exactly (0.1 ms per agent)
+  bool usage = false;    // send what each rank has used at the end
+  bool trace = false;    // keep spans, and send them at the end
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

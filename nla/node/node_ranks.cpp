@@ -13,9 +13,11 @@
 #include "common/crypto/engine_keys.h"
 #include "common/crypto/hmac.h"
 #include "common/os/machine_topology.h"
+#include "nla/core/job/meeting_ports.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
 #include "nla/io/capacity.h"
+#include "nla/io/free_port.h"
 
 namespace scela::nla {
 
@@ -108,6 +110,7 @@ NodeFacts NodeRanks::node_facts() const {
   facts.directory = directory_.path();
   if (settings.node_env) facts.environment = node_environment();
   facts.helper_directory = settings.agent.substr(0, settings.agent.rfind('/') + 1);
+  facts.gpus = {context_.node_index, settings.shares};
   facts.pmi = context_.job->pmi;
   facts.pmi_guessed = settings.pmi_guessed;
   if (context_.job->pmi == PmiKind::pmix) {
@@ -119,6 +122,24 @@ NodeFacts NodeRanks::node_facts() const {
 // The address is that of the ssh session that has started this agent. On scela-run's machine it is
 // the address that scela-run says, elsewhere one that the machine has. Simulated nodes need only
 // the loopback.
+std::string NodeRanks::address_for_others() const {
+  std::string address;
+  const auto ssh = context_.remote ? own_ssh_connection() : std::nullopt;
+  if (ssh) {
+    address = ssh->server;
+  } else if (!context_.remote) {
+    address = context_.settings.address;
+  } else if (auto own = address_of_this_machine()) {
+    address = std::move(*own);
+  }
+  return address.empty() ? "127.0.0.1" : address;
+}
+
+std::string NodeRanks::rendezvous() const {
+  const std::uint16_t port = free_port(context_.job_id);
+  return port == 0 ? std::string() : format(Rendezvous{address_for_others(), port});
+}
+
 EngineFacts NodeRanks::engine_facts() const {
   EngineFacts facts;
   // Without a key the engine says so, and ends.
@@ -126,15 +147,7 @@ EngineFacts NodeRanks::engine_facts() const {
     facts.key = engine_key(own, context_.job_id);
     wipe(own);
   }
-  const auto ssh = context_.remote ? own_ssh_connection() : std::nullopt;
-  if (ssh) {
-    facts.address = ssh->server;
-  } else if (!context_.remote) {
-    facts.address = context_.settings.address;
-  } else if (auto own = address_of_this_machine()) {
-    facts.address = std::move(*own);
-  }
-  if (facts.address.empty()) facts.address = "127.0.0.1";
+  facts.address = address_for_others();
   // Traffic over a network is encrypted, since others may hear it. Simulated nodes have none. If
   // only one of two engines wants encryption, both encrypt.
   facts.encrypts = context_.remote;

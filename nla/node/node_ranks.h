@@ -66,6 +66,9 @@ class NodeRanks {
   bool reaped(pid_t pid, int status, const rusage& usage) {
     return ranks_ && ranks_->reaped(pid, status, usage);
   }
+  // Returns where ranks can meet on this node (nla/core/job/meeting_ports.h), as text, or "" if it has
+  // no free port.
+  std::string rendezvous() const;
   // Adds the usage of each rank that has ended to the report (nla/ranks/rank_usage.h).
   void add_usage(Pieces& report) const;
   // Returns the machine's topology. The first call reads it, which blocks as local files do.
@@ -81,6 +84,8 @@ class NodeRanks {
   // Return what the start of ranks and the adapter's engine need to know of this node.
   NodeFacts node_facts() const;
   EngineFacts engine_facts() const;
+  // Returns the numeric address by which other nodes reach this one; 127.0.0.1 if none is known.
+  std::string address_for_others() const;
   // Makes the segment if need be. Returns its descriptor, or -1 if there is none.
   int segment_descriptor();
   // Tells the core that a rank has read a pair in the segment, the memory from which the node's

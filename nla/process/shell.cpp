@@ -296,6 +296,11 @@ void Shell::State::carry_out(action::Send& send) {
     hello->clock_ns = context.clock_ns();
     if (context.settings.topology) hello->topology = ranks.machine().bytes();
     if (hello->topology.size() > kMaxOwnTopology) hello->topology.clear();
+    const auto first = context.settings.rendezvous;
+    const std::uint32_t node = context.node_index;
+    if (first && node >= *first && node - *first < kRendezvousNodes)
+      hello->rendezvous = ranks.rendezvous();
+    if (hello->rendezvous.size() > kMaxRendezvous) hello->rendezvous.clear();
   }
   if (std::holds_alternative<msg::Ready>(send.message)) {
     context.tracer.span("build tree", context.started_ns, context.clock_ns());

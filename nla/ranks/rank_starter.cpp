@@ -15,6 +15,8 @@
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
+#include "nla/core/job/word_parts.h"
+#include "nla/io/gpu_probe.h"
 #include "nla/ranks/rank_counter_files.h"
 
 namespace scela::nla {
@@ -25,11 +27,13 @@ constexpr int kPmiDescriptor = 3;
 
 // Variables that the agent sets, or that a launcher around this one has left. A rank that used the
 // latter would speak to the wrong server.
+constexpr std::string_view kRestartsVariable = "SCELA_RESTART_COUNT";
 constexpr std::string_view kOwnVariables[] = {
     "SCELA_RANK",      "SCELA_SIZE",      "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
     "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MPIRUN_HOST",      "MPIRUN_PORT",
-    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kCountersVariable};
+    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kCountersVariable,
+    kRestartsVariable};
 // Open MPI's variables for programs that do not call MPI. A rank that has this one in its
 // environment, as the launcher asked for them or runs as a rank of Open MPI itself, gets its own
 // values.
@@ -59,12 +63,14 @@ bool is_of_another_agent(std::string_view variable) {
 }
 
 // Later variables replace earlier ones of the same name.
-std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists) {
+std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists,
+                                bool has_styles) {
   std::vector<std::string> out;
   std::map<std::string_view, std::size_t> position;
   for (const auto* list : lists) {
     for (const std::string& variable : *list) {
       if (is_own(name_in(variable)) || is_of_another_agent(variable)) continue;
+      if (has_styles && is_of_outer_rank(name_in(variable))) continue;
       const auto [at, is_new] = position.emplace(name_in(variable), out.size());
       if (is_new) {
         out.push_back(variable);
@@ -74,6 +80,13 @@ std::vector<std::string> merged(std::initializer_list<const std::vector<std::str
     }
   }
   return out;
+}
+
+// Removes the variables from `environment` of which the names are in `own`.
+void remove_names_of(const std::vector<std::string>& own, std::vector<std::string>& environment) {
+  std::erase_if(environment, [&](const std::string& one) {
+    return std::ranges::any_of(own, [&](const auto& two) { return name_in(two) == name_in(one); });
+  });
 }
 
 std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
@@ -121,7 +134,9 @@ std::uint32_t number_of(std::string_view job_id) {
 }  // namespace
 
 RankStarter::RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null)
-    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)), window_(job.window) {}
+    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)), window_(job.window) {
+  if (job.training.styles.any()) nodes_ = RankNodes(job.map_of_world(0));
+}
 
 Result<RankStarter> RankStarter::create(const Job& job, const RankSet& own, NodeFacts node) {
   Result<Fd> null = open_file("/dev/null", O_RDONLY);
@@ -133,7 +148,8 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   Program program;
   program.words = app.argv;
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
-  program.environment = merged({&node_.environment, &defaults_, &job_->env, &app.env});
+  program.environment =
+      merged({&node_.environment, &defaults_, &job_->env, &app.env}, job_->training.styles.any());
   struct stat facts {};
   // Another user may be barred from the directory.
   const auto is_barred = [](const std::string& path) { return ::access(path.c_str(), X_OK) != 0; };
@@ -316,6 +332,58 @@ std::vector<std::string> RankStarter::openmpi_variables(Rank number) const {
               universe < 0 ? static_cast<std::int64_t>(ranks.size()) : universe)};
 }
 
+void RankStarter::add_training(Rank number, const std::vector<std::string>& inherited,
+                               std::vector<std::string>& own) const {
+  const Training& training = job_->training;
+  if (training.max_restarts > 0) own.push_back(cat(kRestartsVariable, "=", training.restarts));
+  if (job_->world_of(number) > 0 || !training.styles.any()) return;
+  const RankSet here = own_.intersection(job_->ranks_of_world(0));
+  const std::string& program = job_->apps[job_->app_of(number)].argv.front();
+  const RankNumbers numbers{number,
+                            job_->ranks_of_world(0).size(),
+                            here.index_of(number),
+                            here.size(),
+                            node_.index,
+                            node_.name,
+                            std::string_view(program).substr(program.rfind('/') + 1)};
+  const auto is_in = [](const std::vector<std::string>& list, std::string_view name) {
+    return std::ranges::any_of(list, [&](const auto& one) { return name_in(one) == name; });
+  };
+  for (const StyleVariable& variable : style_variables(training, nodes_, numbers)) {
+    if (is_in(own, variable.name)) continue;
+    if (variable.inherited == Inherited::stays && is_in(inherited, variable.name)) continue;
+    own.push_back(cat(variable.name, "=", variable.value));
+  }
+}
+
+// A list of the program's own options comes first, then one of the node (a scheduler has set it for
+// the agent), and then one that is passed on from scela-run's machine.
+Result<std::string> RankStarter::gpus_of(Rank number) const {
+  const std::uint32_t each = job_->training.gpus_per_rank;
+  if (each == 0) return std::string();
+  const App& app = job_->apps[job_->app_of(number)];
+  const GpuFacts facts = gpus_of_machine([&](std::string_view name) {
+    for (const auto* list : {&app.env, &node_.environment, &job_->env}) {
+      if (const std::string_view value = value_of(*list, name); !value.empty())
+        return std::string(value);
+    }
+    return std::string();
+  });
+  return gpus_of_rank(facts, node_.gpus, own_.index_of(number), each);
+}
+
+std::vector<std::string> RankStarter::words_of(const Program& program, Rank number) const {
+  std::vector<std::string> words = program.words;
+  if (!job_->training.expands_words) return words;
+  std::string_view user = value_of(program.environment, "USER");
+  if (user.empty()) user = value_of(program.environment, "LOGNAME");
+  const Rank rank = number - job_->ranks_of_world(job_->world_of(number)).front();
+  const WordParts parts{node_.name, node_.index, rank, job_->id, user};
+  for (std::string& word : words)
+    word = expand_word(word, parts);
+  return words;
+}
+
 std::vector<std::string> RankStarter::additions_to(const Program& program, Rank rank) const {
   std::vector<std::string> own = variables(rank);
   const auto is_set = [&](std::string_view name) {
@@ -344,6 +412,7 @@ std::vector<std::string> RankStarter::additions_to(const Program& program, Rank 
   if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
     own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
+  add_training(rank, program.environment, own);
   return own;
 }
 
@@ -351,14 +420,21 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
                                                       const int (&descriptors)[4],
                                                       ChildGroup group) {
   std::vector<std::string> own = additions_to(program, rank);
+  const auto gpus = gpus_of(rank);
+  if (!gpus) return tl::unexpected(RankFailure{EIO, gpus.error().text()});
+  if (!gpus->empty()) own.push_back(*gpus);
   const bool like_openmpi =
       std::ranges::any_of(own, [](const auto& one) { return is_openmpis(one); });
-  std::vector<char*> envp = argv_of(program.environment);
+  // Some variables of a training job are inherited too.
+  std::vector<std::string> inherited = program.environment;
+  if (job_->training.styles.any() || !gpus->empty()) remove_names_of(own, inherited);
+  std::vector<std::string> words = words_of(program, rank);
+  std::vector<char*> envp = argv_of(inherited);
   envp.pop_back();
   if (like_openmpi) std::erase_if(envp, [](const char* variable) { return is_openmpis(variable); });
   const std::vector<char*> more = argv_of(own);
   envp.insert(envp.end(), more.begin(), more.end());
-  std::vector<char*> argv = argv_of(program.words);
+  std::vector<char*> argv = argv_of(words);
 
   ChildSpec spec;
   spec.program = program.path.c_str();

@@ -16,7 +16,9 @@
 // Ranks that connect to the agent's port have PMI_PORT PMI_ID, or MPIRUN_HOST MPIRUN_PORT
 // MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and NOT_USE_TOTALVIEW too). Ranks
 // of PMIx have the variables that their node's server has chosen. Ranks without a protocol have
-// none. Variables of a server around this job are removed.
+// none. Variables of a server around this job are removed. Ranks of a training job have the
+// variables of nla/core/job/style_variables.h, those of their GPUs, and SCELA_RESTART_COUNT if the
+// job may be started again.
 //
 // Starting blocks as start_child() does.
 #pragma once
@@ -36,6 +38,8 @@
 #include "common/os/fd.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
+#include "nla/core/job/gpu_devices.h"
+#include "nla/core/job/style_variables.h"
 #include "nla/core/wire/job.h"
 
 namespace scela::nla {
@@ -66,6 +70,8 @@ struct NodeFacts {
   std::string engine_socket = {};
   // Ranks write usage counters (rank_counter_files.h).
   bool counters = false;
+  // The part of its machine's GPUs that is this node's.
+  GpuShare gpus;
   // Returns more variables of a rank, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };
@@ -131,6 +137,14 @@ class RankStarter {
   std::vector<std::string> additions_to(const Program& program, Rank rank) const;
   // Returns the variables by which programs under Open MPI's mpirun find their ranks.
   std::vector<std::string> openmpi_variables(Rank number) const;
+  // Adds the variables of a training job (Job::training) to those of the rank. `inherited` is the
+  // environment of its program.
+  void add_training(Rank number, const std::vector<std::string>& inherited,
+                    std::vector<std::string>& own) const;
+  // Returns the variable with the GPUs of a rank, or "" if the job does not choose them.
+  Result<std::string> gpus_of(Rank number) const;
+  // Returns the words of the program for this rank, with their parts replaced if the job asks so.
+  std::vector<std::string> words_of(const Program& program, Rank number) const;
   // Returns true if ranks inherit a connection to this agent (PMI_FD).
   bool inherits_connection() const;
   // Returns the PMI connection of a rank that inherits one, else an empty pair.
@@ -145,6 +159,7 @@ class RankStarter {
 
   const Job* job_;
   RankSet own_;
+  RankNodes nodes_;
   NodeFacts node_;
   Fd null_;
   WindowSize window_;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/text.h"
 #include "common/os/asio.h"
 #include "nla/io/poller.h"
 #include "nla/pmi/rank_pmi.h"

@@ -3,6 +3,7 @@ and that nothing is left (ClusterTest looks after each test)."""
 import os
 import re
 import signal
+import sys
 
 import case
 from case import DEADLINE_S
@@ -328,6 +329,53 @@ class StreamsTest(FaultsTest):
                 following[int(rank)] += 1
                 self.assertEqual(int(number), following[int(rank)])
             self.assertEqual((following, done.stderr), ([lines] * 8, b""))
+
+
+class TrainingTest(JobTest):
+    """Ranks that meet by plain sockets at the place that the variables of torch say."""
+    SIZE = 4
+    RANK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "rendezvous_rank.py")
+    JOB = ("-w", "node[001-003]", "-n", "8", "--ppn", "4", "--env-style", "torch")
+
+    def assert_met(self, lines, start, nodes, address):
+        """All ranks of a start met on these nodes, and rank 0 was on the first of them."""
+        met = sorted(line for line in lines if f" start {start} " in line)
+        self.assertEqual(len(met), 8, lines)
+        for rank, line in enumerate(met):
+            place = rank // 4
+            self.assertRegex(line, rf"^rank {rank} of 8 local {rank % 4} of 4 node {place} {nodes[place]} at {re.escape(address)}:\d+ "
+                                   rf"start {start} sum 36$")
+
+    def hold(self, job):
+        """Waits until the ranks of the first start hold; what they printed, and their processes by rank."""
+        lines = [job.stdout.readline().strip() for _ in range(16)]
+        held = {int(rank): process for word, rank, process in (line.split()[:3] for line in lines) if word == "held"}
+        self.assertEqual(len(held), 8, lines)
+        return [line for line in lines if line.startswith("rank")], held
+
+    def test_ranks_meet_at_the_address_of_the_first_host(self):
+        done = self.run_job(*self.JOB, sys.executable, self.RANK)
+        self.assertEqual(done.stderr, "")
+        self.assert_met(done.stdout.splitlines(), 0, ["node001", "node002"], "10.99.1.1")
+
+    def test_a_job_starts_again_without_the_host_of_rank_0_that_is_cut_off(self):
+        job = self.start(*self.JOB, "--restart", "1", "--heartbeat", "0.5", sys.executable, self.RANK, "--hold-until", "1")
+        first, _ = self.hold(job)
+        self.cluster.cut("node001")
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertRegex(err, r"(?m)^scela-run: restart 1 of 1 without node001: ")
+        self.assert_met(first, 0, ["node001", "node002"], "10.99.1.1")
+        self.assert_met(out.splitlines(), 1, ["node002", "node003"], "10.99.1.2")
+
+    def test_a_job_whose_rank_is_killed_starts_again_on_the_same_hosts(self):
+        job = self.start(*self.JOB, "--restart", "3", sys.executable, self.RANK, "--hold-until", "1")
+        _, held = self.hold(job)
+        self.cluster.run("node002", ["kill", "-KILL", held[6]], timeout=DEADLINE_S)
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertRegex(err, r"^scela-run: restart 1 of 3: rank 6 on node002 \(.*\) killed by signal 9 .*\n$")
+        self.assert_met(out.splitlines(), 1, ["node001", "node002"], "10.99.1.1")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ constexpr std::string_view kFilesByRank =
     "ends of their names";
 constexpr std::string_view kOutputDir =
     "set SCELA_OUTPUT_DIR=DIR, or call scela-run --output-dir DIR";
-constexpr std::string_view kNoGpus = "scela-run does not share out GPUs";
+constexpr std::string_view kNoGpus = "scela-run shares out whole GPUs";
 constexpr std::string_view kSetVisible = "let the program choose its GPU by SCELA_LOCAL_RANK";
 
 // clang-format off
@@ -63,7 +63,7 @@ constexpr PeerOption kRows[] = {
     same("-usize", kOne, "--usize={}", "INFINITE"),
     same("-pmi-port", "--pmi=port"),
     refused("-skip-launch-node", kNone, "this machine is a host like others", "leave it out of -hosts, or set SCELA_EXCLUDE=HOST"),
-    refused("-g -gpus-per-proc", kOne, kNoGpus, kSetVisible),
+    same("-g -gpus-per-proc", kOne, "--gpus-per-rank={}", "1"),
     refused("-gpu-subdevs-per-proc", kOne, kNoGpus, kSetVisible),
     near("-hybrid-hosts", "", "ignored: each host looks for the program by its own PATH"),
 };

@@ -175,8 +175,10 @@ Result<void> add_shell_defaults(PeerCall& call) {
                             cat("write ", name, " -w LIST COMMAND")));
   }
   if (call.has("show-config")) return {};
-  if (call.peer == Peer::pdsh)
+  if (call.peer == Peer::pdsh) {
     if (auto done = call.add_default("stdin", "none"); !done) return done;
+    if (auto done = call.add("--expand"); !done) return done;
+  }
   if (auto done = call.add_default("exit-status", "ignore"); !done) return done;
   if (auto done = call.add("--keep"); !done) return done;
   if (auto done = call.add("--wdir=~"); !done) return done;

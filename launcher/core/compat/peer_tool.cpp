@@ -58,6 +58,7 @@ constexpr std::string_view kPdshDefaults[] = {
     "home directory, without standard input.",
     "The exit status is 0 however the command ends, unless -S is given; 255 for a host that is not "
     "reached is 68 here.",
+    "In the command, %h is the host, %n its number in the list, %u the user and %% a percent sign.",
     "WCOLL names a file of hosts if no option does. Hosts are reached by ssh unless -R or "
     "SCELA_LAUNCH says otherwise.",
     "What the command leaves running goes on. A last line on standard error counts the hosts that "

@@ -194,6 +194,28 @@ Result<void> apply_launch(Target t, Text v) {
                                      {"docker", LaunchMethod::program}});
 }
 
+// A list of styles, or none of them.
+Result<void> apply_env_style(Target t, Text v) {
+  EnvStyles styles;
+  for (const std::string& name : split_list(v, ',')) {
+    bool* of = nullptr;
+    if (v == "none") break;
+    auto known = store_choice<bool*>(name, of,
+                                     {{"torch", &styles.torch},
+                                      {"ompi", &styles.ompi},
+                                      {"mpich", &styles.mpich},
+                                      {"slurm", &styles.slurm},
+                                      {"none", nullptr}});
+    if (!known) return known;
+    if (of == nullptr) return fail(value_error("'none' stands beside others", "leave it out"));
+    *of = true;
+  }
+  if (v.empty() || (!styles.any() && v != "none"))
+    return fail(value_error("it names no launcher", "give torch, ompi, mpich or slurm"));
+  t.options.env_styles = styles;
+  return {};
+}
+
 Result<void> apply_connect_timeout(Target t, Text v) {
   auto parsed = parse_duration(v);
   if (!parsed) return fail(std::move(parsed.error()));
@@ -444,6 +466,20 @@ const OptionRow kOptions[] = {
      "how long hosts wait for a new parent agent; 0: not (default: 10)",
      [](Target t, Text v) { return store(parse_grace(v), t.options.adopt_timeout); }},
 
+    {"env-style", 0, "LIST", kValue, kJob, training, "SCELA_ENV_STYLE",
+     "ranks get the variables of torch, ompi, mpich, slurm or none (default)",
+     apply_env_style,
+     "torch ompi mpich slurm none"},
+    {"gpus-per-rank", 0, "N", kValue, kJob, training, "SCELA_GPUS_PER_RANK",
+     "each rank sees N GPUs of its node only; 0: all (default: 0)",
+     [](Target t, Text v) { return store(parse_number(v, 0, kMaxGpus), t.options.gpus_per_rank); }},
+    {"restart", 0, "N", kValue, kJob, training, "SCELA_RESTART",
+     "start again, up to N times, if a rank or node is lost (default: 0)",
+     [](Target t, Text v) { return store(parse_number(v, 0, kMaxRestarts), t.options.restarts); }},
+    {"expand", 0, "", kFlag, kJob, training, "SCELA_EXPAND",
+     "replace %h host, %n its number, %r rank, %j job, %u user in arguments",
+     [](Target t, Text v) { return store_flag(v, t.options.expand); }},
+
     {"dry-run", 0, "", kFlag, kJob, inspection, "",
      "print tree, map, commands, what ranks speak; start nothing",
      [](Target t, Text v) { return store_flag(v, t.options.dry_run); }},
@@ -555,9 +591,9 @@ std::string_view nearest(std::string_view name, std::string_view OptionRow::*whi
 constexpr std::string_view kVariablePrefix = "SCELA_";
 // The variables of ranks, as scela-run(1) lists them.
 constexpr std::string_view kRankVariables[] = {
-    "SCELA_RANK",    "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
-    "SCELA_NODE",    "SCELA_NODE_INDEX", "SCELA_JOB_ID",     "SCELA_NODE_DIR",
-    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET", "SCELA_COUNTERS"};
+    "SCELA_RANK",       "SCELA_SIZE",     "SCELA_LOCAL_RANK",   "SCELA_LOCAL_SIZE", "SCELA_NODE",
+    "SCELA_NODE_INDEX", "SCELA_JOB_ID",   "SCELA_NODE_DIR",     "SCELA_SEGMENT",    "SCELA_RING",
+    "SCELA_HCA_SOCKET", "SCELA_COUNTERS", "SCELA_RESTART_COUNT"};
 // The variables of ranks that a user may set for them, to 0 or 1.
 constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 
@@ -598,6 +634,8 @@ std::string_view title_of(OptionGroup group) {
       return "Input and output";
     case OptionGroup::job_end:
       return "End of the job";
+    case OptionGroup::training:
+      return "Training jobs";
     case OptionGroup::inspection:
       return "Inspection";
     case OptionGroup::other:

@@ -18,10 +18,21 @@
 namespace scela {
 
 // The groups of options in --help and in the manual page.
-enum class OptionGroup { programs, hosts, tree, remote, output, job_end, inspection, other };
+enum class OptionGroup {
+  programs,
+  hosts,
+  tree,
+  remote,
+  output,
+  job_end,
+  training,
+  inspection,
+  other
+};
 inline constexpr OptionGroup kOptionGroups[] = {
-    OptionGroup::programs, OptionGroup::hosts,   OptionGroup::tree,       OptionGroup::remote,
-    OptionGroup::output,   OptionGroup::job_end, OptionGroup::inspection, OptionGroup::other};
+    OptionGroup::programs, OptionGroup::hosts,      OptionGroup::tree,
+    OptionGroup::remote,   OptionGroup::output,     OptionGroup::job_end,
+    OptionGroup::training, OptionGroup::inspection, OptionGroup::other};
 // Returns the heading of a group in --help, such as "Hosts and mapping".
 std::string_view title_of(OptionGroup group);
 

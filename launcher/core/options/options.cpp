@@ -261,6 +261,7 @@ class Parser {
     if (auto fits = check_output_name(); !fits) return fail(fits.error());
     if (auto fits = check_json(); !fits) return fail(fits.error());
     if (auto fits = check_pty(); !fits) return fail(fits.error());
+    if (auto fits = check_restarts(); !fits) return fail(fits.error());
     if (options_.gather && options_.timestamp)
       options_.warnings.push_back(cat("--timestamp means nothing beside --", name_of_gather(),
                                       ", which shows the same lines of several hosts once"));
@@ -364,6 +365,23 @@ class Parser {
       return clash("stdin", "a terminal is one rank's", "name that rank with --stdin");
     }
     return {};
+  }
+
+  // The second start of a job could not read again what the first one has read.
+  Result<void> check_restarts() {
+    if (options_.restarts == 0) return {};
+    const auto clash = [](std::string_view option, std::string why, std::string hint) {
+      return fail(Error{ErrorKind::usage, cat("options --restart and --", option), "",
+                        std::move(why), std::move(hint)});
+    };
+    if (options_.on_failure == OnFailure::wait) {
+      return clash("on-failure wait", "a job that is started again does not go on without a rank",
+                   "give one of them");
+    }
+    if (options_.pty) return clash("pty", "a terminal is not read twice", "give one of them");
+    if (!options_.stdin_to) options_.stdin_to = StdinTarget{StdinTarget::Kind::none, 0};
+    if (options_.stdin_to->kind == StdinTarget::Kind::none) return {};
+    return clash("stdin", "standard input is not read twice", "let the program read a file");
   }
 
   Error no_program(std::size_t index) const {

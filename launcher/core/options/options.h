@@ -48,6 +48,9 @@ inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 // The time that gdb gets on each node for the stacks of its ranks.
 inline constexpr std::chrono::milliseconds kDefaultStackTime{30000};
 
+inline constexpr std::uint32_t kMaxGpus = 1024;        // of one rank
+inline constexpr std::uint32_t kMaxRestarts = 100000;  // of one job
+
 // Says how agents are connected. ssh: through the ssh session that started the agent. tcp: TCP with
 // TLS. automatic: tcp where it is possible, else ssh.
 enum class LinkKind { automatic, ssh, tcp };
@@ -104,6 +107,14 @@ struct App {
   std::vector<std::string> argv;    // the program first; never empty in a job
   // The word "--" stands before the program: no shell ever gets it.
   bool is_exact = false;
+};
+
+// The launchers of which the ranks get the variables (--env-style).
+struct EnvStyles {
+  bool torch = false, ompi = false, mpich = false, slurm = false;
+  // Returns true if there is any of them.
+  bool any() const { return torch || ompi || mpich || slurm; }
+  friend bool operator==(const EnvStyles&, const EnvStyles&) = default;
 };
 
 // The universe size that ranks get: the number of ranks that could run at once.
@@ -209,6 +220,12 @@ struct Options {
   bool no_agent_cache = false;  // hosts do not keep the agent that they are sent
   bool keep = false;            // what ranks left running stays if the job ends by itself
   StatusRule exit_status = StatusRule::automatic;  // how failures decide the exit status
+
+  // Jobs of training frameworks.
+  EnvStyles env_styles;
+  bool expand = false;              // %h, %n, %r, %j and %u in the programs' words are replaced
+  std::uint32_t gpus_per_rank = 0;  // 0: GPUs are not shared out
+  std::uint32_t restarts = 0;       // how often a job that fails is started again at most
 
   // Inspection of the job.
   bool dry_run = false;   // show the plan and start nothing

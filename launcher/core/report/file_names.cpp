@@ -1,31 +1,18 @@
 #include "launcher/core/report/file_names.h"
 
 #include "common/core/line_marks.h"
+#include "common/core/percent_pattern.h"
 #include "common/core/text.h"
 
 namespace scela {
 
 namespace {
 
-// Calls literal(text) and part(letter) for the pieces of the pattern, in order. A '%' at the end
-// has the letter 0.
-template <class Literal, class Part>
-void read_pattern(std::string_view pattern, const Literal& literal, const Part& part) {
-  while (!pattern.empty()) {
-    const auto percent = pattern.find('%');
-    literal(pattern.substr(0, percent));
-    if (percent == std::string_view::npos) return;
-    pattern.remove_prefix(percent + 1);
-    part(pattern.empty() ? '\0' : pattern.front());
-    pattern.remove_prefix(pattern.empty() ? 0 : 1);
-  }
-}
-
 constexpr std::string_view kLetters = "hnrjs%";
 
 bool has(std::string_view pattern, char wanted) {
   bool found = false;
-  read_pattern(
+  read_percent_pattern(
       pattern, [](std::string_view) {}, [&](char letter) { found = found || letter == wanted; });
   return found;
 }
@@ -41,7 +28,7 @@ Result<void> check_file_pattern(std::string_view pattern, bool once_per_host) {
     return refused("a name has no '/'", "name the directory with --output-dir");
   }
   char unknown = '%';
-  read_pattern(
+  read_percent_pattern(
       pattern, [](std::string_view) {},
       [&](char letter) {
         if (letter == '\0' || kLetters.find(letter) == std::string_view::npos) unknown = letter;
@@ -81,7 +68,7 @@ std::string expand_file_pattern(std::string_view pattern, const FileNameParts& p
         name += '%';
     }
   };
-  read_pattern(
+  read_percent_pattern(
       pattern, [&](std::string_view text) { name += text; }, add_part);
   return has(pattern, 's') ? name : cat(name, '.', parts.stream);
 }

@@ -128,7 +128,9 @@ struct JobOutcome {
   std::optional<int> interrupted;                      // the signal that stopped the job
   std::optional<Error> error;                          // of the job; its kind sets the status
   std::vector<std::string> failed_nodes;               // names, in the order they failed
-  std::vector<MissingHost> missing;                    // hosts left out, or that were needed
+  // Those of failed_nodes that were lost only because the agent above them was.
+  std::vector<std::string> cut_off_nodes = {};
+  std::vector<MissingHost> missing;  // hosts left out, or that were needed
 
   // If the program ran once on each host, the verdict is about hosts (hosts_report.h).
   bool once_per_host = false;

@@ -11,7 +11,7 @@ RankSet LostNodes::report_failures(const Child& lost, const std::vector<Child>& 
   for (const Child& orphan : orphans)
     nodes.remove(RankSet::run(orphan.slice.first, orphan.slice.size()).minus(orphan.handed_back));
   const std::string why =
-      cat("its parent agent on ", contact_name(context_.host(lost.slice.first)), " was lost");
+      cat(msg::kParentLost, contact_name(context_.host(lost.slice.first)), " was lost");
   nodes.for_each([&](std::uint32_t node) {
     if (node > lost.slice.first) report_node_failure(context_, {node, StartPhase::running, why});
   });

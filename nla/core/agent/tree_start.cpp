@@ -1,5 +1,6 @@
 #include "nla/core/agent/tree_start.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/core/text.h"
@@ -73,8 +74,12 @@ bool TreeStart::from_parent(const msg::SliceHosts& message) {
 
 bool TreeStart::from_child(Child& child, const msg::Hello& message) {
   if (child.state != ChildState::starting || message.node != child.slice.first) return false;
-  if (message.version == kProtocolVersion && !message.topology.empty() &&
-      !are_topologies({{message.topology, RankSet::single(message.node)}}, context_.settings)) {
+  const auto alone = [&](const std::string& text) {
+    return text.empty() ? TopologyList() : TopologyList{{text, RankSet::single(message.node)}};
+  };
+  if (message.version == kProtocolVersion &&
+      (!are_topologies(alone(message.topology), context_.settings) ||
+       !are_rendezvous(alone(message.rendezvous), context_.settings))) {
     return false;
   }
   if (message.version != kProtocolVersion) {
@@ -86,6 +91,7 @@ bool TreeStart::from_child(Child& child, const msg::Hello& message) {
     return true;
   }
   topologies_.hello(child.link, message.node, message.topology);
+  rendezvous_.hello(child.link, message.node, message.rendezvous);
   children_.hello_received(child);
   return true;
 }
@@ -94,17 +100,24 @@ bool TreeStart::from_child(Child& child, const msg::Ready& message) {
   if (child.state != ChildState::up || message.agents == 0 || message.agents > child.slice.size()) {
     return false;
   }
-  if (!are_topologies(message.topologies, context_.settings)) return false;
-  for (const auto& [topology, nodes] : message.topologies) {
-    if (nodes.front() <= child.slice.first || nodes.ranges().back().last >= child.slice.end ||
-        nodes.intersects(child.handed_back)) {
-      return false;
-    }
+  if (!are_topologies(message.topologies, context_.settings) ||
+      !are_rendezvous(message.rendezvous, context_.settings) ||
+      !is_below(child, message.topologies) || !is_below(child, message.rendezvous)) {
+    return false;
   }
   topologies_.add(child.link, message.topologies);
+  rendezvous_.add(child.link, message.rendezvous);
   child.state = ChildState::ready;
   child.agents = message.agents;
   return true;
+}
+
+bool TreeStart::is_below(const Child& child, const TopologyList& told) {
+  return std::ranges::all_of(told, [&](const auto& one) {
+    const RankSet& nodes = one.second;
+    return nodes.front() > child.slice.first && nodes.ranges().back().last < child.slice.end &&
+           !nodes.intersects(child.handed_back);
+  });
 }
 
 void TreeStart::slow_timer_fired() {
@@ -122,10 +135,11 @@ void TreeStart::advance() {
     // The failures are counted, because what a child said when it became ready may be out of date.
     context_.act(
         action::AllReady{context_.nodes - static_cast<std::uint32_t>(context_.failed_nodes.size()),
-                         topologies_.list()});
+                         topologies_.list(), rendezvous_.list()});
   } else {
     if (!children_.all().empty()) children_.send_below();
-    context_.send_up(msg::Ready{children_.ready_agents() + 1, topologies_.list()});
+    context_.send_up(
+        msg::Ready{children_.ready_agents() + 1, topologies_.list(), rendezvous_.list()});
   }
 }
 

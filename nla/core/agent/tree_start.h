@@ -49,12 +49,15 @@ class TreeStart {
  private:
   // Starts Timer::slow if `slow` is true and it does not run. Cancels it if `slow` is false.
   void start_or_cancel_slow_timer(bool slow);
+  // Returns true if `told`, from that child, is of nodes below it that are the child's to report.
+  static bool is_below(const Child& child, const TopologyList& told);
 
   Context& context_;
   Children& children_;
   const JobEnd& job_end_;
   OutputFlow& output_;
   Topologies topologies_;  // reported by the nodes below
+  Topologies rendezvous_;  // likewise
   std::string names_;      // the slice's host names received so far
   bool slow_timer_runs_ = false;
 };

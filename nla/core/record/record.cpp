@@ -326,7 +326,7 @@ auto fields(Is<NodeFailed> auto& a) {
   return std::tie(a.failure.node, a.failure.phase, a.failure.why);
 }
 auto fields(Is<AllReady> auto& a) {
-  return std::tie(a.agents, a.topologies);
+  return std::tie(a.agents, a.topologies, a.rendezvous);
 }
 auto fields(Is<AllLaunched> auto& a) {
   return std::tie(a.ranks);

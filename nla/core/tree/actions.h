@@ -159,6 +159,7 @@ struct NodeFailed {
 struct AllReady {
   std::uint32_t agents = 0;
   TopologyList topologies = {};  // of the nodes that sent one (msg::Hello)
+  TopologyList rendezvous = {};  // of the nodes that sent one (msg::Hello)
 };
 // All ranks that the job began with have been started, or have ended. `ranks` counts those that
 // were started.

@@ -53,13 +53,13 @@ auto fields(Is<Credit> auto& m) {
   return std::tie(m.bytes, m.past);
 }
 auto fields(Is<Hello> auto& m) {
-  return std::tie(m.version, m.node, m.parent_clock_ns, m.clock_ns, m.topology);
+  return std::tie(m.version, m.node, m.parent_clock_ns, m.clock_ns, m.topology, m.rendezvous);
 }
 auto fields(Is<NodeFailed> auto& m) {
   return std::tie(m.node, m.phase, m.why);
 }
 auto fields(Is<Ready> auto& m) {
-  return std::tie(m.agents, m.topologies);
+  return std::tie(m.agents, m.topologies, m.rendezvous);
 }
 auto fields(Is<Launched> auto& m) {
   return std::tie(m.ranks);

@@ -197,8 +197,14 @@ struct Hello {
   std::uint64_t clock_ns = 0;
   // Topology::bytes() of its machine, if the settings ask for it.
   std::string topology = {};
+  // The place where ranks can meet on its node (nla/core/job/meeting_ports.h), if the settings ask
+  // for it.
+  std::string rendezvous = {};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
+// NodeFailed::why begins so if the agent ended only because the agent above it was lost. The node
+// itself may be in good health.
+inline constexpr std::string_view kParentLost = "its parent agent on ";
 // u: a node of the subtree has no agent, or has none any more. `why` is the reason, to print.
 struct NodeFailed {
   std::uint32_t node = 0;
@@ -212,6 +218,8 @@ struct Ready {
   std::uint32_t agents = 0;
   // The topologies of the nodes below the sender; its own is in its Hello.
   TopologyList topologies = {};
+  // The rendezvous points of the nodes below the sender that sent one, likewise.
+  TopologyList rendezvous = {};
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 // u: every rank of the subtree that the job began with was started or has its verdict.

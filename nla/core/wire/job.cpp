@@ -47,6 +47,17 @@ constexpr Label last_value(Label) {
 auto fields(Is<App> auto& app) {
   return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks, app.by_shell);
 }
+auto fields(Is<EnvStyles> auto& styles) {
+  return std::tie(styles.torch, styles.ompi, styles.mpich, styles.slurm);
+}
+auto fields(Is<Rendezvous> auto& point) {
+  return std::tie(point.address, point.port);
+}
+auto fields(Is<Training> auto& training) {
+  return std::tie(training.styles, training.master, training.node_list, training.expands_words,
+                  training.gpus_per_rank, training.restarts, training.max_restarts,
+                  training.run_id);
+}
 auto fields(Is<World> auto& world) {
   return std::tie(world.first, world.parent, world.apps, world.preput, world.first_host,
                   world.hosts);
@@ -66,9 +77,9 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.env, job.wdir, job.hosts, job.hold, job.keep, job.stdin_ranks, job.on_failure,
-                  job.placement, job.chosen_cores, job.pmi, job.universe, job.grace_ms,
-                  job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
+  return std::tie(job.training, job.env, job.wdir, job.hosts, job.hold, job.keep, job.stdin_ranks,
+                  job.on_failure, job.placement, job.chosen_cores, job.pmi, job.universe,
+                  job.grace_ms, job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
                   job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,
                   job.terminal_ranks, job.window, job.modes);
 }
@@ -149,6 +160,10 @@ Fault fault_of(const Job& job) {
   }
   if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
     return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
+  }
+  const Training& training = job.training;
+  if (has_nul(training.master.address) || has_nul(training.node_list) || has_nul(training.run_id)) {
+    return "a variable of its training has a NUL byte in it";
   }
   if (job.cache_policy == cache::PolicyKind::dht && job.on_failure == OnFailure::wait) {
     return "it goes on without agents that are lost, and each holds pairs of others";

@@ -18,6 +18,7 @@
 #include "common/core/result.h"
 #include "common/core/terminal_modes.h"
 #include "nla/core/wire/request_names.h"
+#include "nla/core/wire/training.h"
 
 namespace scela::nla {
 
@@ -125,6 +126,8 @@ struct Job {
   // The names of the nodes by number, including those of later nodes. Only used if ranks speak
   // PMIx.
   std::vector<std::string> hosts;
+  // The properties that only jobs of training frameworks have.
+  Training training;
 
   // The worlds that were added since the job began; world number n is at n - 1. They are no part of
   // encode(). `apps` and `map` hold theirs too.

@@ -13,18 +13,29 @@ std::size_t cost(const RankSet& nodes) {
   return 10 * (nodes.ranges().size() + 1);
 }
 
-}  // namespace
-
-bool are_topologies(const TopologyList& list, std::string_view settings) {
+// Returns true if the list is empty. Otherwise returns true if a line of `settings` begins with
+// `asked`, no node occurs twice, and each text has 1 to `most` bytes.
+bool is_sound(const TopologyList& list, std::string_view settings, std::string_view asked,
+              std::size_t most) {
   if (list.empty()) return true;
-  if (cat("\n", settings).find(cat("\n", kAskTopologies)) == std::string::npos) return false;
+  if (cat("\n", settings).find(cat("\n", asked)) == std::string::npos) return false;
   RankSet named;
   return std::ranges::all_of(list, [&](const auto& one) {
     const auto& [bytes, nodes] = one;
     const bool once = !nodes.empty() && !named.intersects(nodes);
     named.add(nodes);
-    return once && !bytes.empty() && bytes.size() <= kMaxOwnTopology;
+    return once && !bytes.empty() && bytes.size() <= most;
   });
+}
+
+}  // namespace
+
+bool are_topologies(const TopologyList& list, std::string_view settings) {
+  return is_sound(list, settings, kAskTopologies, kMaxOwnTopology);
+}
+
+bool are_rendezvous(const TopologyList& list, std::string_view settings) {
+  return is_sound(list, settings, kAskRendezvous, kMaxRendezvous);
 }
 
 void Topologies::hello(std::uint32_t child, std::uint32_t node, const std::string& told) {

@@ -4,6 +4,9 @@
 // nodes share one entry. So a cluster of one kind of machine is one entry, however large, and its
 // bytes travel over each link once. This part does not read the topologies.
 //
+// The same class gathers the rendezvous points of training jobs (nla/core/job/meeting_ports.h),
+// which only some nodes report.
+//
 // Children are not trusted. No child takes the room of another, and those above a node cannot
 // change what the node has said in its own Hello. The agent's core uses this part, and one thread
 // at a time calls it.
@@ -33,9 +36,17 @@ inline constexpr std::size_t kMaxOwnTopology = std::size_t{16} << 10;
 // topologies.
 inline constexpr std::string_view kAskTopologies = "topology=1\n";
 
+// The most bytes of a rendezvous point: an IPv6 address with an interface, a blank and a port.
+inline constexpr std::size_t kMaxRendezvous = 80;
+// If the settings of all agents have a line that begins so, some agents send a rendezvous point.
+inline constexpr std::string_view kAskRendezvous = "rendezvous=";
+
 // Checks a list from a child. Returns true if it is empty. Otherwise returns true if `settings` ask
 // for topologies, no node occurs twice, and each topology has 1 to kMaxOwnTopology bytes.
 bool are_topologies(const TopologyList& list, std::string_view settings);
+// Checks a list of rendezvous points in the same way: `settings` must ask for them, and each text
+// has 1 to kMaxRendezvous bytes.
+bool are_rendezvous(const TopologyList& list, std::string_view settings);
 
 // Holds what the nodes below one agent have reported.
 class Topologies {

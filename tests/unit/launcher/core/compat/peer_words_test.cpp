@@ -175,7 +175,7 @@ TEST_CASE("srun takes the first of its hosts, those of -w or of the allocation")
 
 TEST_CASE("pdsh and clush give one text to the shell of each host, at home, and return 0") {
   CHECK(line("pdsh", {"-w", "n[1-2]", "ls", "-l", "x y"}) ==
-        "--stdin=none|--exit-status=ignore|--keep|--hosts=n[1-2]|--wdir=~|ls -l x y");
+        "--stdin=none|--expand|--exit-status=ignore|--keep|--hosts=n[1-2]|--wdir=~|ls -l x y");
   CHECK(line("clush", {"-w", "n[1-2]", "uptime"}).ends_with("--wdir=~| uptime"));
   CHECK(line("clush", {"-w", "n[1-2]", "id", "-u"}).find("--exit-status=ignore|--keep|") == 0);
   CHECK(line("clush", {"-w", "n[1-2]", "--", "-x"}).ends_with("| -x"));

@@ -367,6 +367,26 @@ TEST_CASE("a topology that nobody asked for, or larger than any, breaks the prot
   }
 }
 
+TEST_CASE("rendezvous points go up only if they are asked for, and only of nodes below the child") {
+  const std::string asked = GENERATE(std::string(), cat(kAskRendezvous, "0\n"));
+  Chain chain(false, 0, asked);
+  msg::Ready ready{2};
+  ready.rendezvous = {{"10.0.0.2 61440", RankSet::single(2)}};
+  SECTION("of a node below") {
+    chain.from(1, ready);
+    CHECK(chain.closed(1) == asked.empty());
+    return;
+  }
+  SECTION("of the child itself, which has said its own in its Hello") {
+    ready.rendezvous = {{"10.0.0.2 61440", RankSet::single(1)}};
+  }
+  SECTION("longer than any") {
+    ready.rendezvous = {{std::string(kMaxRendezvous + 1, '1'), RankSet::single(2)}};
+  }
+  chain.from(1, ready);
+  CHECK(chain.closed(1));
+}
+
 TEST_CASE("nodes alike are one entry, and more kinds than a message holds say nothing") {
   Topologies alike;
   for (std::uint32_t node = 0; node < 100000; ++node)

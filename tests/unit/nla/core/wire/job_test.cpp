@@ -142,6 +142,9 @@ TEST_CASE("a program without a name and bytes that exec would cut are errors") {
   CHECK(mentions(fault([&](Job& job) { job.apps[0].wdir = nul; }), "NUL"));
   CHECK(mentions(fault([&](Job& job) { job.apps[0].path = nul; }), "NUL"));
   CHECK(mentions(fault([&](Job& job) { job.env[0] = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.training.master.address = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.training.node_list = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.training.run_id = nul; }), "NUL"));
   CHECK(mentions(fault([&](Job& job) { job.wdir = nul; }), "NUL"));
 }
 

@@ -116,7 +116,12 @@ void fill(Random& r, msg::Credit& m) {
   m = {large_number(r), large_number(r)};
 }
 void fill(Random& r, msg::Hello& m) {
-  m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r), text(r)};
+  m = {static_cast<std::uint16_t>(number(r)),
+       number(r),
+       large_number(r),
+       large_number(r),
+       text(r),
+       text(r)};
 }
 void fill(Random& r, msg::NodeFailed& m) {
   m = {number(r), one_of(r, StartPhase::running), text(r)};
@@ -125,6 +130,8 @@ void fill(Random& r, msg::Ready& m) {
   m = {number(r)};
   for (std::uint64_t i = r.below(4); i > 0; --i)
     m.topologies.emplace_back(text(r), ranks(r));
+  for (std::uint64_t i = r.below(3); i > 0; --i)
+    m.rendezvous.emplace_back(text(r), ranks(r));
 }
 void fill(Random& r, msg::Launched& m) {
   m = {number(r)};
@@ -289,6 +296,45 @@ bool same(const Message& a, const Message& b) {
       a);
 }
 
+static Training training(Random& random) {
+  return {{flag(random), flag(random), flag(random), flag(random)},
+          {"10.0.0.1", static_cast<std::uint16_t>(number(random))},
+          "a,b",
+          flag(random),
+          number(random),
+          number(random),
+          number(random),
+          "run"};
+}
+
+static std::vector<std::string> words(Random& random, const char* prefix) {
+  std::vector<std::string> list;
+  for (std::uint64_t i = random.below(4); i > 0; --i)
+    list.push_back(cat(prefix, "=", large_number(random)));
+  return list;
+}
+
+static std::vector<App> apps(Random& random, Rank ranks) {
+  std::vector<App> out;
+  // Each rank goes to one of a few applications. Applications that got no rank are left out.
+  std::array<RankSet, 3> shares;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    shares[random.below(shares.size())].add(rank);
+  for (const RankSet& share : shares) {
+    if (share.empty()) continue;
+    App app;
+    app.argv = words(random, "argument");
+    app.argv.insert(app.argv.begin(), "./program");
+    app.by_shell = app.argv.size() == 1;
+    app.env = words(random, "APP");
+    if (flag(random)) app.wdir = "/tmp";
+    if (flag(random)) app.path = "/opt/bin:bin";
+    app.ranks = share;
+    out.push_back(std::move(app));
+  }
+  return out;
+}
+
 Job job(Random& random) {
   Job out;
   out.id = cat("job-", number(random));
@@ -296,29 +342,8 @@ Job job(Random& random) {
     out.map.append(static_cast<std::uint32_t>(random.below(50)),
                    static_cast<std::uint32_t>(random.below(9)));
   } while (out.map.size() == 0 || random.chance(2, 3));
-  const auto words = [&](const char* prefix) {
-    std::vector<std::string> list;
-    for (std::uint64_t i = random.below(4); i > 0; --i)
-      list.push_back(cat(prefix, "=", large_number(random)));
-    return list;
-  };
-  // Each rank goes to one of a few applications. Applications that got no rank are left out.
-  std::array<RankSet, 3> shares;
-  for (Rank rank = 0; rank < out.map.size(); ++rank)
-    shares[random.below(shares.size())].add(rank);
-  for (const RankSet& share : shares) {
-    if (share.empty()) continue;
-    App app;
-    app.argv = words("argument");
-    app.argv.insert(app.argv.begin(), "./program");
-    app.by_shell = app.argv.size() == 1;
-    app.env = words("APP");
-    if (flag(random)) app.wdir = "/tmp";
-    if (flag(random)) app.path = "/opt/bin:bin";
-    app.ranks = share;
-    out.apps.push_back(std::move(app));
-  }
-  out.env = words("VARIABLE");
+  out.apps = apps(random, out.map.size());
+  out.env = words(random, "VARIABLE");
   out.wdir = "/home/user";
   if (flag(random)) out.stdin_ranks = RankSet::single(out.map.size() - 1);
   out.on_failure = one_of(random, OnFailure::wait);
@@ -334,6 +359,7 @@ Job job(Random& random) {
   out.cache_policy = one_of(random, out.on_failure == OnFailure::wait ? cache::PolicyKind::hcmab_lru
                                                                       : cache::PolicyKind::dht);
   out.cache_limit = number(random);
+  out.training = training(random);
   out.trace = flag(random);
   out.once_per_host = flag(random);
   out.keep = flag(random);
@@ -345,7 +371,7 @@ Job job(Random& random) {
   if (flag(random)) out.terminal_ranks = RankSet::single(out.map.size() - 1);
   out.window = window(random);
   out.modes = {flag(random), flag(random), text(random, 12)};
-  out.hosts = words("HOST");
+  out.hosts = words(random, "HOST");
   out.hold = flag(random);
   return out;
 }

@@ -1,0 +1,39 @@
+// Runs the starts of a job: one, or with --restart several. Each start is a whole session
+// (launcher/session.h) with a tree of agents of its own, so nothing of an earlier start is left
+// when the next one begins. launcher/command.cpp calls it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/result.h"
+#include "launcher/hosts/host_contacts.h"
+#include "launcher/io/stderr_writer.h"
+#include "launcher/plan/plan.h"
+#include "launcher/session.h"
+
+namespace scela {
+
+// A plan, and how its hosts are reached.
+struct Prepared {
+  Plan plan;
+  HostContacts reach;
+};
+
+// Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
+// them, the plan is made again without them, and `context` gets them as missing. The new plan may
+// bring in other hosts; if no host is left for a command once on each host, it has none. Blocks as
+// find_contacts() does. Errors are those of find_contacts() and make_plan().
+Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan);
+
+// Runs the job and starts it again while it fails and Options::restarts allows it. A line for the
+// user tells of each further start. A start does without the hosts that earlier ones have lost, and
+// has as many ranks as the first one; if the hosts that are left do not hold them, a line says why,
+// and the result is that of the last start. Signals and --timeout are of the whole job. Blocks
+// until nothing of the job is left. `began_ns` is the monotonic clock in nanoseconds at the start
+// of scela-run. Error: the first start cannot begin (run_session()).
+Result<SessionResult> run_starts(const Options& options, LaunchContext context, Prepared prepared,
+                                 const std::string& agent, StderrWriter& log,
+                                 std::int64_t began_ns);
+
+}  // namespace scela
