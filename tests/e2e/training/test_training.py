@@ -70,7 +70,7 @@ class VariablesTest(TrainingTest):
         self.assertEqual(told["TORCHELASTIC_RUN_ID"], told["SCELA_JOB_ID"])
 
     def test_without_the_option_nothing_is_added_or_removed(self):
-        inherited = {"RANK": "77", "SLURM_PROCID": "7", "MASTER_ADDR": "other", "CUDA_VISIBLE_DEVICES": "0,1"}
+        inherited = {"RANK": "77", "SLURM_CPUS_ON_NODE": "7", "MASTER_ADDR": "other", "CUDA_VISIBLE_DEVICES": "0,1"}
         for told in self.env_of(env=inherited).values():
             for name, value in inherited.items():
                 self.assertEqual(told[name], value)
