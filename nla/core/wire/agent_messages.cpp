@@ -161,7 +161,7 @@ auto fields(Is<Inspected> auto& m) {
 
 namespace {
 
-constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kNames = {
+constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kMessageNames = {
     "Start",       "SliceHosts",     "JobBytes",     "Signal",        "Terminate",
     "Shutdown",    "CollectiveDown", "Answer",       "Stdin",         "Credit",
     "Hello",       "NodeFailed",     "Ready",        "Launched",      "ProcessFail",
@@ -189,7 +189,7 @@ Result<Message> decode_as(const Chunk& payload) {
   ByteReader in(payload.view());
   FieldReader(in, payload).all(fields);
   const auto broken = [](std::string why) {
-    return fail(Error{ErrorKind::protocol, cat("read a ", kNames[kIndex], " message"), "",
+    return fail(Error{ErrorKind::protocol, cat("read a ", kMessageNames[kIndex], " message"), "",
                       std::move(why), ""});
   };
   if (!in.ok()) return broken(cat("its ", payload.size(), " bytes are too few or malformed"));
@@ -250,7 +250,7 @@ std::string_view name_of(CollectiveKind kind) {
 }
 
 std::string_view name_of(const Message& message) {
-  return kNames[message.index()];
+  return kMessageNames[message.index()];
 }
 
 Encoded encode(const Message& message) {
