@@ -2,6 +2,7 @@
 //
 //   const scela::Status status = channel.send(1, 7, bytes);
 //   if (!status.ok()) report(status.message());
+//   if (status.code() == scela::Code::peer_ended) go_on_without(status.rank());
 //
 // A Status is a value. Any thread may copy or read one that no other thread writes.
 #pragma once
@@ -18,6 +19,7 @@ namespace channel {
 struct StatusWriter;
 }
 
+// The kind of a result.
 enum class Code : unsigned char {
   ok,
 
@@ -48,10 +50,11 @@ enum class Code : unsigned char {
   resources,
   // This node's adapter or its engine has failed.
   device,
-  // A wait reached its timeout, and the request goes on.
+  // A wait reached its timeout, and the request goes on. After recv() nothing was received.
   timed_out,
+  // Request::cancel() has ended the receive.
   cancelled,
-  // The channel was closed, or belongs to the parent of this process (fork). Of a send: the
+  // The channel was closed, or belongs to the parent of this process (fork). A send ends so if the
   // receiver closed its channel and did not receive the message; peer_ended may be reported
   // instead.
   closed,
@@ -59,14 +62,18 @@ enum class Code : unsigned char {
   other,
 };
 
-// Returns a short description, for example "the peer has ended".
+// Returns a short description, for example "the peer has ended". The text is valid for ever.
+//
+//   std::puts(scela::name_of(status.code()));
 const char* name_of(Code code);
 
+// The result of one call. The compiler warns if a program drops it.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // ok
-  // The message says what was tried, with which rank, what happened and what to do. `rank` is -1
-  // if the error concerns no rank.
+  // These are for the program's own PointToPoint (scela/point_to_point.h). The message says what
+  // was tried, with which rank, what happened and what to do. `rank` is -1 if the error concerns no
+  // rank. Without a message, message() returns the description of the code.
   Status(Code code, int rank, std::string message)
       : rank_(rank),
         code_(code),
@@ -84,6 +91,8 @@ class [[nodiscard]] Status {
   // These describe the message of a receive or a probe that is ok or truncated: the sender's rank,
   // the tag, and the length in bytes, even if the message was truncated. They are -1, -1 and 0 for
   // all other calls. The rank is one of the communicator for its messages.
+  //
+  //   if (status.ok()) use(status.source(), status.tag(), status.bytes());
   int source() const { return source_; }
   int tag() const { return tag_; }
   std::size_t bytes() const { return bytes_; }

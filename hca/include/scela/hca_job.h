@@ -30,7 +30,8 @@ enum { SCELA_HCA_KEY_BYTES = 32 };
 /* A program starts with a structure of zeros, as above or by memset. A member that it does not set
  * is 0, and so are members that later versions add. */
 struct scela_hca_job {
-  const char* name; /* the job's, the same on all nodes: 1 to 255 characters without spaces */
+  /* The job's name, the same on all nodes: 1 to 255 bytes without spaces and newlines. */
+  const char* name;
   unsigned char key[SCELA_HCA_KEY_BYTES]; /* random, and the same on all nodes */
   uint32_t node;                          /* number of this node, from 0 */
   uint32_t nodes;                         /* number of nodes, 1 to 24575 */
@@ -46,13 +47,15 @@ struct scela_hca_job {
   int encrypt;
 };
 
-/* Every process of the node calls this before it opens the device, with the same values. The first
- * one starts the node's engine. Each job name and node has its own, unless SCELA_HCA_SOCKET says
- * where it is. Afterwards ibv_open_device opens that engine's device, and the GIDs of its ports
- * lead to it from all nodes of the job. The engine stays until the last of these processes has
- * ended. A second call with the same values changes nothing, unless the engine has died. Then the
- * next engine is told, as when the device is opened next. Its ports have other GIDs, which lead to
- * it.
+/* Every process of the node calls this before it opens the device, with the same values. It copies
+ * them, and blocks until the engine has answered; it waits for no other node. The first call starts
+ * the node's engine. Each job name and node has its own, unless SCELA_HCA_SOCKET says where it is.
+ * Afterwards ibv_open_device opens that engine's device, and the GIDs of its ports lead to it from
+ * all nodes of the job. The engine stays until the last of these processes has ended.
+ *
+ * A second call with the same values changes nothing, unless the engine has died. Then the call
+ * starts the next engine, and tells it the same; so does the next ibv_open_device. The ports of
+ * that engine have other GIDs.
  *
  * If the engine's starter has told it of its job, as under scela-run, that counts. The values must
  * then be valid and are otherwise ignored, except the wish to encrypt. The node's number, its LID
@@ -60,10 +63,9 @@ struct scela_hca_job {
  *
  * Returns 0, or an errno:
  *   EINVAL         a value is invalid
- *   EEXIST         the engine, or this process, has been told otherwise by a program: another job,
- *                  key, number of this node or of nodes, another wish for encryption; or an agent
- *                  has told the engine, data between nodes is to be encrypted, and some already
- *                  went unencrypted
+ *   EEXIST         this process, or another one of the node, has given other values before; or
+ *                  the engine was told by an agent, and has already sent data unencrypted, which
+ *                  `encrypt` asks to encrypt
  *   EBUSY          this process, or one that the engine serves already, has opened the device
  *   EADDRNOTAVAIL  the engine cannot listen at the address
  *   else           the engine cannot be reached or started
