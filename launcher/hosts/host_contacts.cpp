@@ -1,5 +1,7 @@
 #include "launcher/hosts/host_contacts.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -7,12 +9,16 @@
 #include <set>
 #include <utility>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
+#include "launcher/hosts/bulk_start.h"
 #include "launcher/hosts/key_hash.h"
 #include "launcher/hosts/ssh_files.h"
 #include "launcher/hosts/ssh_hosts.h"
+
+extern char** environ;
 
 namespace scela {
 
@@ -159,27 +165,58 @@ std::vector<HostLookup> find_by_ssh(const std::vector<std::string>& names,
   return out;
 }
 
-}  // namespace
+std::vector<std::string> own_environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    out.emplace_back(*entry);
+  return out;
+}
 
-Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
+// Returns an error for the hosts without an agent if the plan needs all hosts.
+Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan) {
+  const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
+  if (missing.empty() || !needs_all) return {};
+  std::vector<std::string> names;
+  for (const MissingHost& host : missing)
+    names.push_back(host.host);
+  const MissingHost& first = missing.front();
+  return fail(Error{
+      ErrorKind::launch,
+      cat("start agents by srun (", counted(names.size(), "host"), " of ", plan.hosts.size(), ")"),
+      folded(names), first.why, first.hint});
+}
+
+// Starts the agents of all hosts by one command.
+Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan) {
+  const auto agent = nla::find_agent(options.agent.value_or(""), true);
+  if (!agent) return fail(agent.error());
+  auto made = BulkStart::start({plan.hosts, *agent, options.agent.value_or(*agent),
+                                own_environment(), options.connect_timeout});
+  if (!made) return fail(std::move(made.error()));
   HostContacts out;
-  if (!plan.remote) {
-    out.contacts = plan.hosts;
-    out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
-    return out;
-  }
-  if (options.launch == LaunchMethod::program) {
-    const SshUser user = this_ssh_user();
-    for (const std::string& name : plan.hosts) {
-      auto contact = contact_by_name(name, options, user);
-      if (!contact) return fail(std::move(contact.error()));
-      out.contacts.push_back(std::move(*contact));
-    }
-    out.find_later = [options](const std::vector<std::string>& hosts) {
-      return contacts_by_name(hosts, options, this_ssh_user());
-    };
-    return out;
-  }
+  out.bulk = std::move(*made);
+  if (auto good = check(out.bulk->missing(), plan); !good) return fail(std::move(good.error()));
+  out.missing = out.bulk->missing();
+  out.contacts = out.bulk->contacts();
+  out.spawn.dial_secret = out.bulk->secret();
+  out.spawn.bulk_starter = out.bulk->pid();
+  out.find_later = [](const std::vector<std::string>& hosts) {
+    std::vector<HostLookup> none;
+    for (const std::string& host : hosts)
+      none.push_back({host, {}, "srun has not started an agent there"});
+    return none;
+  };
+  out.warnings_at_end = [bulk = out.bulk] {
+    std::vector<std::string> lines;
+    for (const std::string& line : bulk->output())
+      lines.push_back(line.starts_with("srun: ") ? line : cat("srun: ", line));
+    return lines;
+  };
+  return out;
+}
+
+Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan) {
+  HostContacts out;
   SshHostsOptions wanted;
   wanted.config_file = options.ssh_config;
   wanted.user = options.user;
@@ -220,6 +257,31 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
     return find_by_ssh(names, wanted, *hosts);
   };
   return out;
+}
+
+}  // namespace
+
+Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
+  HostContacts out;
+  if (!plan.remote) {
+    out.contacts = plan.hosts;
+    out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
+    return out;
+  }
+  if (options.launch == LaunchMethod::bulk) return start_by_bulk(options, plan);
+  if (options.launch == LaunchMethod::program) {
+    const SshUser user = this_ssh_user();
+    for (const std::string& name : plan.hosts) {
+      auto contact = contact_by_name(name, options, user);
+      if (!contact) return fail(std::move(contact.error()));
+      out.contacts.push_back(std::move(*contact));
+    }
+    out.find_later = [options](const std::vector<std::string>& hosts) {
+      return contacts_by_name(hosts, options, this_ssh_user());
+    };
+    return out;
+  }
+  return contacts_by_ssh(options, plan);
 }
 
 }  // namespace scela

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "nla/spawn/factory.h"
 
 namespace scela {
+
+class BulkStart;
 
 // Says how the hosts of a plan are reached.
 struct HostContacts {
@@ -30,15 +33,19 @@ struct HostContacts {
   // one answer per name, in the order of `hosts`. It blocks. It may run in a thread of its own, at
   // the same time as the hooks of `spawn`.
   std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)> find_later;
+  // The agents that run already, if one command has started all of them.
+  std::shared_ptr<BulkStart> bulk;
   std::vector<std::string> notes;  // lines to show with --verbose
-  // Returns lines for the user, for the end of the job: new host keys that could not be recorded.
-  // It may be called in any thread. It is empty if no host is reached by scela-run's own ssh.
+  // Returns lines for the user, for the end of the job: new host keys that could not be recorded,
+  // or the output of the command that has started all agents. It may be called in any thread, and
+  // may be empty.
   std::function<std::vector<std::string>()> warnings_at_end;
 };
 
 // Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and
-// for the name service. Returns an error if a host that the plan needs can never be reached. The
-// error says what to do about it and names the other unreachable hosts.
+// for the name service. With LaunchMethod::bulk it starts the agents, and blocks until they have
+// dialed in (launcher/hosts/bulk_start.h). Returns an error if a host that the plan needs can never
+// be reached. The error says what to do about it and names the other unreachable hosts.
 Result<HostContacts> find_contacts(const Options& options, const Plan& plan);
 
 }  // namespace scela

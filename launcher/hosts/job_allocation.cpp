@@ -44,6 +44,7 @@ Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext&
     options.launch_takes_port = false;
     options.launch_from_here = true;
   }
+  if (choice->is_bulk) options.launch = LaunchMethod::bulk;
   context.allocation = std::move(choice->allocation);
   return std::move(choice->lines);
 }

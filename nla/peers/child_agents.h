@@ -68,10 +68,10 @@ struct ChildAgent {
   TcpUpgrade change;                    // of its link
   std::optional<Alarm> guardian_timer;  // while its guardian is stopped
 
-  // Returns false for a child on this machine, for one that is to be adopted, and if the settings
-  // forbid that links change.
+  // Returns false for a child on this machine, for one with a link over TCP from the start, for one
+  // that is to be adopted, and if the settings forbid that links change.
   bool may_change_link(const Settings& settings) const {
-    return !contact.here() && !attach && settings.link != kLinkSsh;
+    return !contact.here() && !contact.waits && !attach && settings.link != kLinkSsh;
   }
 };
 

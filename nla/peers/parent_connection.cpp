@@ -1,14 +1,41 @@
 #include "nla/peers/parent_connection.h"
 
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <utility>
 
+#include "common/core/text.h"
+#include "common/crypto/hmac.h"
+#include "common/os/asio.h"
+#include "nla/dial/dial_hello.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
 #include "nla/spawn/factory.h"
 
 namespace scela::nla {
+
+namespace {
+
+// The time in which the parent must connect to an agent that has dialed in. scela-run ends the
+// connection to an agent that it does not need, so this only bounds how long a port stays open.
+constexpr std::chrono::minutes kAwaitParent{30};
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+
+}  // namespace
+
+// A connection of which the end is awaited.
+struct ParentConnection::Watch {
+  Watch(boost::asio::io_context& io, int fd) : socket(io, fd) {}
+  Descriptor socket;
+};
+
+ParentConnection::ParentConnection(ShellContext& context, LinkListener& listener, JobKeys& keys)
+    : context_(context), listener_(listener), keys_(keys) {}
+ParentConnection::~ParentConnection() = default;
 
 std::unique_ptr<Link> ParentConnection::make_link(Fd in, Fd out) {
   auto link = std::make_unique<Link>(context_.buffer, kParentLink, listener_);
@@ -19,6 +46,43 @@ std::unique_ptr<Link> ParentConnection::make_link(Fd in, Fd out) {
 
 void ParentConnection::open(Fd in, Fd out) {
   link_ = make_link(std::move(in), std::move(out));
+}
+
+void ParentConnection::await(DialedIn dialed, const std::string& build, const std::string& name,
+                             std::function<void()> connected) {
+  link_ = std::make_unique<Link>(context_.buffer, kParentLink, listener_);
+  const auto fail_later = [this](std::string why) {
+    boost::asio::post(context_.io, [this, why = std::move(why)] {
+      if (link_) lose(why);
+      context_.pump();
+    });
+  };
+  if (context_.network == nullptr) return fail_later("this agent has no TLS");
+  auto made = context_.network->accept_tls(
+      context_.io, dialed.own, dial_link_key(dialed.secret, name), kAwaitParent,
+      [this, fail_later, connected = std::move(connected)](auto stream) {
+        if (!link_) return;
+        dialed_.reset();
+        if (!stream) return fail_later(std::move(stream.error()));
+        link_->attach(std::move(*stream));
+        connected();
+        context_.pump();
+      });
+  if (!made) return fail_later(made.error().text());
+  change_listener_ = std::move(*made);
+  port_asked_ = true;  // the link does not change any more
+  const std::string hello =
+      format({build, name, dialed.own_text, change_listener_->port()}, dialed.secret);
+  wipe(dialed.secret);
+  // A new connection has room for a hello.
+  const auto size = static_cast<ssize_t>(hello.size());
+  if (::send(dialed.socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != size)
+    return fail_later(cat("scela-run does not take the hello: ", errno_text(errno)));
+  dialed_ = std::make_unique<Watch>(context_.io, dialed.socket.release());
+  // scela-run never writes to this connection.
+  dialed_->socket.async_wait(Descriptor::wait_read, [fail_later](const auto& error) {
+    if (!error) fail_later("scela-run has closed the connection");
+  });
 }
 
 void ParentConnection::lose(std::string why) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "nla/adopt/adoption.h"
+#include "nla/dial/dial_in.h"
 #include "nla/link/factory.h"
 #include "nla/node/job_keys.h"
 #include "nla/node/shell_context.h"
@@ -17,12 +18,17 @@ namespace scela::nla {
 class ParentConnection {
  public:
   // `listener` gets the events of the link. The references are borrowed.
-  ParentConnection(ShellContext& context, LinkListener& listener, JobKeys& keys)
-      : context_(context), listener_(listener), keys_(keys) {}
+  ParentConnection(ShellContext& context, LinkListener& listener, JobKeys& keys);
+  ~ParentConnection();
 
   // Makes the stream that this process was started with the link. If `out` is invalid, `in` goes
   // both ways.
   void open(Fd in, Fd out);
+  // Waits for the parent, since this agent has dialed in as the node `name` (nla/dial/dial_in.h).
+  // The link exists at once, and has its stream when `connected` is called, from the loop. Gives
+  // the parent up if the agent cannot listen, or if scela-run closes the connection before that.
+  void await(DialedIn dialed, const std::string& build, const std::string& name,
+             std::function<void()> connected);
   // Returns nullptr if there is no parent at present. The root never has one.
   Link* link() { return link_.get(); }
   // Gives the parent up: closes the link by force and reports its end, with `why`, to the listener.
@@ -42,6 +48,7 @@ class ParentConnection {
   void offer_port();
 
  private:
+  struct Watch;
   // Makes a link over these descriptors. If `out` is invalid, `in` goes both ways.
   std::unique_ptr<Link> make_link(Fd in, Fd out);
 
@@ -52,7 +59,9 @@ class ParentConnection {
   std::unique_ptr<TlsAttempt> change_listener_;
   std::unique_ptr<Link> link_;
   std::unique_ptr<AdoptionListener> adoption_listener_;  // while there is no parent
-  Fd adopter_line_;                                      // to the process of the new parent
+  // To scela-run, until the parent of an agent that has dialed in connects.
+  std::unique_ptr<Watch> dialed_;
+  Fd adopter_line_;  // to the process of the new parent
 };
 
 }  // namespace scela::nla

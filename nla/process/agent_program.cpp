@@ -9,7 +9,9 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,11 +19,14 @@
 #include "common/os/syscall.h"
 #include "nla/adopt/adoption.h"
 #include "nla/core/tree/remote_shell.h"
+#include "nla/dial/dial_in.h"
 #include "nla/guard/agent_mark.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/agent_file.h"
 #include "nla/pack/agent_cache.h"
 #include "nla/process/shell.h"
+
+extern char** environ;
 
 namespace scela::nla {
 
@@ -33,12 +38,14 @@ constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
+    "       scela-nla --dial ADDRESS:PORT,... --name-from VARIABLE --id BUILD\n"
     "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
 
 struct Arguments {
   int link = -1;
   int link_out = -1;
   bool stdio = false;
+  std::string dial;  // addresses of scela-run
   std::string name;
   std::string build;    // the build that the parent wants
   std::string cached;   // the file of the cache that this program came from
@@ -72,7 +79,12 @@ bool parse(int argc, char** argv, Arguments& out) {
     }
     if (++i == argc) return false;
     const std::string_view value = argv[i];
-    if (option == "--name") {
+    if (option == "--dial") {
+      out.dial = value;
+    } else if (option == "--name-from") {
+      const char* const name = std::getenv(argv[i]);
+      out.name = name == nullptr ? "" : name;
+    } else if (option == "--name") {
       out.name = value;
     } else if (option == kMarkOption) {
       if (value.size() != kMarkLength) return false;
@@ -102,7 +114,11 @@ bool parse(int argc, char** argv, Arguments& out) {
     }
   }
   if (out.attach == out.job.empty()) return false;
-  return !out.name.empty() && (out.stdio ? out.link < 0 && !out.build.empty() : out.link >= 0);
+  if (out.name.empty()) return false;
+  if (out.stdio || !out.dial.empty())
+    return out.link < 0 && !out.build.empty() && out.stdio == out.dial.empty() &&
+           (!out.attach || out.stdio);
+  return out.link >= 0;
 }
 
 void say(const std::string& line) {
@@ -140,6 +156,40 @@ int take_stdio(Arguments& arguments) {
   return 0;
 }
 
+void remove_variables(std::string_view prefix) {
+  for (std::size_t at = 0; environ[at] != nullptr;) {
+    const std::string_view variable = environ[at];
+    const std::string name(variable.substr(0, variable.find('=')));
+    if (!name.starts_with(prefix) || ::unsetenv(name.c_str()) != 0) ++at;  // the others move up
+  }
+}
+
+// Connects to scela-run, from which the guardian learns its end. Returns non-zero if that fails, or
+// if this is not the agent that was asked for; the reason was reported.
+int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
+  const Result<AgentFile> self = AgentFile::open("/proc/self/exe", "");
+  const std::string build = self ? self->build() : "unknown";
+  if (build != arguments.build) {
+    std::fprintf(stderr,
+                 "scela-nla: this agent is of build %s, and scela-run of build %s: install one "
+                 "version on all machines\n",
+                 build.c_str(), arguments.build.c_str());
+    return kOther;
+  }
+  Result<DialedIn> made = dial_in(arguments.dial);
+  if (!made) {
+    std::fprintf(stderr, "scela-nla: %s\n", made.error().text().c_str());
+    return kOther;
+  }
+  // srun has described the agent's own task. Ranks get the variables of the job from scela-run.
+  remove_variables("SLURM_");
+  remove_variables("SRUN_");
+  ::setenv("SSH_CONNECTION", made->ssh_connection.c_str(), 1);
+  arguments.link = made->socket.get();
+  dialed = std::move(*made);
+  return 0;
+}
+
 int failed(const Error& error) {
   std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
   return kInternal;
@@ -164,6 +214,10 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   if (arguments.stdio) {
     if (const int status = take_stdio(arguments); status != 0) return status;
   }
+  std::optional<DialedIn> dialed;
+  if (!arguments.dial.empty()) {
+    if (const int status = dial(arguments, dialed); status != 0) return status;
+  }
   // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
@@ -187,10 +241,16 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   options.removed = arguments.removed;
   options.spawn.network = network;
   options.node = arguments.name;
-  options.parent = Fd(arguments.link);
-  options.parent_out = Fd(arguments.link_out);
+  options.build = arguments.build;
+  if (dialed) {
+    options.spawn.dial_secret = dialed->secret;
+    options.dialed = std::move(dialed);
+  } else {
+    options.parent = Fd(arguments.link);
+    options.parent_out = Fd(arguments.link_out);
+  }
   options.guardian_socket = std::move(*guardian_socket);
-  options.remote = arguments.stdio;
+  options.remote = arguments.stdio || !arguments.dial.empty();
   options.mark_room = arguments.mark_room;
   auto shell = Shell::create(std::move(options));
   if (!shell) return failed(shell.error());

@@ -13,6 +13,11 @@
 //     --package FD                             its package, which it sends on to other nodes
 //     --unlink FILE                            this program's file, which it removes
 //
+//   scela-nla --dial ADDRESS:PORT,... --name-from VARIABLE --id BUILD
+//                                              a bulk starter has started the agent, which connects
+//                                              to scela-run (nla/dial/dial_in.h); VARIABLE has the
+//                                              name of the node
+//
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
 //                                              already and has lost its parent

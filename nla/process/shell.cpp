@@ -77,8 +77,13 @@ void Shell::State::begin() {
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
   if (context.is_root()) return;
-  parent.open(std::move(options.parent), std::move(options.parent_out));
-  if (context.remote) health.watch_parent();
+  if (options.dialed) {
+    parent.await(std::move(*options.dialed), options.build, options.node,
+                 [this] { health.watch_parent(); });
+  } else {
+    parent.open(std::move(options.parent), std::move(options.parent_out));
+    if (context.remote) health.watch_parent();
+  }
   guardian.start();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/core/result.h"
@@ -19,6 +20,7 @@
 #include "nla/core/tree/actions.h"
 #include "nla/core/tree/agent.h"
 #include "nla/core/tree/events.h"
+#include "nla/dial/dial_in.h"
 #include "nla/spawn/factory.h"
 
 namespace boost::asio {
@@ -38,9 +40,12 @@ struct ShellOptions {
   std::function<void(const Action&)> on_action;  // actions marked "root only", in order
   std::string record;                            // file for the core's events; may be empty
   // For an agent.
-  std::string node;           // name of this node
-  Fd parent;                  // the link to the parent, or its input
-  Fd parent_out;              // invalid: `parent` goes both ways
+  std::string node;  // name of this node
+  Fd parent;         // the link to the parent, or its input
+  Fd parent_out;     // invalid: `parent` goes both ways
+  // Instead of `parent`: this agent has dialed in, and its parent connects to it.
+  std::optional<DialedIn> dialed;
+  std::string build;          // of this agent; needed with `dialed` only
   Fd guardian_socket;         // to the guardian; may be invalid
   bool remote = false;        // the parent is on another machine
   std::string removed;        // a file of the cache that had other bytes; empty: none

@@ -11,6 +11,7 @@
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
 #include "nla/spawn/auth_gate.h"
+#include "nla/spawn/dialed_agents.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {
@@ -24,21 +25,31 @@ class AnySpawner final : public Spawner {
         context_(std::move(context)),
         settings_(settings),
         gate_(!context_.root),
-        local_(make_local_spawner(io, context_.agent)) {}
+        local_(make_local_spawner(io, context_.agent)),
+        waiting_agents_(io, context_) {}
 
   void start(const Contact& contact, bool leaf, Begun begun, Done done) override {
     if (refused(contact, done)) return;
     if (contact.here()) return local_->start(contact, leaf, std::move(begun), std::move(done));
+    if (contact.waits) {
+      begun();
+      return waiting_agents_.connect(contact, settings_.connect_ms, std::move(done));
+    }
     wait({contact, {{}, settings_.connect_ms}, leaf, std::move(begun), std::move(done)});
   }
 
   void attach(const Contact& contact, Attach how, Done done) override {
     if (refused(contact, done)) return;
     if (contact.here()) return local_->attach(contact, std::move(how), std::move(done));
+    if (contact.waits) {
+      return done(tl::unexpected(SpawnFailure{
+          StartPhase::connect, "no process can be started beside an agent that dialed in", false}));
+    }
     wait({contact, std::move(how), false, [] {}, std::move(done)});
   }
 
   void cancel(const std::string& name) override {
+    waiting_agents_.cancel(name);
     const auto waits = std::ranges::find(
         waiting_, name, [](const auto& one) -> const auto& { return one.contact.name; });
     if (waits != waiting_.end()) {
@@ -59,6 +70,7 @@ class AnySpawner final : public Spawner {
 
   std::vector<pid_t> sessions() const override {
     std::vector<pid_t> out;
+    if (context_.bulk_starter != 0) out.push_back(context_.bulk_starter);
     for (const UnderWay& one : sessions_) {
       if (one.session->pid() != 0) out.push_back(one.session->pid());
     }
@@ -166,6 +178,7 @@ class AnySpawner final : public Spawner {
   const Settings settings_;
   AuthGate gate_;
   std::unique_ptr<Spawner> local_;
+  DialedAgents waiting_agents_;
   std::unique_ptr<AgentProgram> program_;
   std::unique_ptr<SshSessions> ssh_;
   std::deque<Waiting> waiting_;

@@ -2,6 +2,8 @@
 // node. The shells of scela-run and of agents use it; everything runs on the shell's loop.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,6 +48,12 @@ struct SpawnContext {
   int package = -1;
   // This is scela-run, which may start nodes that agents may not (Contact::root_only).
   bool root = false;
+  // The secret of the job if a bulk starter has started all agents (nla/dial/dial_hello.h); else
+  // empty.
+  std::string dial_secret;
+  // The process of the bulk starter, a child of this process that leads a session; 0: there is
+  // none.
+  pid_t bulk_starter = 0;
   // Returns the credentials for a node. For the root only; without it, the usual key files and
   // $SSH_AUTH_SOCK are used.
   std::function<SshAccess(const std::string& node)> access_of;

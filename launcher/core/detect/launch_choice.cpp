@@ -16,6 +16,11 @@ std::string first_foreign(const std::vector<std::string>& named, const Allocatio
   return {};
 }
 
+// Returns true if ScELA uses this bulk starter.
+bool is_used(const Starter& starter) {
+  return starter.kind == StarterKind::bulk && starter.command == "srun";
+}
+
 Error not_started_by(Scheduler scheduler, const Starter& starter) {
   const bool is_bulk = starter.kind == StarterKind::bulk;
   return Error{ErrorKind::usage, cat("start agents in a job of ", name_of(scheduler)), "",
@@ -34,6 +39,7 @@ std::string set_aside_line(const SetAside& one) {
 // Returns a line that says how agents are started.
 std::string agents_line(const LaunchWish& wish, const LaunchChoice& choice,
                         const Starter& starter) {
+  if (choice.is_bulk) return cat("agents: by one ", starter.command, " for all hosts");
   if (!choice.program.empty())
     return cat("agents: by '", choice.program, "' on each host, from this machine");
   if (wish.method == LaunchMethod::program)
@@ -52,7 +58,7 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
   if (detection.allocation) {
     const Allocation& found = *detection.allocation;
     const Starter starter = starter_of(found.scheduler, environment);
-    if (wish.scheduler && starter.kind != StarterKind::per_host)
+    if (wish.scheduler && starter.kind != StarterKind::per_host && !is_used(starter))
       return fail(not_started_by(found.scheduler, starter));
     const std::string foreign = first_foreign(wish.hosts, found);
     if (!foreign.empty() && wish.scheduler) {
@@ -69,6 +75,7 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
       if (!wish.hosts.empty()) out.lines.back() += ", of which the command line names hosts";
       if (wish.method == LaunchMethod::automatic && starter.kind == StarterKind::per_host)
         out.program = starter.command;
+      out.is_bulk = wish.method == LaunchMethod::automatic && is_used(starter);
       out.lines.push_back(agents_line(wish, out, starter));
       if (wish.hosts.empty()) out.allocation = std::move(detection.allocation);
     }

@@ -30,6 +30,7 @@ struct LaunchChoice {
   std::optional<Allocation> allocation;  // the job's hosts; absent: as the options say
   // The command of a starter, as LaunchWish::program; empty: as the options say.
   std::string program;
+  bool is_bulk = false;  // one command, srun, starts all agents
   // Lines for --verbose and --dry-run: what was found, how agents are started, what was set aside.
   // Empty if no allocation was found.
   std::vector<std::string> lines;

@@ -3,7 +3,8 @@
 // A starter is a command of one of two kinds. One command for each host is shaped like rsh: its
 // standard input and output are the link to the agent, which carries the key of the job, and its
 // end is the end of the agent. One command for all hosts starts the agents in any order; they say
-// which they are, and form the tree over TCP links. The second kind is not built yet.
+// which they are, and form the tree over TCP links. Of the second kind only srun is used
+// (bulk_command.h).
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kDigestDigits = 64;  // SHA-256
 constexpr std::string_view kRootOnly = "root";
+constexpr std::string_view kWaits = "waits";
 
 // Takes the text up to `separator`, or all of it.
 std::string_view take(std::string_view& text, char separator) {
@@ -50,7 +51,9 @@ bool parse_fields(std::string_view line, Contact& out) {
   if (out.address.empty() || out.user.empty() || keys.empty()) return false;
   if (!parse_keys(keys, out)) return false;
   while (!line.empty()) {
-    if (take(line, ' ') == kRootOnly) out.root_only = true;  // other flags are of a later version
+    const std::string_view flag = take(line, ' ');  // others are of a later version
+    if (flag == kRootOnly) out.root_only = true;
+    if (flag == kWaits) out.waits = true;
   }
   return true;
 }
@@ -58,7 +61,8 @@ bool parse_fields(std::string_view line, Contact& out) {
 }  // namespace
 
 std::string format(const Contact& contact) {
-  const std::string flags = contact.root_only ? cat(" ", kRootOnly) : "";
+  const std::string flags = cat(contact.root_only ? cat(" ", kRootOnly) : "",
+                                contact.waits && !contact.here() ? cat(" ", kWaits) : "");
   if (contact.here()) return contact.name + flags;
   std::string keys;
   for (const HostKey& key : contact.keys) {

@@ -10,7 +10,9 @@
 // HOSTKEYS is a list TYPE:DIGEST,... of the accepted keys. DIGEST is the SHA-256 of the key's blob
 // in hex. "*" accepts any key (--ssh-host-keys accept-new, and nothing is known of the host), and
 // "-" accepts none. The FLAG "root" says that only scela-run itself can start this agent: it is on
-// its own machine, or scela-run knows a way there.
+// its own machine, or scela-run knows a way there. The FLAG "waits" says that the agent runs
+// already: a bulk starter has started it, and it waits at ADDRESS and PORT for its parent
+// (nla/dial/dial_hello.h). USER and HOSTKEYS have no meaning then.
 //
 // Values only, for any thread.
 #pragma once
@@ -41,6 +43,7 @@ struct Contact {
   bool any_key = false;  // every host key is accepted
   std::vector<HostKey> keys;
   bool root_only = false;  // the FLAG "root"
+  bool waits = false;      // the FLAG "waits"
 
   // Returns true if the agent runs on its parent's own machine, without ssh.
   bool here() const { return address.empty(); }

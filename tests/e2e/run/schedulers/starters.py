@@ -53,7 +53,24 @@ echo "$name" >> "$CALLS"
 exec "$@"
 """
 
-TEXTS = {"qrsh": QRSH, "blaunch": BLAUNCH, "condor_ssh": CONDOR_SSH, "kubectl": KUBECTL, "podman": PODMAN, "docker": PODMAN}
+# Starts one task for each host of its list; each has a copy of standard input. It ends when its tasks have. NOT_HERE has hosts on
+# which no task starts, and OTHER_BUILD the build that agents are asked for.
+SRUN = """echo "$*" >> "$CALLS"
+input=$(cat)
+while :; do
+  case $1 in --nodelist=*) hosts=${1#*=};; --*) ;; *) break;; esac
+  shift
+done
+task=0
+for host in $(echo "$hosts" | tr , ' '); do
+  case " $NOT_HERE " in *" $host "*) echo "srun: error: Task launch for StepId=1.0 failed on node $host: Communication connection failure" >&2; continue;; esac
+  echo "$input" | SLURMD_NODENAME=$host SLURM_PROCID=$task SLURM_STEP_ID=0 SLURM_NTASKS_PER_NODE=1 "$1" "$2" "$3" "$4" "$5" "$6" "${OTHER_BUILD:-$7}" &
+  task=$((task + 1))
+done
+wait
+"""
+
+TEXTS = {"srun": SRUN, "qrsh": QRSH, "blaunch": BLAUNCH, "condor_ssh": CONDOR_SSH, "kubectl": KUBECTL, "podman": PODMAN, "docker": PODMAN}
 
 
 def install(test, *names):

@@ -8,6 +8,7 @@ import job  # noqa: E402
 import starters  # noqa: E402
 from job import JobTest  # noqa: E402
 
+AGENT = os.environ["SCELA_AGENT"]
 SHOW = 'echo "$SCELA_RANK $SCELA_NODE"'
 
 
@@ -94,11 +95,40 @@ class SchedulersTest(JobTest):
         lines = self.run_job("--dry-run", "true", env=both).lines
         self.assertEqual(lines[:3], [
             "allocation: Slurm, job 1: 2 hosts, 4 slots (SLURM_JOB_NODELIST=un[001-002])",
-            "agents: over ssh, as ScELA does not start them by srun yet",
+            "agents: by one srun for all hosts",
             f"set aside: PBS, job 17.head: 1 host, 1 slot (PBS_NODEFILE={both['PBS_NODEFILE']}); --launch pbs chooses it"])
         self.assertEqual(lines[3], "4 ranks on 2 nodes")
-        self.assert_ended(self.run_job("--launcher", "slurm", "true", env=both), 64, r".*does not start agents by srun yet.*")
+        self.assert_ended(self.run_job("--launcher", "pbs", "true", env=both), 64, r".*does not start agents by pbsdsh yet.*")
         self.assert_ended(self.run_job("-launcher", "lsf", "true", env=both), 64, r"find the job of LSF \(--launch lsf\): no variable.*")
+
+    def slurm(self, hosts, **more):
+        """The environment of a job of Slurm with two slots on each of these hosts."""
+        return {**starters.install(self, "srun"), "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": ",".join(hosts),
+                "SLURM_TASKS_PER_NODE": f"2(x{len(hosts)})", **more}
+
+    def test_one_srun_starts_the_agents_of_all_hosts(self):
+        hosts = [f"un{number:03}" for number in range(1, 10)]
+        for degree in (1, 2, 16):
+            ended = self.run_job("--degree", degree, "sh", "-c", SHOW + ' "${SLURM_PROCID-}${SLURM_NTASKS_PER_NODE-}"', env=self.slurm(hosts))
+            self.assertEqual((ended.status, ended.err), (0, ""))
+            self.assertEqual(sorted(ended.lines), sorted(f"{rank} {hosts[rank // 2]} " for rank in range(18)))
+        with open(os.path.join(self.folder, "calls"), encoding="utf-8") as f:
+            calls = f.read().splitlines()
+        self.assertEqual(len(calls), 3)
+        self.assertIn(f"--nodes=9 --ntasks=9 --nodelist={','.join(hosts)} {AGENT} --dial ", calls[0])
+
+    def test_hosts_on_which_srun_starts_no_agent(self):
+        hosts = ["un001", "un002", "un003"]
+        env = self.slurm(hosts, NOT_HERE="un002")
+        ended = self.run_job("--connect-timeout", "2s", "true", env=env)
+        self.assert_ended(ended, 71, r".*un002: start agents by srun \(1 host of 3\): no agent has dialed in within 2000 ms \(--connect-timeout\); "
+                          r"it said: srun: error: Task launch for StepId=1.0 failed on node un002: Communication connection failure.*--launch ssh.*")
+        ended = self.run_job("--connect-timeout", "2s", "--min-nodes", 1, "-n", 4, "sh", "-c", SHOW, env=env)
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["0 un001", "1 un001", "2 un003", "3 un003"]))
+
+    def test_an_agent_of_another_build_is_told_of(self):
+        ended = self.run_job("true", env=self.slurm(["un001", "un002"], OTHER_BUILD="00ff"))
+        self.assert_ended(ended, 71, r".*this agent is of build \w+, and scela-run of build 00ff: install one version on all machines.*")
 
     def test_blaunch_and_condor_ssh_start_agents(self):
         for name, env in (("blaunch", {"LSB_JOBID": "9", "LSB_MCPU_HOSTS": "un001 1 un002 1"}),

@@ -51,10 +51,25 @@ TEST_CASE("launch choice: LSF's and HTCondor's commands") {
   CHECK(chosen(Scheduler::condor)->program == "condor_ssh");
 }
 
-TEST_CASE("launch choice: where one command would start all agents, they are started over ssh") {
+TEST_CASE(
+    "launch choice: one srun starts the agents of Slurm's hosts, unless the user names another "
+    "way") {
+  const auto choice = chosen(Scheduler::slurm);
+  CHECK(choice->is_bulk);
+  CHECK(choice->program.empty());
+  CHECK(choice->lines.back() == "agents: by one srun for all hosts");
+  CHECK(chosen(Scheduler::slurm, hosts({}, Scheduler::slurm))->is_bulk);
+  const auto ssh = chosen(Scheduler::slurm, {LaunchMethod::ssh, "", {}, {}});
+  CHECK_FALSE(ssh->is_bulk);
+  CHECK(ssh->lines.back() == "agents: over ssh (--launch)");
+}
+
+TEST_CASE(
+    "launch choice: where another command would start all agents, they are started over ssh") {
   for (const auto& [scheduler, command] :
-       {std::pair{Scheduler::slurm, "srun"}, {Scheduler::pbs, "pbsdsh"}}) {
+       {std::pair{Scheduler::pbs, "pbsdsh"}, {Scheduler::flux, "flux exec"}}) {
     const auto choice = chosen(scheduler);
+    CHECK_FALSE(choice->is_bulk);
     REQUIRE(choice);
     CHECK(choice->allocation);
     CHECK(choice->program.empty());

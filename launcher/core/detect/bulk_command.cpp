@@ -1,0 +1,68 @@
+#include "launcher/core/detect/bulk_command.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "common/core/text.h"
+
+namespace scela {
+namespace {
+
+bool is_of_srun(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {"SLURM_", "SRUN_", "SALLOC_", "SBATCH_", "SLURMD_"};
+  return std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+bool finds_the_job(std::string_view name) {
+  constexpr std::string_view kKept[] = {"SLURM_CONF",     "SLURM_CONF_SERVER", "SLURM_JOB_ID",
+                                        "SLURM_JOBID",    "SLURM_JWT",         "SLURM_CLUSTER_NAME",
+                                        "SLURM_CLUSTERS", "SLURM_HET_SIZE"};
+  return std::ranges::find(kKept, name) != std::end(kKept) ||
+         name.starts_with("SLURM_WORKING_CLUSTER");
+}
+
+}  // namespace
+
+bool has_external_launcher(const std::vector<std::string>& environment) {
+  // Those of Open MPI, PRRTE, Hydra and Intel MPI. A site may switch some of them off.
+  return std::ranges::any_of(environment, [](std::string_view variable) {
+    return variable.ends_with("=--external-launcher");
+  });
+}
+
+std::vector<std::string> srun_words(const std::vector<std::string>& environment,
+                                    const std::vector<std::string>& hosts,
+                                    const std::vector<std::string>& agent) {
+  std::vector<std::string> words = {"srun", "--quiet"};
+  if (has_external_launcher(environment)) {
+    words.emplace_back("--external-launcher");
+  } else {
+    words.emplace_back("--overlap");
+    words.emplace_back("--mem=0");
+  }
+  for (const char* word :
+       {"--cpu-bind=none", "--mem-bind=none", "--mpi=none", "--kill-on-bad-exit=0", "--no-kill",
+        "--wait=0", "--input=all", "--export=ALL", "--chdir=/", "--ntasks-per-node=1"})
+    words.emplace_back(word);
+  std::string list;
+  for (const std::string& host : hosts)
+    list += cat(list.empty() ? "" : ",", host);
+  words.push_back(cat("--nodes=", hosts.size()));
+  words.push_back(cat("--ntasks=", hosts.size()));
+  words.push_back(cat("--nodelist=", list));
+  words.insert(words.end(), agent.begin(), agent.end());
+  return words;
+}
+
+std::vector<std::string> srun_environment(const std::vector<std::string>& environment) {
+  std::vector<std::string> out;
+  for (const std::string& variable : environment) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (!is_of_srun(name) || finds_the_job(name)) out.push_back(variable);
+  }
+  // Safe with every version: srun then knows that another launcher's agents are started.
+  out.emplace_back("SLURM_EXTERNAL_LAUNCHER=1");
+  return out;
+}
+
+}  // namespace scela

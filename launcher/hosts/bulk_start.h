@@ -1,0 +1,60 @@
+// Starts the agents of all hosts of a job by one command, srun, and waits until they have dialed in
+// (nla/dial/dial_hello.h). launcher/hosts/host_contacts.cpp uses it before the session; its process
+// and connections stay until the session is over.
+//
+// All functions block, and belong to the main thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/core/report/job_report.h"
+
+namespace scela {
+
+// The input of a bulk start.
+struct BulkRequest {
+  std::vector<std::string> hosts;        // as the starter calls them
+  std::string agent;                     // path of scela-nla here
+  std::string agent_there;               // and on the hosts
+  std::vector<std::string> environment;  // of scela-run
+  // The time that may pass until the first agent dials in, and between two of them.
+  std::chrono::milliseconds limit{10000};
+};
+
+class BulkStart {
+ public:
+  // Starts the command and waits for the agents. Returns an error (kind launch) if the command
+  // cannot be executed, or if no agent could connect. Hosts without an agent are missing().
+  static Result<std::unique_ptr<BulkStart>> start(const BulkRequest& request);
+  // Ends the connections, and waits for the command, which ends when its last agent has. It is
+  // killed if it does not.
+  ~BulkStart();
+  BulkStart(const BulkStart&) = delete;
+  BulkStart& operator=(const BulkStart&) = delete;
+
+  // Returns the contacts (nla/core/wire/contact.h) of the hosts that have an agent, in the order of
+  // the request.
+  const std::vector<std::string>& contacts() const;
+  // Returns the other hosts, in the order of the request.
+  const std::vector<MissingHost>& missing() const;
+  // Returns the secret with which parents connect to the agents.
+  const std::string& secret() const;
+  // Returns the process of the command, which leads a session.
+  pid_t pid() const;
+  // Returns the last lines that the command and its agents have written, without control
+  // characters.
+  std::vector<std::string> output() const;
+
+ private:
+  struct State;
+  explicit BulkStart(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scela

@@ -1,0 +1,146 @@
+#include "nla/dial/dial_in.h"
+
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+#include "nla/dial/dial_hello.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr char kWhat[] = "dial in to scela-run";
+
+// Returns the address as text and its port. Asks no name service.
+std::pair<std::string, std::string> text_of(const Address& address) {
+  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
+  ::getnameinfo(address.get(), address.size, host, sizeof host, port, sizeof port,
+                NI_NUMERICHOST | NI_NUMERICSERV);
+  return {host, port};
+}
+
+Result<std::vector<Address>> parse(std::string_view list) {
+  std::vector<Address> out;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view one = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    const std::size_t colon = one.rfind(':');
+    std::string_view host = one.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    const std::string_view digits = colon == std::string_view::npos ? "" : one.substr(colon + 1);
+    std::uint16_t port = 0;
+    const char* const end = digits.data() + digits.size();
+    const bool is_port = std::from_chars(digits.data(), end, port).ptr == end && port > 0;
+    const auto address = is_port ? parse_address(std::string(host), port) : std::nullopt;
+    if (!address) {
+      return fail(
+          Error{ErrorKind::usage, kWhat, {}, cat("'", one, "' is no address with a port"), {}});
+    }
+    out.push_back(*address);
+  }
+  return out;
+}
+
+// Reads the line with the secret. Another program must not read the rest, so this reads only it.
+Result<std::string> read_secret() {
+  std::string line;
+  char c = 0;
+  while (line.size() <= kDialSecretDigits && retry([&] { return ::read(0, &c, 1); }) == 1 &&
+         c != '\n')
+    line += c;
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, 0);
+  ::close(null);
+  if (line.size() == kDialSecretDigits) return line;
+  return fail(Error{ErrorKind::io,
+                    kWhat,
+                    {},
+                    "standard input has no secret of the job",
+                    "do not give srun the option --input"});
+}
+
+// Connects within kDialMs. Returns an errno if that fails.
+int connect_to(const Address& address, Fd& socket) {
+  socket = Fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return errno;
+  if (::connect(socket.get(), address.get(), address.size) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd ready{socket.get(), POLLOUT, 0};
+  if (retry([&] { return ::poll(&ready, 1, kDialMs); }) <= 0) return ETIMEDOUT;
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+}  // namespace
+
+Result<DialedIn> dial_in(std::string_view addresses) {
+  auto roots = parse(addresses);
+  if (!roots) return fail(std::move(roots.error()));
+  auto secret = read_secret();
+  if (!secret) return fail(std::move(secret.error()));
+  DialedIn out;
+  out.secret = std::move(*secret);
+  std::string why;
+  for (const Address& root : *roots) {
+    const int error = connect_to(root, out.socket);
+    const auto [host, port] = text_of(root);
+    if (error != 0) {
+      why += cat(why.empty() ? "" : "; ", host, " port ", port, ": ", errno_text(error));
+      continue;
+    }
+    out.own.size = sizeof out.own.storage;
+    ::getsockname(out.socket.get(), reinterpret_cast<sockaddr*>(&out.own.storage), &out.own.size);
+    const auto [own, own_port] = text_of(out.own);
+    out.own.set_port(0);
+    out.own_text = own;
+    out.ssh_connection = cat(host, " ", port, " ", own, " ", own_port);
+    return out;
+  }
+  return fail(Error{ErrorKind::unreachable,
+                    kWhat,
+                    {},
+                    why,
+                    "let the nodes connect to the machine of scela-run, or give --launch ssh"});
+}
+
+std::string addresses_to_dial(std::uint16_t port) {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  std::string found, loopback;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    Address address;
+    address.size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::memcpy(&address.storage, one->ifa_addr, address.size);
+    const std::string text = text_of(address).first;
+    // A link-local address is good for one interface of the other machine, which is unknown here.
+    if (text.starts_with("fe80:")) continue;
+    std::string& out = (one->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : found;
+    const std::string host = family == AF_INET ? text : cat("[", text, "]");
+    out += cat(out.empty() ? "" : ",", host, ":", port);
+  }
+  return found.empty() ? loopback : found;
+}
+
+}  // namespace scela::nla

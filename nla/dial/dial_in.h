@@ -1,0 +1,42 @@
+// How an agent that a bulk starter (srun) has started reaches scela-run: the steps before it is an
+// agent. It reads the job's secret from standard input, and connects to scela-run. scela-nla calls
+// this in its only thread; it blocks.
+//
+// The connection stays open for as long as the node is not clean, as the guardian has it
+// (nla/guard/guardian.h). Its end tells either side of the end of the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/io/address.h"
+
+namespace scela::nla {
+
+// An agent that is connected to scela-run, and has said nothing yet.
+struct DialedIn {
+  Fd socket;           // to scela-run
+  std::string secret;  // of the job (dial_hello.h)
+  Address own;         // this machine's, as scela-run is reached from it; its port is 0
+  std::string own_text;
+  // As sshd writes it, so that the node's own address is found in the same way.
+  std::string ssh_connection;
+};
+
+// Connects to the first of the addresses "ADDRESS:PORT,..." (IPv6 in brackets) that answers; each of
+// them has kDialMs. Reads the secret from descriptor 0, which then is /dev/null. Returns an error
+// (kind usage, io or unreachable) for malformed addresses, if there is no secret, and if no address
+// answers.
+Result<DialedIn> dial_in(std::string_view addresses);
+
+// The limit of one attempt to connect, in milliseconds. A larger one delays a node to which the
+// first address of scela-run's machine leads nowhere.
+inline constexpr int kDialMs = 3000;
+
+// Returns the addresses of this machine to which other machines may connect, as dial_in() reads
+// them, each with this port. The loopback counts only if there is no other.
+std::string addresses_to_dial(std::uint16_t port);
+
+}  // namespace scela::nla
