@@ -30,7 +30,7 @@ Result<Prepared> prepare_next(Options& options, LaunchContext& context, const Re
 
 Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan) {
   for (;;) {
-    auto reach = find_contacts(options, plan);
+    auto reach = find_contacts(options, plan, context.environment);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
     context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());

@@ -1,7 +1,5 @@
 #include "launcher/hosts/host_contacts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -17,8 +15,6 @@
 #include "launcher/hosts/key_hash.h"
 #include "launcher/hosts/ssh_files.h"
 #include "launcher/hosts/ssh_hosts.h"
-
-extern char** environ;
 
 namespace scela {
 
@@ -165,13 +161,6 @@ std::vector<HostLookup> find_by_ssh(const std::vector<std::string>& names,
   return out;
 }
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    out.emplace_back(*entry);
-  return out;
-}
-
 // Returns an error for the hosts without an agent if the plan needs all hosts.
 Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan) {
   const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
@@ -187,11 +176,12 @@ Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan) {
 }
 
 // Starts the agents of all hosts by one command.
-Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan) {
+Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
+                                   const std::vector<std::string>& environment) {
   const auto agent = nla::find_agent(options.agent.value_or(""), true);
   if (!agent) return fail(agent.error());
-  auto made = BulkStart::start({plan.hosts, *agent, options.agent.value_or(*agent),
-                                own_environment(), options.connect_timeout});
+  auto made = BulkStart::start(
+      {plan.hosts, *agent, options.agent.value_or(*agent), environment, options.connect_timeout});
   if (!made) return fail(std::move(made.error()));
   HostContacts out;
   out.bulk = std::move(*made);
@@ -261,14 +251,15 @@ Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan) {
 
 }  // namespace
 
-Result<HostContacts> find_contacts(const Options& options, const Plan& plan) {
+Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
+                                   const std::vector<std::string>& environment) {
   HostContacts out;
   if (!plan.remote) {
     out.contacts = plan.hosts;
     out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
     return out;
   }
-  if (options.launch == LaunchMethod::bulk) return start_by_bulk(options, plan);
+  if (options.launch == LaunchMethod::bulk) return start_by_bulk(options, plan, environment);
   if (options.launch == LaunchMethod::program) {
     const SshUser user = this_ssh_user();
     for (const std::string& name : plan.hosts) {

@@ -44,8 +44,10 @@ struct HostContacts {
 
 // Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and
 // for the name service. With LaunchMethod::bulk it starts the agents, and blocks until they have
-// dialed in (launcher/hosts/bulk_start.h). Returns an error if a host that the plan needs can never
-// be reached. The error says what to do about it and names the other unreachable hosts.
-Result<HostContacts> find_contacts(const Options& options, const Plan& plan);
+// dialed in (launcher/hosts/bulk_start.h); `environment` is that of scela-run, as "NAME=VALUE".
+// Returns an error if a host that the plan needs can never be reached. The error says what to do
+// about it and names the other unreachable hosts.
+Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
+                                   const std::vector<std::string>& environment);
 
 }  // namespace scela

@@ -26,7 +26,6 @@ struct StartedAgent {
   // The child process of this machine that stands for the agent, or 0. It began a session. Once it
   // has ended and the stream is closed, nothing is left on the node.
   pid_t pid = 0;
-  // once that has ended and the stream is closed, nothing is left of the node
   bool ended = false;  // that child has been reaped already
 };
 
