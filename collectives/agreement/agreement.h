@@ -89,9 +89,6 @@ class Agreement {
   // Returns true if this rank has decided and all ranks that live have sent it their decisions.
   // Then it needs no further message, and sends none.
   bool done() const;
-  // Returns true if this rank still expects messages of the rank `rank`, which lives and has not
-  // sent its decision.
-  bool awaits(int rank) const { return !dead_[index(rank)] && !told_[index(rank)]; }
   // Returns true if the rank was reported as ended.
   bool has_ended(int rank) const { return dead_[index(rank)]; }
   // Appends the whole state as numbers. Tests that visit each state once compare them.

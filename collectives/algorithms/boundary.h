@@ -7,7 +7,7 @@
 namespace scela::collectives {
 
 // Writes a signal, and before it waits for all earlier sends, at the first call of reach(). So the
-// tasks before it and those behind it are lists of their own (stages.h).
+// tasks before it and those behind it can be run as lists of their own.
 class Boundary {
  public:
   // The writer must outlive the object. If `is_split` is false, no levels are split off and reach()

@@ -1,7 +1,6 @@
 #include "collectives/algorithms/tree.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace scela::collectives {
@@ -77,26 +76,6 @@ std::vector<int> below(const Tree& tree, int place) {
     }
   }
   return found;
-}
-
-int digits_not_zero(int number, std::uint32_t radix) {
-  int count = 0;
-  for (auto rest = static_cast<std::uint32_t>(number); rest != 0; rest /= radix)
-    count += rest % radix != 0 ? 1 : 0;
-  return count;
-}
-
-// Returns the most digits that are not 0 in any number up to `last`. Either `last` has them, or a
-// number that has a smaller digit somewhere and any digits behind that.
-int nomial_depth(int last, std::uint32_t radix) {
-  int most = digits_not_zero(last, radix);
-  std::int64_t step = 1;
-  for (int free = 0; step <= last; ++free, step *= radix) {
-    const std::int64_t above = last / step;
-    if (above > 0)
-      most = std::max(most, digits_not_zero(static_cast<int>(above - 1), radix) + free);
-  }
-  return most;
 }
 
 }  // namespace
@@ -184,20 +163,6 @@ int subtree(const Tree& tree, int rank) {
       return static_cast<int>(std::min<std::int64_t>(weight(tree, place), tree.ranks - place));
   }
   return 1;
-}
-
-int depth(const Tree& tree) {
-  switch (tree.form) {
-    case Tree::Form::flat:
-      return tree.ranks > 1 ? 1 : 0;
-    case Tree::Form::chain:
-      return tree.ranks - 1;
-    case Tree::Form::binary:
-      return std::bit_width(static_cast<std::uint32_t>(tree.ranks)) - 1;
-    case Tree::Form::nomial:
-      return nomial_depth(tree.ranks - 1, tree.radix);
-  }
-  return 0;
 }
 
 std::vector<Stretch> runs(const Tree& tree, int place, int count) {

@@ -62,8 +62,6 @@ bool is_low(const Tree& tree, int rank, std::uint32_t split);
 bool can_split(const Tree& tree);
 // Returns the number of ranks in the subtree with `rank` at its top, the rank itself included.
 int subtree(const Tree& tree, int rank);
-// Returns the greatest number of edges from the root to a rank.
-int depth(const Tree& tree);
 
 // `count` consecutive ranks from `first` on.
 struct Stretch {

@@ -129,8 +129,10 @@ class Talk {
         bytes == heard(rank).frame.size() ? from_frame(heard(rank).frame, ranks_) : std::nullopt;
     if (!message) {
       status_ = error_of(Code::mismatch, rank,
-                         cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": rank ",
-                             rank, " has sent ", bytes, " bytes that are none of its messages"));
+                         cat("agreement of ", ranks_, " ranks, on rank ", group_.rank,
+                             ": received ", bytes, " bytes from rank ", rank,
+                             " that are not a message of an agreement (all ranks must use the "
+                             "same version of libscela)"));
       return;
     }
     const bool is_last = message->kind == Agreement::Kind::decide;
@@ -144,8 +146,8 @@ class Talk {
     // of that.
     if (fault.code == FaultCode::cancelled) return listen(rank);
     status_ = error_of(fault.code == FaultCode::resources ? Code::resources : Code::other, rank,
-                       cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": with rank ",
-                           rank, ": ", fault.words));
+                       cat("agreement of ", ranks_, " ranks, on rank ", group_.rank,
+                           ": exchange messages with rank ", rank, ": ", fault.words));
   }
 
   // A rank that has freed the communicator and lives never answers, so the agreement fails with its
@@ -204,14 +206,17 @@ Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
   if (!decision.status.ok()) return decision;
   decision.word = talk.decided();
   if (decision.word.calls != static_cast<std::uint32_t>(call))
-    decision.status = error_of(Code::mismatch, -1,
-                               cat("agreement of ", group.ranks.size(), " ranks, on rank ",
-                                   group.rank, ": some have called agree, and others shrink"));
+    decision.status =
+        error_of(Code::mismatch, -1,
+                 cat("agreement of ", group.ranks.size(), " ranks, on rank ", group.rank,
+                     ": some ranks called agree() and others shrink(); all ranks must make "
+                     "the same call"));
   else if (decision.word.has_ended(group.rank))
     decision.status = error_of(
         Code::peer_ended, group.rank,
-        cat("agreement of ", group.ranks.size(), " ranks: the others take this one, rank ",
-            group.rank, ", for dead: it could not be reached; end it, and go on without it"));
+        cat("agreement of ", group.ranks.size(), " ranks, on rank ", group.rank,
+            ": the other ranks could not reach this rank and continue without it; end this "
+            "process"));
   return decision;
 }
 

@@ -35,8 +35,8 @@ namespace {
 // Returns the error for a child process (fork) that uses its parent's communicator.
 Status of_child(const Communicator::State& state) {
   return error_of(Code::closed, state.rank,
-                  "a child process (fork) has no part in its parent's communicator: let the parent "
-                  "communicate, or start the child by the launcher");
+                  "use a communicator in a child process (fork): it belongs to the parent; "
+                  "communicate in the parent, or start the child with the launcher");
 }
 
 // Stands for the name of an operation that had no memory for its arguments.
@@ -50,9 +50,9 @@ constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
 
 Status too_many_live(const Communicator::State& state) {
   return error_of(Code::resources, state.rank,
-                  cat("make a communicator of ranks of another, on rank ", state.rank, " of ",
-                      state.ranks.size(), ": a rank of it has ", state.engine->contexts.count(),
-                      " communicators already: free some"));
+                  cat("make a communicator from another one, on rank ", state.rank, " of ",
+                      state.ranks.size(), ": one of its ranks has the maximum of ",
+                      state.engine->contexts.count(), " communicators; free some"));
 }
 
 // The words by which ranks tell each other the call that makes communicators.
@@ -172,8 +172,8 @@ Communicator Communicator::world(Channel& channel, const CommunicatorOptions& op
   if (options.progress == ProgressMode::thread && !channel::Inside::allows_threads(channel))
     return Communicator(error_of(
         Code::bad_argument, channel.rank(),
-        "make a communicator with ProgressMode::thread: one thread may call the channel; open it "
-        "with Threads::multiple"));
+        "make a communicator with ProgressMode::thread: the channel is open for calls of one "
+        "thread; open it with Threads::multiple"));
   // The communicator shares the channel's state, because the program may close its channel first.
   const std::shared_ptr<Channel> shared = channel::Inside::share(channel);
   const std::shared_ptr<Families> families = Families::of(channel);
@@ -216,12 +216,12 @@ Communicator Communicator::over(PointToPoint& messages, const CommunicatorOption
   };
   if (const Status wrong = wrong_variable(rank); !wrong.ok()) return Communicator(wrong);
   if (rank < 0 || static_cast<std::size_t>(rank) >= nodes.size())
-    return refuse(cat("it says that this is rank ", rank, " of ", nodes.size()));
+    return refuse(cat("its rank() returns ", rank, ", but nodes() has ", nodes.size(), " entries"));
   if (messages.contexts() == 0 || messages.tags() < kMinTags)
     return refuse(cat("it has ", messages.contexts(), " contexts of ", messages.tags(),
                       " tags; at least one of ", kMinTags, " is needed"));
   if (!take_messages(messages))
-    return refuse("there is one over it already: make others of that (dup, split)");
+    return refuse("it has one already; make others from that one (dup, split)");
   CommunicatorMaker maker;
   maker.transport = [&messages] { return make_transport_over(messages); };
   maker.ended = [&messages](std::uint32_t) { give_messages_back(messages); };
@@ -267,13 +267,13 @@ int Communicator::world_rank(int rank) const {
   return state_->ranks[static_cast<std::size_t>(rank)];
 }
 std::string Communicator::describe() const {
-  if (!state_) return "empty";
+  if (!state_) return "empty communicator";
   std::string text = state_->engine->executor->describe();
   const EngineCounters posted = engine_counters();
   if (posted.in_parts > 0)
     text += cat("; ", posted.in_parts, " of ", posted.operations,
-                " operations of this communicator were not posted whole, since its queues hold no "
-                "more: they needed this process until they were");
+                " operations of this communicator were not posted whole, because its queues were "
+                "full: this process had to post the rest");
   return text;
 }
 
@@ -423,8 +423,8 @@ Communicator Communicator::split(int color, int key) {
   if (!state_) return Communicator(error_of_empty());
   if (color >= kUndefinedColor) return split(color, key, kSplit, "");
   return split(kUndefinedColor, 0, kWrongCall,
-               cat("split by rank ", state_->rank, ": there is no color ", color,
-                   ": colors are 0 and up, or kUndefinedColor"));
+               cat("split by rank ", state_->rank, ": invalid color ", color,
+                   " (valid: 0 and above, or kUndefinedColor)"));
 }
 
 // `alike` is the word that all ranks must give alike. It is kWrongCall if this rank's call is

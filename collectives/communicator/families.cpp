@@ -45,10 +45,10 @@ Families::Family Families::take(Channel& channel) {
     return family;
   }
   if (agreed_.empty()) {
-    family.status = error_of(
-        Code::resources, channel.rank(),
-        cat("make a communicator of all ranks of a channel: each of the ", first_contexts_.size(),
-            " that there can be is used by a rank yet: free some, or take others of one (dup)"));
+    family.status =
+        error_of(Code::resources, channel.rank(),
+                 cat("make a communicator of all ranks of a channel: all ", first_contexts_.size(),
+                     " possible ones are in use by some rank; free one, or duplicate one (dup)"));
     return family;
   }
   family.place = agreed_.front();

@@ -203,7 +203,7 @@ struct Communicator::State {
     const Status& status() override { return communicator_->exhausted; }
     Status start() override { return communicator_->exhausted; }
     bool persistent() const override { return false; }
-    std::string describe() const override { return "an operation that had no memory"; }
+    std::string describe() const override { return "operation that failed for lack of memory"; }
     // A request that was waited for may be found again as long as others were not.
     bool is_over() const override { return waits_ < requests_; }
     channel::RequestMover* mover() const override { return nullptr; }

@@ -73,7 +73,7 @@ Status Communicator::State::error_of_run(const PreparedCall& prepared,
           failed->text(),
           has_ended
               ? cat("; rank ", fault.rank, " is rank ", ranks[static_cast<std::size_t>(fault.rank)],
-                    " of the job; shrink() gives a communicator of those that live")
+                    " of the job; shrink() returns a communicator of the ranks that are left")
               : std::string()));
 }
 

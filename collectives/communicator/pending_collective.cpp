@@ -28,8 +28,8 @@ PendingCollective::PendingCollective(std::shared_ptr<Communicator::State> commun
     lacks_ = std::make_unique<const Status>(
         error_of(Code::resources, group_->rank,
                  cat(name_of_call(call_->operation, call_->has_parts), " by rank ", group_->rank,
-                     ": too many operations of this communicator were prepared: start those "
-                     "that there are again, or take another communicator (dup)")));
+                     ": this communicator has the maximum number of prepared operations; start "
+                     "existing ones again, or duplicate the communicator (dup)")));
   }
 }
 
@@ -153,11 +153,12 @@ Status PendingCollective::wait(Timeout timeout) {
   }
   switch (stage_) {
     case Stage::ready:
-      return misuse(Code::bad_request, "it is waited for, and was not started");
+      return misuse(Code::bad_request,
+                    "wait for a persistent request that was not started (start it first)");
     case Stage::under_way:
       if (!group_->engine->executor->wait(*run_, timeout))
         return error_of(Code::timed_out, -1,
-                        cat(describe(), ": not over within the timeout of its wait; it goes on"));
+                        cat(describe(), ": not complete within the timeout; it continues"));
       end();
       break;
     case Stage::complete:

@@ -20,7 +20,7 @@ class RefusedRequest final : public channel::RequestBody {
   const Status& status() override { return why_; }
   Status start() override { return why_; }
   bool persistent() const override { return false; }
-  std::string describe() const override { return "an operation that was refused"; }
+  std::string describe() const override { return "refused operation"; }
   bool is_over() const override { return !was_waited_for_; }
   channel::RequestMover* mover() const override { return nullptr; }
   void release() override { delete this; }
@@ -36,8 +36,8 @@ class RefusedRequest final : public channel::RequestBody {
 const Status& error_of_empty() {
   static const Status empty(
       Code::bad_communicator, -1,
-      "this communicator is empty: it was freed or moved from, could not be made, or this rank is "
-      "not of it");
+      "this communicator is empty: it was freed or moved from, could not be made, or does not "
+      "contain this rank");
   return empty;
 }
 

@@ -41,7 +41,7 @@ struct Shape {
   bool commutes = true;        // the reduction is commutative
   // For nomial trees: this many levels of the tree, those nearest the leaves, are separated from
   // the others by a signal in the list, so that another executor can run them
-  // (collectives/algorithms/stages.h). 0: the list is in one piece.
+  // (collectives/algorithms/boundary.h). 0: the list is in one piece.
   std::uint32_t split = 0;
   // The node of each rank. If null, all ranks are on one node. The map lasts as long as the
   // communicator, so equal shapes of one communicator have the same map.

@@ -28,11 +28,4 @@ std::string_view name_of(ExecutorKind kind) {
   return "";
 }
 
-std::optional<ExecutorKind> executor_kind_of(std::string_view name) {
-  for (const ExecutorKind kind :
-       {ExecutorKind::at_once, ExecutorKind::polled, ExecutorKind::thread, ExecutorKind::engine})
-    if (name == name_of(kind)) return kind;
-  return {};
-}
-
 }  // namespace scela::collectives

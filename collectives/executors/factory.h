@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +30,6 @@ namespace scela::collectives {
 enum class ExecutorKind : std::uint8_t { at_once, polled, thread, engine };
 // Returns "inline", "polled", "thread" or "engine".
 std::string_view name_of(ExecutorKind kind);
-// Returns the kind with this name, or std::nullopt if there is none.
-std::optional<ExecutorKind> executor_kind_of(std::string_view name);
 
 // Makes the polled executor, which owns `transport`. The caller's thread moves all runs in each of
 // its calls. One thread may call at a time.

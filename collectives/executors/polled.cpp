@@ -48,7 +48,7 @@ class Polled final : public Executor {
   bool add_requests(std::vector<Request*>& all) override { return runs_.add_requests(all); }
   void cancel(Run& run, Fault why) override { runs_.cancel(run, std::move(why)); }
   RunContexts& contexts() override { return runs_; }
-  std::string describe() const override { return "polled by the caller"; }
+  std::string describe() const override { return "polled by the calling thread"; }
 
  private:
   std::unique_ptr<Transport> transport_;
@@ -69,7 +69,7 @@ class Inline final : public Executor {
   bool add_requests(std::vector<Request*>& all) override { return polled_.add_requests(all); }
   void cancel(Run& run, Fault why) override { polled_.cancel(run, std::move(why)); }
   RunContexts& contexts() override { return polled_.contexts(); }
-  std::string describe() const override { return "by the caller, at once"; }
+  std::string describe() const override { return "run to completion by the calling thread"; }
 
  private:
   Executor& polled_;

@@ -28,7 +28,7 @@ bool bind(const CpuMask& mask) {
 std::string bind_this_thread(const ThreadPlacement& placement) {
   ::pthread_setname_np(::pthread_self(), "scela-progress");
   if (placement.own >= placement.ranks.size())
-    return "a progress thread, not bound: it is not known where ranks run";
+    return "a progress thread, not bound: the processors of the ranks are not known";
   const CpuMask before(allowed_cpus());
   std::vector<int> all(kMaxProcessors);
   std::iota(all.begin(), all.end(), 0);

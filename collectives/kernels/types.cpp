@@ -62,10 +62,4 @@ std::optional<Type> type_of(std::string_view name) {
   return static_cast<Type>(found - std::begin(kTypeRows));
 }
 
-std::optional<Op> op_of(std::string_view name) {
-  const auto* const found = std::ranges::find(kOpNames, name);
-  if (found == std::end(kOpNames)) return std::nullopt;
-  return static_cast<Op>(found - std::begin(kOpNames));
-}
-
 }  // namespace scela::collectives

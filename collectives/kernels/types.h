@@ -60,7 +60,5 @@ std::string_view name_of(Type type);
 std::string_view name_of(Op op);
 // Returns the type with this name, or std::nullopt if there is none.
 std::optional<Type> type_of(std::string_view name);
-// Returns the operation with this name, or std::nullopt if there is none.
-std::optional<Op> op_of(std::string_view name);
 
 }  // namespace scela::collectives

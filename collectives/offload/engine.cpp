@@ -116,7 +116,7 @@ class EngineExecutor final : public Executor, private RunContexts {
   RunContexts& contexts() override { return *this; }
 
   std::string describe() const override {
-    return cat("by the engine of ", adapter_->device.capability.describe());
+    return cat("run by the engine of ", adapter_->device.capability.describe());
   }
 
  private:

@@ -277,7 +277,8 @@ Counters Channel::counters() const {
 
 std::string Channel::describe() const {
   std::string text = cat("rank ", rank(), " of ", size(), ", node ", node(), " of ", nodes());
-  if (state_->progress.is_copy()) return text + "; a child's copy: the channel is its parent's";
+  if (state_->progress.is_copy())
+    return text + "; copy in a child process (fork), which cannot use it";
   if (state_->bootstrap) text += cat("; ", state_->bootstrap->describe());
   state_->progress.with([&](Messenger& messenger) {
     if (const shm::NodeLink* const link = messenger.node())

@@ -114,10 +114,10 @@ Result<void> take(ChannelOptions& options, std::string_view word) {
     if (setting.name != name) continue;
     if (setting.take(options, value)) return {};
     return fail({ErrorKind::usage, cat("read ", kPrefix, name), "",
-                 cat("'", value, "' cannot be its value"), cat("it is one of: ", setting.values)});
+                 cat("invalid value '", value, "'"), cat("valid: ", setting.values)});
   }
-  return fail({ErrorKind::usage, cat("read ", kPrefix, name), "", "there is no such setting",
-               cat("there are ", names())});
+  return fail({ErrorKind::usage, cat("read ", kPrefix, name), "", "there is no such variable",
+               cat("valid: ", names())});
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ Result<JobSecrets> learn_secrets(Bootstrap& bootstrap) {
   JobSecrets secrets;
   if (said->size() != secrets.key.size() + secrets.word.size()) {
     return fail(scela::Error{ErrorKind::protocol, "learn the keys of the job's connections",
-                             "rank 0", "they have another length",
+                             "rank 0", "the keys have an unexpected length",
                              "run all ranks with one version of libscela"});
   }
   std::memcpy(secrets.key.data(), said->data(), secrets.key.size());

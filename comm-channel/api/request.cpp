@@ -174,14 +174,13 @@ bool Request::persistent() const {
 
 std::string Request::describe() const {
   if (body_ != nullptr) return body_->describe();
-  if (operation_ == nullptr) return "nothing";
-  if (operation_->everybodys) return "a message that was complete at once";
+  if (operation_ == nullptr) return "empty request";
+  if (operation_->everybodys) return "send that was complete at once";
   if (!operation_->in_group || operation_->group->is_whole()) return what_of(*operation_);
   const int rank = operation_->is_send ? operation_->peer : operation_->pattern.source;
   std::string text = what_of(*operation_);
   if (rank >= 0)
-    text += ", which is rank " + std::to_string(operation_->group->rank_of(rank)) +
-            " of the communicator";
+    text += " (rank " + std::to_string(operation_->group->rank_of(rank)) + " of the communicator)";
   return text;
 }
 

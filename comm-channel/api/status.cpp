@@ -39,7 +39,7 @@ const char* name_of(Code code) {
     case Code::device:
       return "the adapter has failed";
     case Code::timed_out:
-      return "the time is over";
+      return "timed out";
     case Code::cancelled:
       return "it was cancelled";
     case Code::closed:

@@ -23,7 +23,7 @@ class AloneSpace : public Space {
     place_.node_names = {"here"};
   }
   const Place& place() const override { return place_; }
-  std::string describe() const override { return "alone: no launcher is named by the environment"; }
+  std::string describe() const override { return "alone: the environment names no launcher"; }
   Result<void> put(std::string_view key, std::string_view bytes) override {
     pairs_.insert_or_assign(std::string(key), std::string(bytes));
     return {};

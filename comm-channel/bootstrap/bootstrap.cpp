@@ -45,8 +45,8 @@ Result<SpaceKind> chosen_kind() {
   for (const auto& [name, kind] : kKinds) {
     if (choice == name) return kind;
   }
-  return fail(Error{ErrorKind::usage, cat("use ", kChoice), "", cat("'", choice, "' is no kind"),
-                    "say auto, pmi1, pmi2, pmix or alone"});
+  return fail(Error{ErrorKind::usage, cat("read ", kChoice), "",
+                    cat("invalid value '", choice, "'"), "valid: auto, pmi1, pmi2, pmix, alone"});
 }
 
 Result<std::unique_ptr<Space>> open_space(SpaceKind kind) {
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Space>> open_space(SpaceKind kind) {
   if (!space || *space) return space;
   if (kind == SpaceKind::by_environment) return open_alone();
   return fail(
-      Error{ErrorKind::usage, cat("speak PMI, as ", kChoice, " says"), "",
+      Error{ErrorKind::usage, cat("connect to the launcher by PMI, as ", kChoice, " demands"), "",
             "neither PMI_FD nor PMI_PORT is set",
             "start this program with scela-run --pmi fd, mpiexec.hydra or srun --mpi=pmi2"});
 }
@@ -169,7 +169,7 @@ Error Bootstrap::during(std::string_view what, Error error) const {
 
 Result<void> Bootstrap::put(std::string_view key, std::string_view bytes) {
   const std::string what = cat("put ", bytes.size(), " bytes under '", key, "'");
-  if (!space_) return fail(wrong_use(what, "the job was left"));
+  if (!space_) return fail(wrong_use(what, "this process has left the job"));
   if (!is_key(key)) {
     return fail(
         wrong_use(what, cat("keys are at most ", kMaxKey, " letters, digits, '.' and '_'")));
@@ -182,7 +182,7 @@ Result<void> Bootstrap::put(std::string_view key, std::string_view bytes) {
 }
 
 Result<void> Bootstrap::fence() {
-  if (!space_) return fail(wrong_use("wait for all ranks", "the job was left"));
+  if (!space_) return fail(wrong_use("wait for all ranks", "this process has left the job"));
   auto done = space_->fence();
   if (!done) return fail(during("wait for all ranks", std::move(done.error())));
   return {};
@@ -190,7 +190,7 @@ Result<void> Bootstrap::fence() {
 
 Result<std::string> Bootstrap::get(int rank, std::string_view key) {
   const std::string what = cat("get what rank ", rank, " has put under '", key, "'");
-  if (!space_) return fail(wrong_use(what, "the job was left"));
+  if (!space_) return fail(wrong_use(what, "this process has left the job"));
   if (rank < 0 || rank >= world_.size || !is_key(key)) {
     return fail(wrong_use(what, cat("ranks are 0 to ", world_.size - 1, ", keys at most ", kMaxKey,
                                     " letters, digits, '.' and '_'")));
@@ -233,10 +233,10 @@ void Bootstrap::abort(int code, std::string_view text) {
 }
 
 Result<void> Bootstrap::leave() {
-  if (!space_) return fail(wrong_use("take leave", "the job was left"));
+  if (!space_) return fail(wrong_use("leave the job", "this process has left the job"));
   auto done = space_->leave();
   space_.reset();
-  if (!done) return fail(during("take leave", std::move(done.error())));
+  if (!done) return fail(during("leave the job", std::move(done.error())));
   return {};
 }
 

@@ -153,7 +153,7 @@ void Pmi1Space::abort(int code, std::string_view text) {
 }
 
 Result<void> Pmi1Space::leave() {
-  const auto done = ask("cmd=finalize", "finalize_ack", "take leave");
+  const auto done = ask("cmd=finalize", "finalize_ack", "leave the job");
   if (!done) return fail(done.error());
   return {};
 }

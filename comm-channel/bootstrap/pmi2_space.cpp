@@ -78,7 +78,7 @@ Result<void> Pmi2Space::begin() {
   const char* const job = std::getenv("PMI_JOBID");
   if (job != nullptr) request.add("pmijobid", job);
   request.add("pmirank", static_cast<long long>(connection_.rank())).add("threaded", "FALSE");
-  const auto full = ask(request, "fullinit", "learn the rank's place");
+  const auto full = ask(request, "fullinit", "learn the rank and size");
   if (!full) return fail(full.error());
   place_.rank = number_in(*full, "rank", -1);
   place_.size = number_in(*full, "size", 0);
@@ -86,7 +86,7 @@ Result<void> Pmi2Space::begin() {
   if (!id) return fail(id.error());
   place_.job = id->find("jobid").value_or("");
   if (place_.rank < 0 || place_.size <= place_.rank || place_.job.empty()) {
-    return fail(pmi_error("learn the rank's place",
+    return fail(pmi_error("learn the rank and size",
                           cat("the launcher says rank ", place_.rank, " of ", place_.size,
                               " in job '", place_.job, "'"),
                           "see what the launcher says"));
@@ -163,7 +163,7 @@ void Pmi2Space::abort(int, std::string_view text) {
 }
 
 Result<void> Pmi2Space::leave() {
-  const auto done = ask(Pmi2Writer("finalize"), "finalize", "take leave");
+  const auto done = ask(Pmi2Writer("finalize"), "finalize", "leave the job");
   if (!done) return fail(done.error());
   return {};
 }

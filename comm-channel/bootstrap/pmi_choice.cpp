@@ -49,7 +49,7 @@ Result<bool> speaks(Connection& connection, int version) {
       "response_to_init");
   if (!answer) {
     Error error = answer.error();
-    error.what = cat("say the first words to the launcher: ", error.what);
+    error.what = cat("greet the launcher: ", error.what);
     error.hint =
         "a server speaks with one party of each process: see that the launcher is still there, and "
         "that nothing else in this process speaks PMI (an MPI library that was initialized)";

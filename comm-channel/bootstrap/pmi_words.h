@@ -46,7 +46,7 @@ Result<std::string> join(Get&& piece) {
   }
   auto bytes = count ? from_word(*word) : std::nullopt;
   if (!bytes) {
-    return fail(Error{ErrorKind::protocol, "read a value", "", "it is not as it was put",
+    return fail(Error{ErrorKind::protocol, "read a value", "", "the value is damaged",
                       "see that no other program of the job uses keys that begin with scela"});
   }
   return std::move(*bytes);

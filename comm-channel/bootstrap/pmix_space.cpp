@@ -64,7 +64,7 @@ class PmixSpace : public Space {
   const Place& place() const override { return place_; }
   std::string describe() const override {
     return cat("PMIx, ", version_, ", namespace ", place_.job,
-               hears_of_deaths_ ? "" : ", whose server tells of no ranks that have ended");
+               hears_of_deaths_ ? "" : ", server does not report ranks that end");
   }
   Result<void> put(std::string_view key, std::string_view bytes) override;
   Result<void> fence() override;
@@ -189,7 +189,7 @@ Result<std::string> PmixSpace::get(int rank, std::string_view key) {
   if (!value) return fail(value.error());
   auto bytes = value->bytes();
   if (!bytes || bytes->empty() || bytes->front() != '=') {
-    return fail(Error{ErrorKind::protocol, "get a value", "", "it is not as it was put",
+    return fail(Error{ErrorKind::protocol, "get a value", "", "the value is damaged",
                       "see that no other program of the job uses keys that begin with scela"});
   }
   return bytes->substr(1);
@@ -210,7 +210,7 @@ void PmixSpace::abort(int code, std::string_view text) {
 Result<void> PmixSpace::leave() {
   const pmix_status_t status = session_.leave();
   if (status != PMIX_SUCCESS) {
-    return fail(error_of(status, "take leave", "see what the launcher says"));
+    return fail(error_of(status, "leave the job", "see what the launcher says"));
   }
   return {};
 }

@@ -41,24 +41,25 @@ Status error_of_closing() {
 Status error_not_received(int rank) {
   return error_of(Code::closed, rank,
                   cat("send to rank ", rank,
-                      ": it has closed its channel, and did not receive the message: have it "
-                      "receive all messages before it closes its channel"));
+                      ": the receiver closed its channel without receiving the message (receive "
+                      "all messages before closing the channel)"));
 }
 
 Status error_of_solitude() {
-  return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
+  return error_of(Code::peer_ended, -1, "receive from any rank: all other ranks have ended");
 }
 
 Status error_of_numbers(int rank) {
-  return error_of(Code::resources, rank,
-                  cat("send to rank ", rank,
-                      ": a million messages are under way (wait for some of them first)"));
+  return error_of(
+      Code::resources, rank,
+      cat("send to rank ", rank,
+          ": the maximum of a million messages is under way (wait for some of them first)"));
 }
 
 Error buffer_gone(std::string tried) {
-  return Error{ErrorKind::usage, std::move(tried), "", "there is no memory",
-               "a buffer was freed, or may not be written; it belongs to the channel until its "
-               "request is complete"};
+  return Error{ErrorKind::usage, std::move(tried), "", "the memory is not accessible",
+               "a buffer was freed or is not writable; keep it unchanged until its request is "
+               "complete"};
 }
 
 Code code_for(const Error& why, Code otherwise) {
@@ -73,8 +74,8 @@ Code code_for(Outcome outcome, bool on_node) {
 const Status& error_of_child() {
   static const Status& error = *new Status{
       Code::closed, -1,
-      "use a channel of the parent process: a child (fork) has no part in it, and nothing was sent "
-      "or received; let the parent communicate, or start the child by the launcher"};
+      "use a channel in a child process (fork): it belongs to the parent, and nothing was sent or "
+      "received; communicate in the parent, or start the child with the launcher"};
   return error;
 }
 

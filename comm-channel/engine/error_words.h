@@ -17,7 +17,7 @@ std::string tried_to(const char* what, const Pattern& pattern);
 // meanwhile.
 std::string what_of(const Operation& operation);
 
-// Returns for example "send 8 bytes to rank 3 with tag 5: the time is over", for an operation that
+// Returns for example "send 8 bytes to rank 3 with tag 5: timed out", for an operation that
 // this process has begun.
 Status error_with(Code code, const Operation& operation);
 // Does so for any text; `tried` is for example that of tried_to(). `peer` is -1 if no rank is

@@ -108,14 +108,17 @@ Result<void> NetworkLink::make_ports(const connect::JobSecret& word) {
 
 std::string NetworkLink::describe() const {
   const std::size_t asked = options_.ports;
-  std::string text = cat(device_.device().capability.describe(), ", large messages by ",
+  std::string text = cat(device_.device().capability.describe(), ", large messages over ",
                          ports_.size(), ports_.size() == 1 ? " port" : " ports");
   if (asked > ports_.size())
-    text += cat(" of the ", asked, " that were asked for: ",
-                options_.max_links != 0 ? "connections are limited"
+    text += cat(" (", asked, " requested, but ",
+                options_.max_links != 0 ? std::string("a limit of connections allows one")
                 : asked > kMaxPorts && ports_.size() == kMaxPorts
-                    ? "more are not used"
-                    : "the others are not there, or not active");
+                    ? cat("at most ", kMaxPorts, " are used")
+                    : std::string("the device has no more active ports"),
+                ")");
+  const std::string& uncached = device_.registrations().why();
+  if (!uncached.empty()) text += cat("; no registration cache (", uncached, ")");
   return text;
 }
 
@@ -257,7 +260,7 @@ void NetworkLink::on_failed(Remote& to, LinkWork& work, const ibv_wc& wc, Networ
   if (message && refused && wc.status == IBV_WC_REM_INV_REQ_ERR)
     ranks_.lose(to, {}, RankTable::Notify::no);
   else if (message && refused)
-    ranks_.lose(to, cat("it refuses what is sent to it: ", what));
+    ranks_.lose(to, cat("its adapter refuses messages: ", what));
   if (to.lost || (message && work.bytes == nullptr)) return requests_.free(work);
   ++resent_;
   requests_.go_again(to, work);

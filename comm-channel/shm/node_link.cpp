@@ -51,11 +51,13 @@ std::uint64_t NodeLink::timed_yield() {
 }
 
 std::string NodeLink::describe() const {
-  return cat("node: ", ranks(), " ranks, ", crowded() ? "more than" : "not more than",
-             " processors for them; large messages ",
-             copies_.work() ? std::string("copied once")
-                            : cat("in pieces (", copies_.why_not().text(), ")"),
-             fences_ ? "; senders fence (no membarrier)" : "");
+  return cat(
+      ranks(), ranks() == 1 ? " rank, " : " ranks, ",
+      crowded() ? "fewer processors than ranks" : "a processor for each rank",
+      copies_.work()
+          ? std::string("; large messages by single copy")
+          : cat("; large messages in fragments (no single copy: ", copies_.why_not().text(), ")"),
+      fences_ ? "; senders execute fences (no membarrier)" : "");
 }
 
 }  // namespace scela::channel::shm

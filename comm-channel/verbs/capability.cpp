@@ -156,9 +156,9 @@ Capability probe(const Symbols& symbols, const Context& context) {
   found.limits = limits_of(device);
   found.ports = active_ports(symbols, context, device.phys_port_cnt);
   if (found.ports.empty()) {
-    found.reason = cat(found.device, " has no active port with an address, of ",
-                       static_cast<int>(device.phys_port_cnt),
-                       ": see ibv_devinfo, and on InfiniBand that a subnet manager runs");
+    found.reason = cat(found.device, ": none of its ", static_cast<int>(device.phys_port_cnt),
+                       " ports is active and has an address (see ibv_devinfo; InfiniBand needs a "
+                       "subnet manager)");
     return found;
   }
   auto pd = alloc_pd(symbols, context);
@@ -168,7 +168,7 @@ Capability probe(const Symbols& symbols, const Context& context) {
   }
   // The capability bit is checked first, so that a driver without XRC is not asked for it. Then XRC
   // is tried.
-  std::string no_xrc = cat(found.device, " shows no XRC");
+  std::string no_xrc = cat(found.device, " does not support XRC");
   if ((device.device_cap_flags & IBV_DEVICE_XRC) != 0) {
     no_xrc = try_xrc(symbols, context, *pd, found.reason);
   }
@@ -187,14 +187,14 @@ Capability probe(const Symbols& symbols, const Context& context) {
 std::string Capability::describe() const {
   const std::string name = cat(device, " of ", library, ": ");
   if (mode == Mode::none) return cat(name, "not viable: ", reason);
-  const char* const tasks_by = executor == Executor::engine   ? "tasks by its engine"
-                               : executor == Executor::thread ? "tasks by a thread"
-                                                              : "no tasks";
+  const char* const tasks_by = executor == Executor::engine   ? "tasks executed by its engine"
+                               : executor == Executor::thread ? "tasks executed by a thread"
+                                                              : "no execution of tasks";
   return cat(name,
              mode == Mode::rc ? cat("RC with a shared receive queue (", reason, ")")
              : open_qp        ? std::string("XRC with ibv_open_qp")
                               : cat("XRC without ibv_open_qp (", reason, ")"),
-             ", ports ", ports.size(), ", ", tasks_by);
+             ", ", ports.size(), ports.size() == 1 ? " port, " : " ports, ", tasks_by);
 }
 
 }  // namespace scela::channel::verbs

@@ -55,7 +55,7 @@ struct Capability {
   std::string device, library;
 
   // Returns for example "scela_hca0 of libscela-ibverbs.so.1: XRC with ibv_open_qp, 2 ports, tasks
-  // by its engine".
+  // executed by its engine".
   std::string describe() const;
 };
 

@@ -66,8 +66,8 @@ class Registrations {
   // callers with nothing better to do, since get() does it too.
   void settle();
 
-  bool caches() const { return watch_ != nullptr; }
-  const std::string& why() const { return why_; }  // the reason, if it does not cache
+  // Returns why registrations are not cached, or an empty string if they are.
+  const std::string& why() const { return why_; }
   // found: uses of a kept registration. made: new ones. given_back: deregistered ones.
   struct Counts {
     std::uint64_t found = 0, made = 0, given_back = 0, gone = 0;  // gone: by news

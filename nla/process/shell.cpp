@@ -420,11 +420,5 @@ boost::asio::io_context& Shell::context() {
 const std::optional<Error>& Shell::record_error() const {
   return state_->record.error();
 }
-std::uint64_t Shell::root_clock_ns() const {
-  return state_->context.clock_ns();
-}
-std::string Shell::describe() const {
-  return state_->core.describe();
-}
 
 }  // namespace scela::nla

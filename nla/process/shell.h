@@ -74,13 +74,9 @@ class Shell {
 
   // Returns the loop, for the root's own descriptors and timers, which use it in the same thread.
   boost::asio::io_context& context();
-  // Returns nanoseconds on the root's clock. For the root this is its own monotonic clock.
-  std::uint64_t root_clock_ns() const;
   // Returns why this process' part of the record (ShellOptions::record) ends before the job, or
   // std::nullopt.
   const std::optional<Error>& record_error() const;
-  // Returns the core's state in one line, for -v.
-  std::string describe() const;
 
  private:
   struct State;

@@ -22,10 +22,6 @@ std::uint64_t record_bytes(std::uint64_t key, std::uint64_t value) {
 
 }  // namespace
 
-std::uint64_t Writer::least_bytes(std::uint64_t ranks) {
-  return kHeaderBytes + (ranks + 63) / 64 * 8 + 8 * (1 + kFirstCapacity);
-}
-
 Writer::Writer(void* base, std::uint64_t bytes, std::uint64_t job_ranks, Pairs pairs)
     : words_(static_cast<std::uint64_t*>(base)),
       bytes_(bytes & ~std::uint64_t{7}),

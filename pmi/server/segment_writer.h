@@ -24,11 +24,10 @@ class Writer {
   using Pairs = std::function<void(const Each& each)>;
 
   // Lays a segment out for a job of `job_ranks` ranks, with the pairs that `pairs` has. `base` is
-  // borrowed memory of `bytes` bytes, zeroed and aligned to 8, of at least least_bytes(job_ranks).
-  // Other processes may map it only after the constructor has returned.
+  // borrowed memory of `bytes` bytes, zeroed and aligned to 8. It must have room for the header, a
+  // bit for each rank and the first table of 64 slots. Other processes may map it only after the
+  // constructor has returned.
   Writer(void* base, std::uint64_t bytes, std::uint64_t job_ranks, Pairs pairs);
-  // Returns the smallest size of a segment in bytes for a job of this many ranks.
-  static std::uint64_t least_bytes(std::uint64_t ranks);
 
   // Adds the pair or replaces its value. If it does not fit, the key is erased. erase() does
   // nothing for an unknown key.
@@ -41,9 +40,6 @@ class Writer {
   // Returns the key with this hash (pmi/protocol/segment_layout.h), or an empty view if there is
   // none. The view is valid until the next change.
   std::string_view key_of(std::uint64_t hash) const;
-
-  // Returns the bytes from the begin of the segment to its unused end, garbage included.
-  std::uint64_t used_bytes() const { return free_; }
 
  private:
   // Returns the slot of the key, or the empty slot where its search ends.

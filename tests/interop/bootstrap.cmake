@@ -49,10 +49,10 @@ bootstrap_test("alone"
 bootstrap_test("alone, what was not put"
   CHECK --quiet --out "rank 0 of 1: get what rank 0 has put under 'nothing' .*: this process has put none.*" RUN ${probe} absent)
 bootstrap_test("a kind that the environment does not have"
-  CHECK --status 3 --err "bootstrap_probe: join the job: speak PMI, as SCELA_BOOTSTRAP says: neither PMI_FD nor PMI_PORT is set .*"
+  CHECK --status 3 --err "bootstrap_probe: join the job: connect to the launcher by PMI, as SCELA_BOOTSTRAP demands: neither PMI_FD nor PMI_PORT is set .*"
   RUN ${env} SCELA_BOOTSTRAP=pmi2 ${probe})
 bootstrap_test("a kind that there is not"
-  CHECK --status 3 --err "bootstrap_probe: use SCELA_BOOTSTRAP: 'pmi3' is no kind .*"
+  CHECK --status 3 --err "bootstrap_probe: read SCELA_BOOTSTRAP: invalid value 'pmi3' .*"
   RUN ${env} SCELA_BOOTSTRAP=pmi3 ${probe})
 
 # Servers that there are not.
@@ -62,7 +62,7 @@ bootstrap_test("a server that tells nothing of nodes"
 bootstrap_test("a server that speaks PMI-2 only"
   CHECK --quiet --out "bootstrap: 3 ranks on 3 nodes: 0 1 2, PMI-2" --count 1 ".*" RUN ${server} framed ${probe})
 bootstrap_test("a server that closes at once"
-  CHECK --said 3 "bootstrap_probe: join the job: say the first words to the launcher: .* closed the connection .*" --said 3 ".*"
+  CHECK --said 3 "bootstrap_probe: join the job: greet the launcher: .* closed the connection .*" --said 3 ".*"
   RUN ${server} silent ${probe})
 bootstrap_test("a server that closes in the fence"
   CHECK --said 3 "bootstrap_probe: .*wait for all ranks .PMI-1 by PMI_FD [0-9]+, job made_up.: .* closed the connection .*" --said 3 ".*"

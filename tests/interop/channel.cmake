@@ -36,10 +36,10 @@ foreach(part all threads)
       "libscela: rank [0-3]: copy 8 bytes .*kernel refuses process_vm_readv .*large messages go in pieces.*" --out "channel: ${part}, 4 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 4 $<TARGET_FILE:unprivileged> --refuse-transfers ${probe} ${part})
 endforeach()
-channel_test("a setting that there is not" CHECK --status 3 --err "channel_probe: read SCELA_CHANNEL_EAGER: there is no such setting.*"
+channel_test("a setting that there is not" CHECK --status 3 --err "channel_probe: read SCELA_CHANNEL_EAGER: there is no such variable.*"
   RUN ${run} --pmi fd -n 2 --env SCELA_CHANNEL_EAGER=5 ${probe})
 channel_test("a kind of launcher that there is not" CHECK --status 3
-    --err "channel_probe: open the channel: use SCELA_BOOTSTRAP: 'foo' is no kind .*say auto, pmi1, pmi2, pmix or alone.*"
+    --err "channel_probe: open the channel: read SCELA_BOOTSTRAP: invalid value 'foo' .*valid: auto, pmi1, pmi2, pmix, alone.*"
   RUN ${run} --pmi fd -n 1 --env SCELA_BOOTSTRAP=foo ${probe})
 if(SCELA_HYDRA)
   channel_test("all, by mpiexec.hydra" CHECK --quiet --out "channel: all, 4 ranks on 1 nodes" RUN ${SCELA_HYDRA} -n 4 ${probe})

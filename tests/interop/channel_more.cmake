@@ -118,13 +118,13 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   channel_test("ports, both, where ibv_open_qp is not" CHECK --out "ports: both, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${ports} --env SCELA_HCA_NO_OPEN_QP=1 ${bin}/ports_probe both)
   channel_test("ports, one is used where nobody asks for more" CHECK --out "ports: one, 4 ranks on 2 nodes"
-    RUN ${run} --pmi fd ${between} ${bin}/ports_probe one "large messages by 1 port")
+    RUN ${run} --pmi fd ${between} ${bin}/ports_probe one "large messages over 1 port")
   channel_test("ports, the second is down" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${wrong_port} --env PORTS_VERBS=down --env SCELA_CHANNEL_PORTS=2 ${bin}/ports_probe one
-      "large messages by 1 port of the 2 that were asked for: the others are not there, or not active")
+      "large messages over 1 port (2 requested, but the device has no more active ports)")
   channel_test("ports, one where connections are limited" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} --env SCELA_CHANNEL_PORTS=2 --env SCELA_CHANNEL_MAX_LINKS=1 ${bin}/ports_probe one
-      "large messages by 1 port of the 2 that were asked for: connections are limited")
+      "large messages over 1 port (2 requested, but a limit of connections allows one)")
   channel_test("ports, one rank uses both and the others one" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd -n 3 --sim-nodes 2 --ppn 2 ${adapter} ${bin}/ports_probe one
       : -n 1 ${adapter} --env SCELA_CHANNEL_PORTS=2 ${bin}/ports_probe deaf)

@@ -107,5 +107,5 @@ target_link_libraries(queueless_verbs PRIVATE scela-ibverbs)
 set_target_properties(queueless_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
 target_link_options(queueless_verbs PRIVATE -Wl,--no-as-needed)
 channel_test("a device with neither XRC nor shared receive queues" CHECK --status 3
-    --err ".*use verbs between nodes.*not viable: scela_hca0 shows no XRC; create a shared receive queue on scela_hca0: .*EOPNOTSUPP.*SCELA_CHANNEL_VERBS=scela takes the software adapter.*"
+    --err ".*use verbs between nodes.*not viable: scela_hca0 does not support XRC; create a shared receive queue on scela_hca0: .*EOPNOTSUPP.*SCELA_CHANNEL_VERBS=scela takes the software adapter.*"
   RUN ${run} --pmi fd --sim-nodes 2 --ppn 1 --env SCELA_HCA_NO_XRC=1 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:queueless_verbs> ${probe} all)

@@ -25,7 +25,7 @@ def part(nodes, of_each, words, said, status=0, options=""):
     return BETWEEN.format(nodes, of_each, options) + words, said, status
 
 
-DEVICE = r"other nodes: rxe0 of libibverbs\.so\.1: RC with a shared receive queue \(rxe0 shows no XRC\), ports 1, .*"
+DEVICE = r"other nodes: rxe0 of libibverbs\.so\.1: RC with a shared receive queue \(rxe0 does not support XRC\), 1 port, .*"
 # Name: what runs, a line of what it must say, its exit status.
 PARTS = {
     "described": part(2, 1, "channel_probe described", DEVICE),

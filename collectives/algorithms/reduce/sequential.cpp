@@ -5,7 +5,7 @@ namespace scela::collectives {
 
 namespace {
 
-TaskList send_when_told(const Shape& shape) {
+TaskList send_segments_when_told(const Shape& shape) {
   Writer list;
   list.receive(shape.root, nothing());
   list.wait_received(shape.root, 1);
@@ -17,7 +17,7 @@ TaskList send_when_told(const Shape& shape) {
 }  // namespace
 
 TaskList reduce_sequential(const Shape& shape, int rank) {
-  if (rank != shape.root) return send_when_told(shape);
+  if (rank != shape.root) return send_segments_when_told(shape);
   Writer list;
   const std::uint32_t segments = shape.segments;
   const Space own = shape.in_place ? Space::output : Space::input;

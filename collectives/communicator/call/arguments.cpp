@@ -58,13 +58,13 @@ class Reader {
   Arguments read() {
     if (has_root(call_.operation) &&
         (call_.root < 0 || static_cast<std::size_t>(call_.root) >= ranks_)) {
-      unsure(Refusal::root, cat("there is no rank ", call_.root,
-                                " that could be the root: ranks are 0 to ", ranks_ - 1));
+      unsure(Refusal::root,
+             cat("invalid root ", call_.root, " (valid: ranks 0 to ", ranks_ - 1, ")"));
       return read_;
     }
     read_.in_place = is_in_place();
     if (call_.input.element_bytes() == 0 || call_.output.element_bytes() == 0)
-      unsure(Refusal::elements, "elements of no bytes");
+      unsure(Refusal::elements, "the size of an element is 0 bytes");
     else if (!check_length("input", call_.input.count(), call_.input.element_bytes()) ||
              !check_length("output", call_.output.count(), call_.output.element_bytes()))
       return read_;
@@ -181,10 +181,9 @@ class Reader {
 
   void check_size(const char* which, std::uint64_t has, std::uint32_t blocks, std::uint64_t each) {
     if (has == blocks * each) return;
-    unsure(Refusal::sizes,
-           cat("the ", which, " has ", has, " bytes, and should have ", blocks * each, ": ", blocks,
-               blocks == 1 ? " block of " : " blocks of ", each,
-               blocks == 1 ? ", as the other buffer" : ", one for each rank"));
+    unsure(Refusal::sizes, cat("the ", which, " has ", has, " bytes instead of ", blocks * each,
+                               ": ", blocks, blocks == 1 ? " block of " : " blocks of ", each,
+                               blocks == 1 ? ", as the other buffer" : ", one for each rank"));
   }
 
   void check_buffers(bool gives, bool gets) {
@@ -198,7 +197,8 @@ class Reader {
     const std::less<const std::byte*> before;
     if (before(call_.input.data(), call_.output.data() + call_.output.bytes()) &&
         before(call_.output.data(), call_.input.data() + call_.input.bytes()))
-      refuse(Refusal::overlap, "input and output overlap: say scela::kInPlace where they are one");
+      refuse(Refusal::overlap,
+             "input and output overlap (if they are one buffer, pass scela::kInPlace)");
   }
 
   // ---- the v forms ----
@@ -247,14 +247,14 @@ class Reader {
   void check_own(const char* which, std::uint64_t has, std::uint64_t part) {
     if (has != part)
       unsure(Refusal::sizes,
-             cat("the ", which, " has ", has, " bytes, and this rank's part has ", part));
+             cat("the ", which, " has ", has, " bytes, but this rank's part has ", part));
   }
 
   BlockSizes sizes_of(const char* which, const std::vector<Part>& parts, std::size_t count,
                       std::size_t element, bool written) {
     if (parts.size() != ranks_) {
       unsure(Refusal::parts,
-             cat("the ", which, " has ", parts.size(), " parts, and there are ", ranks_, " ranks"));
+             cat("the ", which, " has ", parts.size(), " parts for ", ranks_, " ranks"));
       return {};
     }
     std::vector<std::uint64_t> offsets;
@@ -265,7 +265,7 @@ class Reader {
       const Part& part = parts[i];
       if (part.offset > count || part.count > count - part.offset) {
         unsure(Refusal::parts,
-               cat("part ", i, " of the ", which, " ends behind its ", count, " elements"));
+               cat("part ", i, " of the ", which, " extends past its ", count, " elements"));
         return {};
       }
       offsets.push_back(part.offset * element);
@@ -296,10 +296,10 @@ class Reader {
     if (has_output && !read_.in_place &&
         (call_.input.element_bytes() != call_.output.element_bytes() ||
          call_.input.type() != call_.output.type()))
-      return unsure(Refusal::elements, "elements of input and output are not of one type");
+      return unsure(Refusal::elements, "input and output have different element types");
     if (call_.reducer->function() && *call_.reducer->function()) return;
     if (call_.reducer->function())
-      return refuse(Refusal::reduction, "the program's operation is no function");
+      return refuse(Refusal::reduction, "the reduction function is empty");
     const ElementType type = read_.in_place ? call_.output.type() : call_.input.type();
     if (const std::string why = why_not(call_.reducer->op(), type, read_.unit); !why.empty())
       refuse(Refusal::reduction, why);

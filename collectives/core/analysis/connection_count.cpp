@@ -1,7 +1,5 @@
 #include "collectives/core/analysis/connection_count.h"
 
-#include <algorithm>
-
 namespace scela::collectives {
 
 Census::Census(int ranks) : ranks_(static_cast<std::size_t>(ranks)) {}
@@ -24,17 +22,6 @@ std::set<int> Census::peers_off_node(int rank, const NodeMap& nodes) const {
   std::set<int> found = peers(rank);
   std::erase_if(found, [&](int peer) { return nodes.of(peer) == nodes.of(rank); });
   return found;
-}
-
-std::uint32_t Census::queue_pairs(int rank) const {
-  return kQueuePairsPerPeer * static_cast<std::uint32_t>(peers(rank).size());
-}
-
-std::uint32_t Census::max_queue_pairs() const {
-  std::uint32_t most = 0;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank)
-    most = std::max(most, queue_pairs(rank));
-  return most;
 }
 
 }  // namespace scela::collectives

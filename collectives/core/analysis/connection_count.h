@@ -36,10 +36,6 @@ class Census {
   std::set<int> peers(int rank) const;
   // Returns the peers that are on other nodes.
   std::set<int> peers_off_node(int rank, const NodeMap& nodes) const;
-  // Returns the number of queue pairs of the rank: kQueuePairsPerPeer for each of its peers.
-  std::uint32_t queue_pairs(int rank) const;
-  // Returns the highest queue_pairs() of all ranks.
-  std::uint32_t max_queue_pairs() const;
 
  private:
   struct Rank {

@@ -12,7 +12,7 @@ std::string_view name_of(FaultCode code) {
     case FaultCode::resources:
       return "resources are exhausted";
     case FaultCode::mismatch:
-      return "it was called otherwise than by others";
+      return "its call differs from those of other ranks";
     case FaultCode::cancelled:
       return "it was cancelled";
     case FaultCode::other:
@@ -67,31 +67,31 @@ std::string_view words_of(Refusal refusal) {
     case Refusal::none:
       return "";
     case Refusal::root:
-      return "its root is no rank";
+      return "its root is out of range";
     case Refusal::buffer:
       return "its buffer is null";
     case Refusal::overlap:
       return "its buffers overlap";
     case Refusal::sizes:
-      return "the sizes of its buffers do not fit each other";
+      return "its buffer sizes do not match";
     case Refusal::parts:
       return "its parts do not fit its buffers";
     case Refusal::elements:
-      return "its elements are of no one type";
+      return "its element types do not match";
     case Refusal::in_place:
-      return "it is in place where that cannot be";
+      return "it cannot be in place";
     case Refusal::reduction:
-      return "its elements cannot be reduced so";
+      return "its reduction does not support the element type";
     case Refusal::algorithm:
-      return "its algorithm cannot be";
+      return "its algorithm cannot be used";
     case Refusal::freed:
       return "it has freed this communicator";
     case Refusal::memory:
-      return "it had no memory for an operation";
+      return "it ran out of memory for an operation";
     case Refusal::other:
-      return "it was called otherwise than by others";
+      return "its call differs from those of other ranks";
   }
-  return "it cannot be";
+  return "invalid call";
 }
 
 }  // namespace scela::collectives

@@ -75,7 +75,7 @@ FaultCode fault_code_of(Code code);
 // Why a rank's call was refused, so that the rank takes part with notes only (run.h).
 enum class Refusal : std::uint8_t {
   none,       // it was not refused
-  root,       // its root is no rank
+  root,       // its root is out of range
   buffer,     // its buffer is null
   overlap,    // its buffers overlap
   sizes,      // its buffers' sizes do not fit

@@ -28,7 +28,7 @@
 // The machine takes events, returns actions, and knows no time but what it is told. It hands each
 // event to the part that has the state for it: XrcSender (xrc_sender.h), XrcReceiver
 // (xrc_receiver.h) or RcPairs (rc_pairs.h). They share a LocalEnd (local_end.h). The machine is not
-// thread-safe. Copies are independent. The table of states is in connection_table.h.
+// thread-safe. Copies are independent. docs/design/channel.md has the table of states.
 #pragma once
 
 #include <cstdint>

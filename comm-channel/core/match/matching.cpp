@@ -143,10 +143,6 @@ Posted* Matcher::take_receives_of(std::int32_t source) {
   return take_receives([&](const Posted& receive) { return receive.pattern.source == source; });
 }
 
-Posted* Matcher::take_all_receives() {
-  return take_receives([](const Posted&) { return true; });
-}
-
 void Matcher::forget(Posted& receive) {
   receives_.remove(receive);
   order_.remove(receive);

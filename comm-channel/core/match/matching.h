@@ -136,13 +136,11 @@ class Matcher {
 
   // take_receives_of() is for a rank that has died. It removes the waiting receives that name this
   // rank as their source, and returns the first one, or nullptr. following() returns the next one,
-  // in the order of posting, or nullptr behind the last. take_all_receives() does so for all
-  // waiting receives.
+  // in the order of posting, or nullptr behind the last.
   //
   // Receives from any source go on waiting, since the ranks that are left can complete them. A
   // source of kAny takes those, for when no rank is left. Messages that a dead rank has sent stay.
   Posted* take_receives_of(std::int32_t source);
-  Posted* take_all_receives();
   static Posted* following(const Posted& taken) { return taken.order_.next; }
 
   // Return the first waiting receive or message in the order, and the one after it, or nullptr.

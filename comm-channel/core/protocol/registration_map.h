@@ -51,7 +51,6 @@ class RegistrationMap {
   std::vector<Id> take_dropped() { return std::exchange(dropped_, {}); }
 
   std::uint64_t bytes() const { return bytes_; }  // all registrations not yet dropped
-  std::uint64_t unused_bytes() const { return unused_bytes_; }
   std::size_t size() const { return entries_.size(); }
 
  private:

@@ -141,10 +141,6 @@ NodeSet NodeSet::intersection(const NodeSet& other) const {
   return combine(*this, other, {false, true, false});
 }
 
-NodeSet NodeSet::symmetric_difference(const NodeSet& other) const {
-  return combine(*this, other, {true, false, true});
-}
-
 std::vector<std::string> NodeSet::expand() const {
   std::vector<std::string> names;
   names.reserve(size());

@@ -88,12 +88,10 @@ class NodeSet {
   // Returns true if this very name is in the set.
   bool contains(std::string_view name) const;
 
-  // These return a new set: the names of both, of this set without the other's, of both at once,
-  // and of one of the two only.
+  // These return a new set: the names of both, of this set without the other's, and of both at once.
   NodeSet united(const NodeSet& other) const;
   NodeSet minus(const NodeSet& other) const;
   NodeSet intersection(const NodeSet& other) const;
-  NodeSet symmetric_difference(const NodeSet& other) const;
 
   // Returns the names in the order described above.
   std::vector<std::string> expand() const;

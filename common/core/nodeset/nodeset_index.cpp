@@ -36,10 +36,6 @@ bool Index::padded() const {
   return width > 1 && value < kPowers[width - 1];
 }
 
-std::uint64_t power_of_ten(std::size_t exponent) {
-  return kPowers[exponent];
-}
-
 std::size_t digits_in(std::uint64_t value) {
   std::size_t digits = 1;
   while (digits <= kMaxIndexDigits && value >= kPowers[digits])

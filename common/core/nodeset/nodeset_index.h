@@ -35,8 +35,6 @@ struct Index {
 inline bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
-// Returns 10 to the power of `exponent`. Requires exponent <= kMaxIndexDigits.
-std::uint64_t power_of_ten(std::size_t exponent);
 // Returns the number of decimal digits of the value; 1 for 0.
 std::size_t digits_in(std::uint64_t value);
 

@@ -61,7 +61,6 @@ std::vector<PresentedWrite> Presentation::accept_terminal(const Key& key, std::s
   write.bytes = bytes;
   write.rank = key.first;
   write.credit = bytes.size();
-  written_ += bytes.size();
   return {std::move(write)};
 }
 
@@ -76,7 +75,6 @@ std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::strin
   write.stream = key.second;
   write.credit = bytes.size();
   write.last = eof;
-  written_ += bytes.size();
   return {std::move(write)};
 }
 
@@ -127,7 +125,6 @@ PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std
   write.rank = key.first;
   write.stream = key.second;
   write.credit = credit;
-  written_ += bytes.size();
   write.bytes = makes_records() ? records_of(key, bytes)
                 : marked()      ? on_one_line(key, bytes)
                                 : std::string(bytes);

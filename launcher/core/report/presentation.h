@@ -107,13 +107,8 @@ class Presentation {
   // Says that no rank gets more input.
   void set_no_input() { settings_.prompts = {}; }
 
-  // Returns true if any bytes are held.
-  bool holds_partial_lines() const { return held_ > 0; }
   // Returns true if some held line will be shown if moments pass and no other event comes.
   bool needs_ticks() const;
-  // Returns how many bytes accept() has taken, and how many were returned in writes.
-  std::uint64_t bytes_accepted() const { return accepted_; }
-  std::uint64_t bytes_written() const { return written_; }
 
  private:
   using Key = std::pair<Rank, OutputStream>;
@@ -150,13 +145,12 @@ class Presentation {
   void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 
   PresentationSettings settings_;
-  std::map<Key, Line> lines_;  // the partial lines held
-  bool alone_;                 // there is one rank
-  std::uint64_t held_ = 0;     // bytes in lines_
-  std::uint64_t accepted_ = 0;
+  std::map<Key, Line> lines_;          // the partial lines held
+  bool alone_;                         // there is one rank
+  std::uint64_t held_ = 0;             // bytes in lines_
+  std::uint64_t accepted_ = 0;         // bytes that accept() has taken
   std::uint64_t accepted_before_ = 0;  // at the last moment
   std::uint32_t quiet_moments_ = 0;
-  std::uint64_t written_ = 0;
   // If lines have marks: the rank with the unfinished line on each of the standard streams, and the
   // mark of each line that was shown in part.
   std::map<OutputStream, std::optional<Rank>> unfinished_;

@@ -100,8 +100,8 @@ std::uint64_t Agent::cache_bytes() const {
 std::string Agent::describe() const {
   std::string out = state_->summary();
   for (const Child& child : state_->children.all()) {
-    out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
-               child.gone ? " gone" : "");
+    out += cat("; child ", child.link, " on node ", child.slice.first, " ", name_of(child.state),
+               child.gone ? " (process gone)" : "");
   }
   return out;
 }
@@ -133,10 +133,10 @@ Agent::State::State(Role role, cache::PolicyMaker maker)
 }
 
 std::string Agent::State::summary() const {
-  return cat(context.is_root() ? std::string("root") : cat("agent ", context.node), " ",
-             name_of(context.phase), job_end.terminating() ? " terminating" : "",
-             context.parent_lost || context.orphaned ? " orphaned" : "", " open ranks ",
-             verdicts.open().text());
+  return cat(context.is_root() ? std::string("root") : cat("agent of node ", context.node),
+             ": phase ", name_of(context.phase), job_end.terminating() ? ", ends the job" : "",
+             context.parent_lost || context.orphaned ? ", without a parent" : "",
+             ", ranks without a verdict: ", verdicts.open().text());
 }
 
 void Agent::State::dispatch(const Event& event) {

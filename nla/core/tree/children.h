@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nla/core/tree/core_context.h"
@@ -36,6 +37,26 @@ enum class ChildState : std::uint8_t {
   // An orphan that this agent was told to adopt. It has not answered yet (msg::Orphan).
   adopting,
 };
+
+constexpr std::string_view name_of(ChildState state) {
+  switch (state) {
+    case ChildState::starting:
+      return "starting";
+    case ChildState::up:
+      return "up";
+    case ChildState::ready:
+      return "ready";
+    case ChildState::done:
+      return "done";
+    case ChildState::failed:
+      return "failed";
+    case ChildState::lost:
+      return "lost";
+    case ChildState::adopting:
+      return "adopting";
+  }
+  return "unknown";
+}
 
 // One child, as its parent sees it.
 struct Child {

@@ -122,9 +122,6 @@ std::string ready_line(std::string_view build) {
 std::string other_line(std::string_view version, std::string_view build) {
   return cat("\n", kGreeting, "other ", version, " ", build, "\n");
 }
-std::string refused_line(std::string_view why) {
-  return cat("\n", kGreeting, "refused ", why, "\n");
-}
 
 Result<std::optional<RemoteAnswer>> AnswerScanner::feed(std::string_view& bytes) {
   while (!bytes.empty()) {

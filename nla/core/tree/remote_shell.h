@@ -73,8 +73,6 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
 std::string ready_line(std::string_view build);
 // Returns the line of an agent of another version, which then ends.
 std::string other_line(std::string_view version, std::string_view build);
-// Returns the line of an agent that cannot be started, for the reason `why`.
-std::string refused_line(std::string_view why);
 
 // One answer, as AnswerScanner finds it.
 struct RemoteAnswer {

@@ -58,7 +58,8 @@ TEST_CASE("channel verbs: the adapter can do all, and says so") {
   CHECK(can.limits.shared_requests > 0);
   CHECK(can.limits.reads > 0);
   CHECK(can.describe() ==
-        "scela_hca0 of libscela-ibverbs.so.1: XRC with ibv_open_qp, ports 2, tasks by its engine");
+        "scela_hca0 of libscela-ibverbs.so.1: XRC with ibv_open_qp, 2 ports, tasks executed by its "
+        "engine");
 }
 
 TEST_CASE("channel verbs: an adapter without ibv_open_qp is seen to be one") {
@@ -76,14 +77,14 @@ TEST_CASE("channel verbs: an adapter without XRC is used by RC, and why is said"
   CHECK(device.capability.mode == Mode::rc);
   CHECK_FALSE(device.capability.open_qp);
   CHECK(device.capability.describe() ==
-        "scela_hca0 of libscela-ibverbs.so.1: RC with a shared receive queue (scela_hca0 shows no "
-        "XRC), ports 2, tasks by its engine");
+        "scela_hca0 of libscela-ibverbs.so.1: RC with a shared receive queue (scela_hca0 does not "
+        "support XRC), 2 ports, tasks executed by its engine");
   Symbols refusing = *device.symbols;
   refusing.ibv_create_srq = refuse_srq;
   const auto neither = open_device_of(refusing, "");
   REQUIRE_FALSE(neither);
-  CHECK(neither.error().why.find("not viable: scela_hca0 shows no XRC; create a shared receive "
-                                 "queue on scela_hca0: ") == 0);
+  CHECK(neither.error().why.find("not viable: scela_hca0 does not support XRC; create a shared "
+                                 "receive queue on scela_hca0: ") == 0);
   CHECK_FALSE(neither.error().hint.empty());
 }
 

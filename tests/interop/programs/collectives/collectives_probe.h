@@ -6,13 +6,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/executors/executor.h"
+#include "collectives/executors/factory.h"
 #include "tests/support/collective_case.h"
 
 namespace scela::collectives::test {
+
+// Returns the kind with this name, or std::nullopt if there is none.
+inline std::optional<ExecutorKind> executor_kind_of(std::string_view name) {
+  for (const ExecutorKind kind :
+       {ExecutorKind::at_once, ExecutorKind::polled, ExecutorKind::thread, ExecutorKind::engine})
+    if (name == name_of(kind)) return kind;
+  return {};
+}
 
 struct Begun {
   Begun(const Case& one, int rank, std::uint32_t tag, std::uint32_t context, Executor& executor)

@@ -303,7 +303,7 @@ void subgroups(Here& here) {
     none = here.world.split(differs ? -5 : 0, 0);
     must(!none, "there is a communicator of a color that is none");
     must_name(none.status(), differs ? Code::bad_argument : Code::mismatch, last,
-              differs ? "there is no color -5" : "its call was refused");
+              differs ? "invalid color -5" : "its call was refused");
     none = differs ? here.world.subgroup(right) : here.world.split(0, 0);
     must(!none, "split and subgroup gave a communicator");
     must_name(none.status(), Code::mismatch, differs ? 0 : last, "has called");

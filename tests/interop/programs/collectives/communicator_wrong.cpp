@@ -138,13 +138,13 @@ void refused(Communicator& world, const std::string& what) {
               "its buffers overlap");
     } else if (what == "reduction") {
       refused(world, sum, Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
-              Code::bad_reducer, "bit-and", "its elements cannot be reduced so");
+              Code::bad_reducer, "bit-and", "its reduction does not support the element type");
     } else if (what == "root") {
       refused(world, Collective::bcast(out, 0), Collective::bcast(out, world.size()),
-              Code::bad_root, cat("there is no rank ", world.size()), "its root is no rank");
+              Code::bad_root, cat("invalid root ", world.size()), "its root is out of range");
     } else {
       refused(world, sum, Collective::allreduce(std::span(all), out, ReduceOp::sum),
-              Code::bad_count, "the input has", "the sizes of its buffers do not fit each other");
+              Code::bad_count, "the input has", "its buffer sizes do not match");
     }
   }
 }
@@ -198,7 +198,7 @@ void given_up(Communicator& world, const std::string& what) {
   const int last = world.size() - 1;
   const bool is_last = world.rank() == last;
   const std::string words =
-      what == "root" ? "its root is no rank" : "the sizes of its buffers do not fit each other";
+      what == "root" ? "its root is out of range" : "its buffer sizes do not match";
   for (const std::size_t count : kCounts) {
     Communicator copy = world.dup();
     Numbers own(count), out(count), one{1}, sum(1);

@@ -105,7 +105,7 @@ void messages(Here& here, const std::string& how, int victim) {
   must_name(here.channel->probe(victim, 9, kWorld, kLimit), victim);
   must(here.channel->has_exited(victim), "it is not known to have ended");
   auto from_any = here.channel->irecv(kAnySource, 7, got);
-  must_say(from_any.wait(kShort), Code::timed_out, -1, "the time is over");
+  must_say(from_any.wait(kShort), Code::timed_out, -1, "timed out");
   must(from_any.cancel(), "a receive from any rank cannot be withdrawn");
   must_say(from_any.wait(kLimit), Code::cancelled, -1, "");
   goes_on_without(here, victim);

@@ -12,8 +12,7 @@ constexpr int kBefore = 3, kAll = 6;
 
 [[noreturn]] void child(Channel& channel, const std::string& how) {
   int value = 1000;
-  must_say(channel.send(1, 1, bytes_of(value)), Code::closed, -1,
-           "a child (fork) has no part in it");
+  must_say(channel.send(1, 1, bytes_of(value)), Code::closed, -1, "in a child process (fork)");
   if (how == "exit")
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): what the parent has registered runs here
   ::_exit(0);

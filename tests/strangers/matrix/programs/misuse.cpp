@@ -17,8 +17,8 @@ void children(Here& here) {
   const pid_t process = ::fork();
   if (process == 0) {
     must_say(here.channel->send(next, 2, bytes_of(value)), Code::closed, -1,
-             "a child (fork) has no part in it");
-    must_say(here.world.barrier(), Code::closed, here.rank(), "a child process (fork) has no part");
+             "in a child process (fork)");
+    must_say(here.world.barrier(), Code::closed, here.rank(), "in a child process (fork)");
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): what the parent has registered runs here
   }
   int status = -1;

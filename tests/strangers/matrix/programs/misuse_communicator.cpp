@@ -89,7 +89,7 @@ void types(Here& here) {
   must_be_refused(
       here,
       Collective::allreduce(own, Buffer(out.data(), 100, 4, ElementType::float32), ReduceOp::sum),
-      Code::bad_type, "not of one type");
+      Code::bad_type, "different element types");
   const auto part = [&](std::size_t from) { return std::span(own).subspan(from, 50); };
   must_be_refused(here, Collective::allreduce(part(0), part(25), ReduceOp::sum), Code::bad_buffer,
                   "input and output overlap");
@@ -118,7 +118,7 @@ void sizes(Here& here) {
   const Status status = run(here.world, Collective::allreduce(own, out, ReduceOp::sum));
   must(status.code() == Code::mismatch, "sizes that differ end so: ", status.message());
   must(status.rank() >= 0 && status.rank() < here.size(), "it names no rank");
-  must_be_given_up(here, -1, "called otherwise");
+  must_be_given_up(here, -1, "its call differs");
 }
 
 void kinds(Here& here) {
@@ -128,7 +128,7 @@ void kinds(Here& here) {
                                             : Collective::allreduce(own, out, ReduceOp::sum));
   must(status.code() == Code::mismatch, "operations that differ end so: ", status.message());
   must(status.rank() >= 0 && status.rank() < here.size(), "it names no rank");
-  must_be_given_up(here, -1, "called otherwise");
+  must_be_given_up(here, -1, "its call differs");
 }
 
 // One rank names a root that does not exist.
@@ -136,10 +136,10 @@ void roots(Here& here) {
   Numbers message(100, here.rank());
   const bool differs = here.rank() == kOther;
   const Status status = run(here.world, Collective::bcast(message, differs ? 99 : 0));
-  if (differs) must_say(status, Code::bad_root, kOther, "there is no rank 99");
+  if (differs) must_say(status, Code::bad_root, kOther, "invalid root 99");
   must(differs || status.ok() || (status.code() == Code::mismatch && status.rank() == kOther),
        status.message());
-  must_be_given_up(here, kOther, "its root is no rank");
+  must_be_given_up(here, kOther, "its root is out of range");
 }
 
 // Reductions and roots that differ, which only the checking mode finds.
@@ -172,7 +172,7 @@ void algorithms(Here& here) {
   must(apart.barrier(), "a barrier of another family");
   must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).algorithm("quantum")),
            Code::bad_argument, here.rank(), "quantum");
-  must_be_given_up(here, -1, "its algorithm cannot be");
+  must_be_given_up(here, -1, "its algorithm cannot be used");
 }
 
 // The parts have more bytes than can be counted.

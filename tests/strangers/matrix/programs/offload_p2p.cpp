@@ -34,7 +34,7 @@ void beside(Channel& channel, bool goes, Bytes& data, const Bytes& right, const 
       request.wait(goes ? std::chrono::nanoseconds(kLimit) : std::chrono::nanoseconds(kShort));
   must(is_stopped(other.process), "the other has not stayed stopped");
   if (goes) must(status, "it is held up by a stopped partner");
-  if (!goes) must_say(status, Code::timed_out, 1 - channel.rank(), "the time is over");
+  if (!goes) must_say(status, Code::timed_out, 1 - channel.rank(), "timed out");
   if (goes && sends) {
     Bytes seen(right.size());
     const iovec to{seen.data(), seen.size()};

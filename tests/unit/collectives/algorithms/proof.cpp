@@ -192,6 +192,16 @@ const Algorithm& algorithm(Operation operation, std::string_view name) {
   return *found;
 }
 
+int depth(const Tree& tree) {
+  // A parent has a smaller place than its children.
+  std::vector<int> levels(static_cast<std::size_t>(tree.ranks), 0);
+  for (int place = 1; place < tree.ranks; ++place) {
+    const int above = place_of(tree, parent(tree, rank_at(tree, place)));
+    levels[static_cast<std::size_t>(place)] = levels.at(static_cast<std::size_t>(above)) + 1;
+  }
+  return *std::ranges::max_element(levels);
+}
+
 Tree tree_of(const Algorithm& algorithm, const Shape& shape) {
   if (algorithm.name == "chain") return chain_tree(shape);
   if (algorithm.name == "binary") return binary_tree(shape);

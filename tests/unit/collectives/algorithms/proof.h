@@ -50,6 +50,8 @@ bool is_for_thousands(const Algorithm& algorithm);
 
 const Algorithm& algorithm(Operation operation, std::string_view name);
 
+// Returns the greatest number of edges from the root to a rank.
+int depth(const Tree& tree);
 // Returns the tree that the algorithm uses.
 Tree tree_of(const Algorithm& algorithm, const Shape& shape);
 

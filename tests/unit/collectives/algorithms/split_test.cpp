@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/algorithms/stages.h"
+#include "tests/support/list_stages.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
 namespace split_test {

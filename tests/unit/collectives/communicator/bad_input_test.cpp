@@ -84,35 +84,33 @@ TEST_CASE("communicator: wrong roots, null and overlapping buffers and sizes are
   std::vector<float> floats(4);
   std::vector<std::byte> bytes(4), more(4);
   const ReduceOp sum = ReduceOp::sum;
-  refused(Code::bad_root, Collective::bcast(two, 2),
-          "there is no rank 2 that could be the root: ranks are 0 to 1");
-  refused(Code::bad_root, Collective::reduce(two, four, sum, -1), "there is no rank -1");
+  refused(Code::bad_root, Collective::bcast(two, 2), "invalid root 2 (valid: ranks 0 to 1)");
+  refused(Code::bad_root, Collective::reduce(two, four, sum, -1), "invalid root -1");
   refused_by_all(Code::bad_buffer, Collective::bcast(Buffer(nullptr, 3, 4, ElementType::int32), 0),
                  "the output is null");
   refused_by_all(Code::bad_buffer,
                  Collective::alltoall(ConstBuffer(nullptr, 4, 4, ElementType::int32), four),
                  "the input is null");
   refused(Code::bad_count, Collective::allreduce(two, four, sum),
-          "the input has 8 bytes, and should have 16");
-  refused(Code::bad_count, Collective::allgather(two, two),
-          "the output has 8 bytes, and should have 16");
+          "the input has 8 bytes instead of 16");
+  refused(Code::bad_count, Collective::allgather(two, two), "the output has 8 bytes instead of 16");
   refused(Code::bad_count, Collective::gather(two, std::span(four).first(3), 0),
           "the output has 12 bytes");
   refused(Code::bad_count, Collective::scatter(std::span(four).first(3), two, 0),
           "the input has 12 bytes");
   refused(Code::bad_count, Collective::allgather(kInPlace, std::span(four).first(3)),
-          "the output has 12 bytes, and should have 8");
+          "the output has 12 bytes instead of 8");
   refused_by_all(Code::bad_buffer, Collective::allreduce(four, four, sum), "overlap");
   refused_by_all(Code::bad_buffer,
                  Collective::alltoall(std::span(other).first(2), std::span(other).subspan(1, 2)),
                  "overlap");
-  refused(Code::bad_type, Collective::allreduce(four, floats, sum), "not of one type");
+  refused(Code::bad_type, Collective::allreduce(four, floats, sum), "different element types");
   refused_by_all(Code::bad_reducer, Collective::allreduce(bytes, more, sum),
                  "elements that are just bytes");
   refused_by_all(Code::bad_reducer, Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
                  "there is no bit-and of float32");
   refused_by_all(Code::bad_reducer, Collective::allreduce(four, other, Reducer::of(nullptr, true)),
-                 "no function");
+                 "the reduction function is empty");
 }
 
 TEST_CASE("communicator: who waits for a rank whose call is refused is told its name") {
@@ -256,7 +254,7 @@ TEST_CASE("communicator: where calls are checked, who differs is named, and in w
             calls.emplace_back(differs ? Collective::allreduce(kInPlace, out, ReduceOp::sum) : sum,
                                "it is in place; rank 0 and 2 more: it is not in place");
             calls.emplace_back(differs ? Collective::bcast(all, 9) : Collective::bcast(all, 0),
-                               differs ? "there is no rank 9" : "refused: its root is no rank");
+                               differs ? "invalid root 9" : "refused: its root is out of range");
             calls.emplace_back(Collective::allgatherv(own, all, differs ? others : parts),
                                "its parts are other sizes");
             for (const auto& [call, words] : calls) {
@@ -360,14 +358,13 @@ TEST_CASE("communicator: where calls are checked, who reduces by another functio
 
 TEST_CASE("communicator: parts that are too many, too long or on each other are refused") {
   std::vector<int> own(2), four(4);
-  refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 0}}),
-          "has 1 parts, and there are 2 ranks");
+  refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 0}}), "has 1 parts for 2 ranks");
   refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 0}, {2, 3}}),
-          "part 1 of the output ends behind");
+          "part 1 of the output extends past");
   refused(Code::bad_count, Collective::allgatherv(own, four, {{2, 1}, {2, 0}}),
           "parts 1 and 0 of the output overlap");
   refused(Code::bad_count, Collective::allgatherv(own, four, {{1, 0}, {2, 2}}),
-          "the input has 8 bytes, and this rank's part has 4");
+          "the input has 8 bytes, but this rank's part has 4");
   refused(Code::bad_argument,
           Collective::reduce_scatter(kInPlace, own, {{1, 0}, {1, 0}}, ReduceOp::sum),
           "cannot be reduced in place");

@@ -413,7 +413,7 @@ TEST_CASE("waits: communicators over a channel come again, but for those that li
     Communicator one = Communicator::world(channel);
     if (!one) {
       CHECK(one.status().code() == Code::resources);
-      CHECK(one.status().message().find("free some") != std::string::npos);
+      CHECK(one.status().message().find("free one") != std::string::npos);
       break;
     }
     live.push_back(std::move(one));

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "collectives/algorithms/registry/registry.h"
-#include "collectives/algorithms/stages.h"
+#include "tests/support/list_stages.h"
 #include "tests/unit/collectives/executors/executor_ranks.h"
 
 namespace scela::collectives::test::bytes_test {

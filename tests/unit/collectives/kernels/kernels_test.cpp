@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <type_traits>
 #include <vector>
 
@@ -383,13 +384,15 @@ TEST_CASE("kernels: all forms give the same bits") {
   CHECK(has(best_level()));
 }
 
-TEST_CASE("kernels: types and operations have names that lead back to them") {
+TEST_CASE("kernels: names of types lead back to them, and names of operations differ") {
   for (std::size_t t = 0; t < kTypes; ++t)
     CHECK(type_of(name_of(static_cast<Type>(t))) == static_cast<Type>(t));
+  std::set<std::string_view> names;
   for (std::size_t o = 0; o < kOps; ++o)
-    CHECK(op_of(name_of(static_cast<Op>(o))) == static_cast<Op>(o));
+    names.insert(name_of(static_cast<Op>(o)));
+  CHECK(names.size() == kOps);
+  CHECK_FALSE(names.contains(""));
   CHECK_FALSE(type_of("float"));
-  CHECK_FALSE(op_of(""));
 }
 
 }  // namespace kernels_test

@@ -240,7 +240,7 @@ TEST_CASE("channel requests: an empty one is complete, and one that was not star
   CHECK_FALSE(empty.cancel());
   CHECK_FALSE(empty.persistent());
   CHECK(empty.start().code() == Code::bad_request);
-  CHECK(empty.describe() == "nothing");
+  CHECK(empty.describe() == "empty request");
   Pair pair;
   std::array<std::byte, 8> got{};
   Request idle = pair.channels[1]->recv_init(0, 5, got);
@@ -292,18 +292,16 @@ TEST_CASE("channel requests: an error says what was tried, and with whom, whatev
     CHECK(status.message() == message);
   };
   Request from_one = channel.irecv(0, 5, got);
-  is(from_one.wait(nothing), Code::timed_out, 0,
-     "receive from rank 0 with tag 5: the time is over");
+  is(from_one.wait(nothing), Code::timed_out, 0, "receive from rank 0 with tag 5: timed out");
   CHECK(from_one.describe() == "receive from rank 0 with tag 5");
   REQUIRE(from_one.cancel());
   is(from_one.status(), Code::cancelled, 0, "receive from rank 0 with tag 5: it was cancelled");
   is(channel.recv(kAnySource, kAnyTag, got, kWorld, nothing), Code::timed_out, -1,
-     "receive from any rank with any tag: the time is over");
+     "receive from any rank with any tag: timed out");
   is(channel.probe(0, kAnyTag, kWorld, nothing), Code::timed_out, 0,
-     "probe rank 0 with any tag: the time is over");
+     "probe rank 0 with any tag: timed out");
   Request unmatched = channel.issend(0, 3, got);
-  is(unmatched.wait(nothing), Code::timed_out, 0,
-     "send 8 bytes to rank 0 with tag 3: the time is over");
+  is(unmatched.wait(nothing), Code::timed_out, 0, "send 8 bytes to rank 0 with tag 3: timed out");
   CHECK(pair.channels[0]->recv(1, 3, got).ok());
   CHECK(unmatched.wait().ok());
   is(channel.send(7, 1, got), Code::bad_rank, 7, "send to rank 7: there are ranks 0 to 1");
@@ -371,7 +369,7 @@ TEST_CASE("channel requests: what is not under way is freed instead of going on"
   std::array<std::byte, 8> bytes{}, got{};
   Request idle = pair.channels[0]->send_init(1, 5, bytes);
   CHECK(idle.detach().ok());
-  CHECK(idle.describe() == "nothing");
+  CHECK(idle.describe() == "empty request");
   Request started = pair.channels[0]->send_init(1, 5, bytes);
   REQUIRE(started.start().ok());
   CHECK(started.detach().ok());

@@ -76,7 +76,7 @@ TEST_CASE("pieces that are missing or wrong are errors") {
   for (const char* first : {"", "TWFu", ":TWFu", "0:TWFu", "-1:TWFu", "99999999:TWFu", "1:A"}) {
     INFO(first);
     REQUIRE_FALSE(joined({first}));
-    CHECK(joined({first}).error().why == "it is not as it was put");
+    CHECK(joined({first}).error().why == "the value is damaged");
   }
 }
 

@@ -269,7 +269,7 @@ TEST_CASE("shm copy: where the kernel refuses it that is found out at the start,
   }
   CHECK(other.wait() == 0);
   CHECK_THAT(std::string(board->text.data()),
-             Contains("in pieces") && Contains("process_vm_readv") && Contains("EPERM"));
+             Contains("in fragments") && Contains("process_vm_readv") && Contains("EPERM"));
 }
 
 TEST_CASE("shm copy: a neighbour that has left at once says nothing about the kernel") {

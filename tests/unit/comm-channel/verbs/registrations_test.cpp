@@ -76,8 +76,7 @@ std::uint32_t key_of(Registrations& cache, void* at, std::size_t bytes = kBytes)
 }
 
 void must_cache(const Registrations& cache) {
-  INFO(cache.why());
-  REQUIRE(cache.caches());
+  REQUIRE(cache.why() == "");
 }
 
 }  // namespace
@@ -221,7 +220,6 @@ TEST_CASE("without the cache each use has a registration of its own") {
   Fake fake;
   Registrations cache(fake.symbols, fake.pd, 8 * kBytes);
   ::unsetenv("SCELA_CHANNEL_REGISTRATION_CACHE");
-  CHECK_FALSE(cache.caches());
   CHECK(cache.why() == "SCELA_CHANNEL_REGISTRATION_CACHE is 0");
   void* const at = map_at(nullptr);
   CHECK(key_of(cache, at) != key_of(cache, at));

@@ -21,7 +21,7 @@ TEST_CASE("run failure: a note brings the rank at fault and the reason") {
   CHECK(fault->refusal == Refusal::none);
   CHECK(fault->words ==
         "rank 3: " + std::string(name_of(FaultCode::peer_ended)) + " (rank 5 says so)");
-  const FailureNote refused({FaultCode::other, 2, "its root is no rank", Refusal::root});
+  const FailureNote refused({FaultCode::other, 2, "its root is out of range", Refusal::root});
   const auto refusal = FailureNote::read(bytes_of(refused, 0), 1);
   REQUIRE(refusal);
   CHECK(refusal->refusal == Refusal::root);

@@ -1,7 +1,7 @@
-// Compares the table of states (comm-channel/core/connect/connection_table.h) with the changes that
-// happen, and with what the document shows.
-#include "comm-channel/core/connect/connection_table.h"
-
+// Compares the table of states in docs/design/channel.md with the changes that happen. Each row has
+// an object, a state, and each next state with the events that lead to it ("none on failed; ready
+// on made"). A datagram is named by what it says. A change of an object may be caused by the end of
+// another object that it depends on.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
@@ -60,11 +60,13 @@ std::string observed() {
 }  // namespace
 
 TEST_CASE("connections: the table of states is what happens, and the document shows it") {
-  const std::string seen = observed();
-  CHECK(std::string(table_of_states()) == seen);
   std::ifstream file(SCELA_CHANNEL_DOCUMENT);
   const std::string document{std::istreambuf_iterator<char>(file), {}};
-  CHECK(document.find(table_of_states()) != std::string::npos);
+  const std::string head = "| | state | next state and events |\n|---|---|---|\n";
+  const std::size_t at = document.find(head);
+  REQUIRE(at != std::string::npos);
+  const std::size_t begin = at + head.size();
+  CHECK(document.substr(begin, document.find("\n\n", begin) + 1 - begin) == observed());
 }
 
 }  // namespace connection_table_test

@@ -22,8 +22,8 @@ TEST_CASE("a registration is found by what it covers, and used until it is relea
   CHECK(map.bytes() == 100);
   for (int i = 0; i < 3; ++i)
     map.release(id);
-  CHECK(map.unused_bytes() == 100);
   CHECK(map.take_dropped().empty());
+  CHECK(map.bytes() == 100);
   CHECK(map.use({150, 160}) == id);
 }
 
@@ -80,6 +80,12 @@ struct Modelled {
   bool valid = true;
 };
 
+// use() does not find registrations that a new one covers.
+void hide_covered(std::map<RegistrationMap::Id, Modelled>& model, const Range& range) {
+  for (auto& [id, entry] : model)
+    entry.valid = entry.valid && !range.covers(entry.range);
+}
+
 }  // namespace
 
 TEST_CASE("random uses, releases and losses of memory: nothing that is gone is found") {
@@ -89,10 +95,13 @@ TEST_CASE("random uses, releases and losses of memory: nothing that is gone is f
     const std::uint64_t room = random.below(3) * 400;
     RegistrationMap map(room);
     std::map<RegistrationMap::Id, Modelled> model;
+    std::uint64_t needed = 0;  // bytes of the last dropped region that could be found
     const auto settle = [&] {
+      needed = 0;
       for (const auto id : map.take_dropped()) {
         REQUIRE(model.count(id) == 1);
         REQUIRE(model[id].uses == 0);
+        if (model[id].valid) needed = model[id].range.bytes();
         model.erase(id);
       }
     };
@@ -109,6 +118,7 @@ TEST_CASE("random uses, releases and losses of memory: nothing that is gone is f
           const bool kept = random.below(4) != 0;
           const auto made = map.add(range, kept);
           REQUIRE(model.count(made) == 0);
+          if (kept) hide_covered(model, range);
           model[made] = Modelled{range, 1, kept};
         }
       } else if (what < 9 && !model.empty()) {
@@ -132,8 +142,8 @@ TEST_CASE("random uses, releases and losses of memory: nothing that is gone is f
         REQUIRE(entry.valid);
       }
       REQUIRE(map.bytes() == bytes);
-      REQUIRE(map.unused_bytes() == unused);
       REQUIRE(unused <= room);
+      if (needed > 0) REQUIRE(unused + needed > room);  // not dropped without need
       REQUIRE(map.size() == model.size());
     }
   }

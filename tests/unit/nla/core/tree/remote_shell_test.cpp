@@ -36,7 +36,7 @@ RemoteAgent agent() {
 TEST_CASE("answers are found between the noise of shells, however it is cut") {
   const std::string text =
       cat("Welcome to node7!\r\nlast login: never", ready_line("b1"), "prompt> ",
-          other_line("0.9", "b2"), "\x1b[0m", refused_line("it is Sunday"),
+          other_line("0.9", "b2"), "\x1b[0m", "\nSCELA-NLA refused it is Sunday\n",
           "SCELA-NLA ship x86_64\n", "SCELA-NLA nonsense\nxSCELA-NLA ready 1 b3\n",
           std::string(9000, 'y'), "\n", "SCELA-NLA ready 1 b4\r\n");
   const std::vector<RemoteAnswer> expected = {{Kind::ready, "b1"},
