@@ -88,7 +88,7 @@ class NodeSet {
   // Returns true if this very name is in the set.
   bool contains(std::string_view name) const;
 
-  // These return a new set: the names of both, of this set without the other's, and of both at once.
+  // These return a new set: the names of either set, of this set alone, and of both sets.
   NodeSet united(const NodeSet& other) const;
   NodeSet minus(const NodeSet& other) const;
   NodeSet intersection(const NodeSet& other) const;
