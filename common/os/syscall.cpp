@@ -96,4 +96,9 @@ std::string own_executable() {
   return found;
 }
 
+std::string own_directory() {
+  const std::string path = own_executable();
+  return path.substr(0, path.rfind('/'));
+}
+
 }  // namespace scela

@@ -63,5 +63,7 @@ std::string read_small_file(const char* path);
 // Returns the path of the program that runs here, or /proc/self/exe if the program has no name any
 // more.
 std::string own_executable();
+// Returns the directory of own_executable(), in which the programs that belong to it are installed.
+std::string own_directory();
 
 }  // namespace scela

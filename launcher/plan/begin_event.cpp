@@ -43,9 +43,10 @@ std::string package_digests(const std::string& agent, bool with_leaf) {
   return package->facts().digests.text();
 }
 
-// Returns true if agents that start no others may be without TLS. A command that runs once on each
-// host ends before its links would change to TCP.
+// Returns true if agents that start no others may be without TLS and the copy of scela-pmix. A
+// command that runs once on each host ends before its links would change to TCP.
 bool may_be_small(const Options& options, const Plan& plan) {
+  if (plan.job.pmi == nla::PmiKind::pmix) return false;
   return options.link == LinkKind::ssh ||
          (options.link == LinkKind::automatic && plan.once_per_host);
 }

@@ -50,11 +50,6 @@ std::string_view value_in(const std::vector<std::string>& environment, std::stri
   return {};
 }
 
-std::string own_directory() {
-  const std::string path = own_executable();
-  return path.substr(0, path.rfind('/'));
-}
-
 }  // namespace
 
 EngineHelper::EngineHelper(const RanksHost& host, const Job& job, const RankSet& own, Place place,

@@ -24,15 +24,8 @@ namespace scela::nla {
 
 namespace {
 
-constexpr char kProgram[] = "scela-pmix";
 // If more bytes than this wait to be read by the server, events are dropped.
 constexpr std::size_t kMaxBehind = std::size_t{16} * 1024 * 1024;
-
-// Returns the directory of this agent's own file. The programs that it starts were installed there.
-std::string own_directory() {
-  const std::string path = own_executable();
-  return path.substr(0, path.rfind('/'));
-}
 
 // Returns true for variables of a PMIx server around this job, which our server must not get.
 bool is_foreign(std::string_view variable) {
@@ -128,23 +121,8 @@ void PmixHelper::make_shared_directory(const std::string& node) {
   shared_hold_ = lock_directory(shared_);
 }
 
-Result<std::string> PmixHelper::find(const NodeFacts& node) {
-  const char* const set_path = ::getenv("PATH");
-  const std::string search = cat(
-      own_directory(), ":", node.helper_directory.empty() ? "" : cat(node.helper_directory, ":"),
-      set_path == nullptr ? kUsualPath : std::string_view(set_path));
-  auto found = find_program(kProgram, search, "/");
-  if (found) return *std::move(found);
-  // An agent that was shipped for this job has no name any more, and is not in the usual place.
-  const bool was_sent = own_directory().starts_with("/proc/");
-  return start_failed(
-      cat("there is no ", kProgram, " on this node, ",
-          was_sent ? "" : cat("beside ", own_directory(), "/scela-nla or "), "in PATH"),
-      "install it with libpmix (package libpmix2) there, or use another --pmi");
-}
-
 Result<void> PmixHelper::start(const NodeFacts& node) {
-  Result<std::string> found = find(node);
+  Result<PmixProgram> found = PmixProgram::find(node);
   if (!found) return fail(found.error());
   pmix::msg::Setup setup;
   setup.job = job_.id;
@@ -167,21 +145,20 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   for (const Fd* end : {&errors->read, &errors->write})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 
-  program_ = *std::move(found);
+  program_.emplace(*std::move(found));
   directory_ = setup.directory;
   std::vector<std::string> variables = environment_in(directory_);
   const std::vector<char*> environment = argv_of(variables);
-  std::string program = kProgram;
+  std::string program = kPmixServer;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
   ChildSpec spec;
-  spec.program = program_.c_str();
   spec.argv = argv;
   spec.envp = environment.data();
   spec.directory = directory_.c_str();
   spec.descriptors = descriptors;  // the last one's end: the server's end
-  const auto pid = start_child(spec);
-  if (!pid) return start_failed(text_of(pid.error(), program_), "");
+  const auto pid = program_->start(spec);
+  if (!pid) return start_failed(text_of(pid.error(), program_->name()), "");
   pid_ = *pid;
   link_ = std::move(pair->ours);
   errors_ = std::move(errors->read);
@@ -345,17 +322,16 @@ void PmixHelper::start_stand_in() {
     std::vector<std::string> variables = environment_in(directory_);
     std::ranges::copy(service_.environment(rank), std::back_inserter(variables));
     const std::vector<char*> environment = argv_of(variables);
-    std::vector<std::string> words = {kProgram, "--stand-in"};
+    std::vector<std::string> words = {kPmixServer, "--stand-in"};
     const std::vector<char*> argv = argv_of(words);
     const int descriptors[] = {null->get(), null->get(), null->get()};
     ChildSpec spec;
-    spec.program = program_.c_str();
     spec.argv = argv.data();
     spec.envp = environment.data();
     spec.directory = directory_.c_str();
     spec.descriptors = descriptors;
     spec.dies_with_parent = true;
-    stand_in_ = start_child(spec).value_or(0);
+    stand_in_ = program_->start(spec).value_or(0);
   }
 }
 
@@ -407,7 +383,7 @@ bool PmixHelper::reaped(pid_t pid, int status) {
   }
   const std::string words = last_words();
   std::string why =
-      cat("the node's PMIx server (", kProgram, ") ",
+      cat("the node's PMIx server (", kPmixServer, ") ",
           why_.empty() ? cat(end_of(status), words.empty() ? "" : ": ", words, advice(status))
                        : cat("gave up: ", why_));
   news_(std::move(why));

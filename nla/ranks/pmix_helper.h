@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "common/os/fd.h"
 #include "nla/core/pmix/pmix_service.h"
 #include "nla/io/poller.h"
+#include "nla/ranks/pmix_program.h"
 #include "nla/ranks/rank_starter.h"
 #include "nla/ranks/ranks.h"
 
@@ -54,8 +56,6 @@ class PmixHelper final : Poller::Watcher {
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
-  // Returns the path of the server's program on this node. Error (launch): it is not found.
-  static Result<std::string> find(const NodeFacts& node);
   // Starts the server. Error (launch): there is no such program, or it cannot be started. Blocks as
   // start_child() does.
   Result<void> start(const NodeFacts& node);
@@ -141,8 +141,8 @@ class PmixHelper final : Poller::Watcher {
   std::string fallback_;  // used if there is no `shared_`
   std::uint32_t processors_ = 1;
   std::vector<std::string> defaults_;  // all that were ever given
-  std::string program_;                // path of the server's program
-  std::string directory_;              // the server's working directory
+  std::optional<PmixProgram> program_;
+  std::string directory_;  // the server's working directory
   pid_t pid_ = 0;
   std::deque<Rank> stand_ins_;  // still to be started
   pid_t stand_in_ = 0;

@@ -18,6 +18,7 @@
 #include "nla/pmi/rank_pmi.h"
 #include "nla/ranks/engine_helper.h"
 #include "nla/ranks/pmix_helper.h"
+#include "nla/ranks/pmix_program.h"
 #include "nla/ranks/rank_streams.h"
 #include "nla/ranks/rank_terminal.h"
 #include "nla/ranks/stack_reader.h"
@@ -28,10 +29,15 @@ namespace {
 
 // For a job with programs that show no MPI. Most need none, so this is said only if a rank fails.
 constexpr char kLacksPmix[] =
-    "there is no scela-pmix here, so that its ranks, one of which has failed, find PMI-1 and "
-    "PMI-2, "
-    "and no PMIx, which Open MPI needs (install scela-pmix there, or say --pmi fd if they do not "
-    "need it)";
+    "this node has no PMIx server that can be executed, so that its ranks, one of which has "
+    "failed, find PMI-1 and PMI-2, and no PMIx, which Open MPI needs (install libpmix, package "
+    "libpmix2, and scela-pmix there, or say --pmi fd if they do not need it)";
+
+// Returns true if this node can serve PMIx, for jobs that may do without.
+bool has_pmix(const NodeFacts& node) {
+  const Result<PmixProgram> program = PmixProgram::find(node);
+  return program && program->runs_here();
+}
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
@@ -329,7 +335,7 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = poller.error().text();
   }
-  if (node.pmi == PmiKind::pmix && node.pmi_guessed && !PmixHelper::find(node)) {
+  if (node.pmi == PmiKind::pmix && node.pmi_guessed && !has_pmix(node)) {
     node.pmi = PmiKind::fd;
     node.lacks_pmix = true;
     state_->lacks_pmix = node.name;

@@ -8,6 +8,7 @@
 // server's libpmix loses a connection of the rank (nla/core/pmix/pmix_service.h).
 #include <pmix.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ constexpr unsigned kStandInSeconds = 20;
 
 int main(int count, char** words) {
   using namespace scela;
+  ::prctl(PR_SET_NAME, "scela-pmix");  // a copy in memory is executed by the number of its file
   if (count == 2 && std::string_view(words[1]) == "--version") {
     std::puts("scela-pmix " SCELA_VERSION);
     return 0;

@@ -8,7 +8,7 @@ import unittest
 
 import case
 from case import DEADLINE_S
-from jobs import UNREACHABLE, JobTest
+from jobs import NO_AGENT, UNREACHABLE, JobTest
 
 PROGRAMS = os.environ.get("SCELA_PROGRAMS", "")
 
@@ -36,9 +36,9 @@ class PmixTest(JobTest):
             done = self.run_job(*self.ALL, os.path.join(PROGRAMS, words[0]), *words[1:])
             self.assertEqual((done.stdout, done.stderr), (line + "\n", ""), words)
 
-    def hold(self):
+    def hold(self, *words):
         """A job of Open MPI's whose ranks have talked to each other, and end with its input."""
-        job = self.start(*self.ALL, os.path.join(PROGRAMS, "openmpi_hold_mpi"), stdin=subprocess.PIPE)
+        job = self.start(*self.ALL, *words, os.path.join(PROGRAMS, "openmpi_hold_mpi"), stdin=subprocess.PIPE)
         for _ in range(10):
             if job.stdout.readline() != "up\n":
                 self.fail(job.communicate(timeout=DEADLINE_S))
@@ -47,6 +47,17 @@ class PmixTest(JobTest):
     def one_of(self, words):
         """A process of the host node003 whose command line has these words."""
         return next(process.pid for process in self.cluster.processes("node003") if words in process.words)
+
+    def test_hosts_without_scela_execute_the_server_that_comes_with_the_agent(self):
+        hosts = self.ALL[:2]
+        for words in (("--ppn", "2"), ("--ppn", "2", "--link", "ssh"), ("--ppn", "2", "--degree", "1")):
+            done = self.run_job(*hosts, *words, *NO_AGENT, "--pmi", "auto", os.path.join(PROGRAMS, "openmpi_collectives"))
+            self.assertEqual((done.stdout, done.stderr), ("collectives: 10 ranks ok\n", ""), words)
+        job = self.hold(*NO_AGENT)
+        servers = {host: os.readlink(f"/proc/{process.pid}/exe") for host in self.cluster.everyone[1:]
+                   for process in self.cluster.processes(host) if process.words.startswith("scela-pmix")}
+        self.assertEqual(job.communicate(timeout=DEADLINE_S), ("", ""))
+        self.assertEqual(servers, {f"node00{i}": "/memfd:scela-pmix (deleted)" for i in range(1, 6)})
 
     def test_two_jobs_of_open_mpi_at_once_on_the_same_hosts(self):
         jobs = [self.hold(), self.hold()]

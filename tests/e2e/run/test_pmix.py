@@ -76,8 +76,30 @@ class Pmix(JobTest):
         self.assertIn("--pmi fd: 'hostname' shows no MPI, and loads no libraries and starts no programs", ended.err)
         self.assertNotIn("scela-pmix", ended.err)
 
-    def test_a_node_without_a_server_is_told_of_when_a_rank_of_a_script_fails(self):
-        env = {"SCELA_PMI": "", **self.installed()}
+    def useless(self):
+        """The folder of a libpmix that cannot be loaded."""
+        libraries = os.path.join(self.folder, "libraries")
+        os.mkdir(libraries)
+        with open(os.path.join(libraries, "libpmix.so.2"), "w", encoding="utf-8"):
+            pass
+        return libraries
+
+    def test_the_agent_brings_its_own_server(self):
+        other = os.path.join(self.folder, "other")
+        os.mkdir(other)
+        shutil.move(self.script("server", "exit 5\n"), os.path.join(other, "scela-pmix"))
+        env = {"SCELA_PMI": "", "PATH": f"{other}:{os.environ['PATH']}", **self.installed()}
+        for words in (("--pmi", "pmix"), ()):
+            with self.subTest(words=words):
+                ended = self.run_job(*words, "--sim-nodes", "2", "--ppn", "2", self.script(
+                    "program", f'for p in /proc/[0-9]*; do s="$(cat $p/stat 2>/dev/null)" || continue; case "$s" in '
+                    '*"(scela-pmix) "?" $PPID "*) readlink $p/exe;; esac; done; [ -n "$PMIX_RANK" ]'),
+                                     env=env)
+                self.assertEqual((ended.status, ended.err), (0, ""))
+                self.assertEqual(ended.lines, ["/memfd:scela-pmix (deleted)"] * 4)
+
+    def test_a_node_that_can_serve_no_pmix_is_told_of_when_a_rank_of_a_script_fails(self):
+        env = {"SCELA_PMI": "", "LD_LIBRARY_PATH": self.useless(), **self.installed()}
         words = ("--sim-nodes", "3", "--ppn", "2", self.script("program", 'env; [ "$SCELA_RANK" != "$FAILS" ]'))
         ended = self.run_job(*words, env=env)
         self.assertEqual((ended.status, ended.err), (0, ""))
@@ -87,12 +109,12 @@ class Pmix(JobTest):
         self.assertNotIn(b"PMIX_RANK=", ended.out)
         ended = self.run_job("--on-failure", "wait", *words, env={**env, "FAILS": "3"})
         self.assertEqual(ended.status, 1)
-        self.assertRegex(ended.err, r"(?m)^scela-run: .*pmi sim1: there is no scela-pmix here, .*--pmi fd")
-        self.assertEqual(ended.err.count("there is no scela-pmix here"), 1)
-        # Who says what ranks speak means it.
+        self.assertRegex(ended.err, r"(?m)^scela-run: .*pmi sim1: this node has no PMIx server that can be executed, .*libpmix2.*--pmi fd")
+        self.assertEqual(ended.err.count("this node has no PMIx server"), 1)
+        # A named --pmi is not given up.
         ended = self.run_job("--pmi", "pmix", *words, env=env)
         self.assertEqual(ended.status, 71)
-        self.assertIn("there is no scela-pmix on this node", ended.err)
+        self.assertIn("scela-pmix) ended with code 127", ended.err)
 
     def test_a_server_that_is_killed_takes_its_node_with_it_and_is_named(self):
         ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
@@ -283,18 +305,8 @@ class Pmix(JobTest):
         self.assertEqual(ended.status, 68)
         self.assertIn("1 rank exited with code 0: 0", ended.err)
 
-    def test_a_missing_server_is_named_with_what_to_do(self):
-        ended = self.run_job("--pmi", "pmix", "-n", "2", "true", env=self.installed())
-        self.assertEqual(ended.status, 71)
-        self.assertIn("there is no scela-pmix on this node", ended.last)
-        self.assertIn("libpmix2", ended.last)
-
     def test_a_missing_libpmix_is_named_with_what_to_do(self):
-        libraries = os.path.join(self.folder, "libraries")
-        os.mkdir(libraries)
-        with open(os.path.join(libraries, "libpmix.so.2"), "w", encoding="utf-8"):
-            pass
-        ended = self.run_job("--pmi", "pmix", "-n", "1", "true", env={"LD_LIBRARY_PATH": libraries})
+        ended = self.run_job("--pmi", "pmix", "-n", "1", "true", env={"LD_LIBRARY_PATH": self.useless()})
         self.assertEqual(ended.status, 71)
         self.assertRegex(ended.last, r"scela-pmix\) ended with code 127: .*libpmix.so.2.*install it on this node \(package libpmix2\)")
 
