@@ -1,6 +1,7 @@
 #include "launcher/command.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -382,6 +383,10 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
 
 int run_command(int argc, char** argv) {
   hold_standard_descriptors();
+  // Output comes in pieces of 64 KiB that are freed at once. The heap must not be given back to the
+  // system, and be asked for again, for each of them.
+  ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
+  ::mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;

@@ -1,5 +1,8 @@
 #include "common/core/frame.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 
@@ -14,16 +17,10 @@ std::string frame_header(std::uint8_t kind, std::size_t length) {
   return out.take();
 }
 
-Result<std::optional<Frame>> FrameDecoder::next() {
-  const std::string_view rest = std::string_view(buffer_).substr(consumed_);
-  if (rest.size() < kFrameHeader) {
-    buffer_.erase(0, consumed_);
-    consumed_ = 0;
-    return std::nullopt;
-  }
-  ByteReader in(rest);
+Result<void> FrameDecoder::begin_frame() {
+  ByteReader in(header_);
   const std::uint8_t version = in.u8();
-  const std::uint8_t kind = in.u8();
+  frame_.kind = in.u8();
   const std::uint16_t reserved = in.u16();
   const std::uint32_t length = in.u32();
   const auto broken = [](std::string why, std::string hint) {
@@ -38,15 +35,37 @@ Result<std::optional<Frame>> FrameDecoder::next() {
   if (length > kMaxPayload) {
     return broken(cat("a frame of ", length, " bytes, the limit is ", kMaxPayload), "");
   }
-  if (in.rest().size() < length) {
-    if (consumed_ > 0) {
-      buffer_.erase(0, consumed_);
-      consumed_ = 0;
-    }
-    return std::nullopt;
+  frame_.payload.reserve(length);
+  length_ = length;
+  return {};
+}
+
+Result<std::optional<Frame>> FrameDecoder::next(std::string_view& bytes) {
+  const auto take = [&bytes](std::string& to, std::size_t whole) {
+    const std::size_t part = std::min(whole - to.size(), bytes.size());
+    to.append(bytes.substr(0, part));
+    bytes.remove_prefix(part);
+    return to.size() == whole;
+  };
+  if (!length_) {
+    if (!take(header_, kFrameHeader)) return std::nullopt;
+    if (Result<void> begun = begin_frame(); !begun) return scela::fail(begun.error());
   }
-  consumed_ += kFrameHeader + length;
-  return Frame{kind, std::string(in.raw(length))};
+  if (!take(frame_.payload, *length_)) return std::nullopt;
+  header_.clear();
+  length_.reset();
+  return std::exchange(frame_, {});
+}
+
+Result<std::optional<Frame>> FrameDecoder::next() {
+  std::string_view rest = std::string_view(fed_).substr(consumed_);
+  auto frame = next(rest);
+  consumed_ = fed_.size() - rest.size();
+  if (rest.empty()) {
+    fed_.clear();
+    consumed_ = 0;
+  }
+  return frame;
 }
 
 }  // namespace scela

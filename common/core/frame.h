@@ -38,20 +38,31 @@ struct Frame {
 // Requires length <= kMaxPayload.
 std::string frame_header(std::uint8_t kind, std::size_t length);
 
-// Cuts the bytes of one stream into frames.
+// Cuts the bytes of one stream into frames. A caller uses either next(bytes), which copies each byte
+// once, or feed() and next().
 class FrameDecoder {
  public:
+  // Takes bytes that arrived off the front of `bytes`. Returns the frame that they complete, or
+  // std::nullopt if all are taken and more are needed. Errors are those of next().
+  Result<std::optional<Frame>> next(std::string_view& bytes);
+
   // Takes the bytes that arrived. The caller then calls next() until it returns no frame.
-  void feed(std::string_view bytes) { buffer_.append(bytes); }
+  void feed(std::string_view bytes) { fed_.append(bytes); }
   // Returns the next whole frame, or std::nullopt if more bytes are needed. An error (kind
   // protocol) is final: the stream has lost its frame boundaries and the link must end.
   Result<std::optional<Frame>> next();
   // Returns true between frames: the stream may end here without loss.
-  bool at_boundary() const { return buffer_.size() == consumed_; }
+  bool at_boundary() const { return header_.empty() && fed_.size() == consumed_; }
 
  private:
-  std::string buffer_;
-  std::size_t consumed_ = 0;
+  // Reads the header, which is complete. Returns an error if it is none of this version.
+  Result<void> begin_frame();
+
+  std::string header_;                 // of the frame that has begun to arrive
+  Frame frame_;                        // its kind, and as much of its payload as has arrived
+  std::optional<std::size_t> length_;  // of the whole payload, once the header was read
+  std::string fed_;
+  std::size_t consumed_ = 0;  // bytes of `fed_`
 };
 
 }  // namespace scela

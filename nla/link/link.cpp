@@ -143,15 +143,14 @@ void Link::read_turn() {
 }
 
 void Link::take(std::string_view bytes) {
-  decoder_.feed(bytes);
   while (!given_up_) {
-    Result<std::optional<Frame>> frame = decoder_.next();
+    Result<std::optional<Frame>> frame = decoder_.next(bytes);
     if (!frame) {
       refuse(frame.error().text());
     } else if (!*frame) {
       return;
     } else if (is_link_frame((*frame)->kind)) {
-      take_link_frame(std::move(**frame));
+      take_link_frame(std::move(**frame), bytes.empty());
     } else {
       listener_.on_frame(id_, std::move(**frame));
     }
@@ -163,13 +162,13 @@ void Link::refuse(std::string why) {
   tell_end(std::move(why));
 }
 
-void Link::take_link_frame(Frame frame) {
+void Link::take_link_frame(Frame frame, bool is_last) {
   if (Result<void> checked = check_link_frame(frame); !checked) {
     return refuse(checked.error().text());
   }
   if (frame.kind == static_cast<std::uint8_t>(LinkFrame::beat)) return;
   if (frame.kind == static_cast<std::uint8_t>(LinkFrame::change)) {
-    if (!second_ || in_ == second_.get() || !decoder_.at_boundary()) {
+    if (!second_ || in_ == second_.get() || !is_last) {
       return refuse("it changes to a stream that was not agreed");
     }
     in_ = second_.get();

@@ -113,8 +113,9 @@ class Link {
   void read_turn();
   // Decodes bytes that were read, and reports the frames in them.
   void take(std::string_view bytes);
-  // Handles a frame about the link itself, or reports it to the listener.
-  void take_link_frame(Frame frame);
+  // Handles a frame about the link itself, or reports it to the listener. `is_last`: of the bytes
+  // that were read with it, none follow.
+  void take_link_frame(Frame frame, bool is_last);
   // Gives the link up because the peer has broken the protocol.
   void refuse(std::string why);
   // Watches the first stream for its end only, once everything comes over the second.

@@ -26,11 +26,12 @@ namespace {
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// Bytes that are written to a socket at once, and read from it: a few records.
-constexpr std::size_t kAtOnce = 2 * TlsSession::kRecord;
+// Bytes that are written to a socket at once, and read from it: a full piece of output, which
+// leaves as one segment. Smaller ones cost more calls and segments for the same output.
+constexpr std::size_t kAtOnce = 4 * TlsSession::kRecord;
 // One read of a link takes at most this many bytes from the socket, whatever text they have. If it
 // were larger, a peer that sends records without text could keep the event loop for longer.
-constexpr std::size_t kMaxRead = 8 * kAtOnce;
+constexpr std::size_t kMaxRead = 4 * kAtOnce;
 
 // Sends as much of the session's output as the socket takes. Returns false if the socket has
 // failed, with errno.

@@ -230,7 +230,8 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   }
   raise_descriptor_limit();
   // Freed pieces of transfers go back to the system, not into the heap's holes.
-  ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
+  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  ::mallopt(M_TRIM_THRESHOLD, 512 * 1024);
   Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
   if (!guardian_socket) return failed(guardian_socket.error());
 

@@ -27,7 +27,7 @@ constexpr std::size_t kMaxInserted = std::size_t{64} * 1024;
 struct OutputPipe {
   RankEnd end;
   Stream stream;
-  bool starved = false;       // waits for credit
+  bool starved = false;       // is one of State::starved
   bool at_line_start = true;  // of the bytes read
   bool marked = false;        // lines begin with label or time
   std::string inserted = {};  // waits for credit
@@ -83,7 +83,9 @@ struct RankStreams::State final : EndListener {
 
   void on_ready(Rank number, int which, bool readable, bool writable) override;
   std::string mark_of(Rank rank) const;
-  void read_output(OneRank& rank, OutputPipe& pipe);
+  void starve(OneRank& rank, OutputPipe& pipe);
+  void feed_starved();
+  bool read_output(OneRank& rank, OutputPipe& pipe);
   void emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark, std::string text);
   void emit_inserted(OneRank& rank, OutputPipe& pipe);
   void end_output(OneRank& rank, OutputPipe& pipe);
@@ -100,14 +102,24 @@ struct RankStreams::State final : EndListener {
   std::vector<std::unique_ptr<OneRank>> states;  // by position in own
   // Bytes of output that may be emitted. The marks before the lines may take it below zero.
   std::int64_t credit = 0;
+  // The streams that wait for credit, in the order in which they are read when it comes. They are
+  // not watched: watching and forgetting all streams of a node for each credit would cost more than
+  // a read that finds nothing.
+  std::deque<std::pair<OneRank*, OutputPipe*>> starved;
   std::uint64_t stdin_received = 0;
   std::uint64_t stdin_reported = 0;
 };
 
 void RankStreams::State::on_ready(Rank number, int which, bool readable, bool writable) {
   OneRank& rank = of(number);
-  if (which == 1 && readable) read_output(rank, rank.out);
-  if (which == 2 && readable) read_output(rank, rank.err);
+  for (OutputPipe* pipe : {&rank.out, &rank.err}) {
+    if (!readable || which != (pipe == &rank.out ? 1 : 2) || pipe->starved) continue;
+    if (credit > 0) {
+      read_output(rank, *pipe);
+    } else {
+      starve(rank, *pipe);
+    }
+  }
   if (which == 0 && writable) {
     flush_input(rank);
     report_taken();
@@ -130,12 +142,30 @@ std::string RankStreams::State::mark_of(Rank rank) const {
   return mark;
 }
 
-void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
-  if (credit <= 0) {
-    pipe.starved = true;
-    pipe.end.watch(*poller, false, false);
-    return;
+// Reads the stream when there is credit again.
+void RankStreams::State::starve(OneRank& rank, OutputPipe& pipe) {
+  pipe.end.watch(*poller, false, false);
+  if (!std::exchange(pipe.starved, true)) starved.emplace_back(&rank, &pipe);
+}
+
+// Spends credit on the streams that wait for it, in turns. A stream that has nothing to read is
+// watched again.
+void RankStreams::State::feed_starved() {
+  while (credit > 0 && !starved.empty()) {
+    const auto [rank, pipe] = starved.front();
+    starved.pop_front();
+    pipe->starved = false;
+    if (!pipe->end.fd) continue;  // it has ended
+    if (read_output(*rank, *pipe)) {
+      starve(*rank, *pipe);
+    } else {
+      pipe->end.watch(*poller, true, false);
+    }
   }
+}
+
+// Reads once, within the credit, of which there must be some. Returns true if there was something.
+bool RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
   const std::string mark = pipe.marked ? mark_of(rank.rank) : std::string();
   // The marks make many short lines long, so less is read at once.
   const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
@@ -143,10 +173,14 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
                                                       sizeof host.buffer.bytes});
   const ssize_t got = retry(
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
-  if (got < 0 && errno == EAGAIN) return;
-  if (got <= 0) return end_output(rank, pipe);
+  if (got < 0 && errno == EAGAIN) return false;
+  if (got <= 0) {
+    end_output(rank, pipe);
+    return false;
+  }
   if (tap) tap(rank.rank, pipe.stream, {host.buffer.bytes, static_cast<std::size_t>(got)});
   emit_output(rank, pipe, mark, std::string(host.buffer.bytes, static_cast<std::size_t>(got)));
+  return true;
 }
 
 void RankStreams::State::emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark,
@@ -171,7 +205,6 @@ void RankStreams::State::emit_inserted(OneRank& rank, OutputPipe& pipe) {
 void RankStreams::State::end_output(OneRank& rank, OutputPipe& pipe) {
   if (!pipe.end.fd) return;
   pipe.end.close();
-  pipe.starved = false;
   emit_inserted(rank, pipe);
   host.emit(event::RankStreamEnded{rank.rank, pipe.stream});
 }
@@ -243,6 +276,9 @@ bool RankStreams::wants_input(Rank rank) const {
 void RankStreams::open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal) {
   OneRank& rank = state_->of(number);
   rank.terminal = terminal;
+  // Streams that wait for credit are read without a look whether they have something.
+  for (const Fd* end : {&output, &error})
+    if (*end) set_nonblocking(end->get());
   rank.out.end.fd = std::move(output);
   rank.err.end.fd = std::move(error);
   if (input) {
@@ -258,11 +294,10 @@ void RankStreams::allow_output(std::uint64_t bytes) {
   state_->credit += static_cast<std::int64_t>(bytes);
   if (state_->credit <= 0) return;
   for (const auto& rank : state_->states) {
-    for (OutputPipe* pipe : {&rank->out, &rank->err}) {
+    for (OutputPipe* pipe : {&rank->out, &rank->err})
       state_->emit_inserted(*rank, *pipe);
-      if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);
-    }
   }
+  state_->feed_starved();
 }
 
 void RankStreams::show_output(OutputTap tap) {

@@ -11,6 +11,8 @@ namespace {
 // many children write at once.
 constexpr std::uint32_t kOutputBudget = 1024 * 1024;
 constexpr std::uint32_t kLargestWindow = 64 * 1024;  // covers the round trip of a fast link
+// The root is one process of the job, so more may wait there: its children stop less often.
+constexpr std::uint32_t kRootScale = 4;
 constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // if smaller, every write would wait
 
 // The reason why a node failed has at most this many bytes; a part of it is shown. If it were
@@ -20,9 +22,11 @@ constexpr std::size_t kMaxNodeWhy = 4096;
 
 }  // namespace
 
-std::uint32_t output_window(std::size_t children) {
-  const auto share = static_cast<std::uint32_t>(kOutputBudget / std::max<std::size_t>(1, children));
-  return std::clamp(share, kSmallestWindow, kLargestWindow);
+std::uint32_t output_window(std::size_t children, bool at_root) {
+  const std::uint32_t scale = at_root ? kRootScale : 1;
+  const auto share =
+      static_cast<std::uint32_t>(scale * kOutputBudget / std::max<std::size_t>(1, children));
+  return std::clamp(share, kSmallestWindow, scale * kLargestWindow);
 }
 
 void report_node_failure(Context& context, msg::NodeFailed failure) {
@@ -66,8 +70,8 @@ void Children::start_one(Slice slice) {
   start.slice = slice;
   start.nodes = context_.nodes;
   start.degree = context_.degree;
-  child.window = start.output_window =
-      output_window(std::max<std::size_t>(context_.degree, children_.size() + 1));
+  child.window = start.output_window = output_window(
+      std::max<std::size_t>(context_.degree, children_.size() + 1), context_.is_root());
   start.grace_ms = context_.grace_ms;
   start.settings = context_.settings;
   start.parent = context_.node;
@@ -286,7 +290,7 @@ std::vector<Child> Children::corrected(Child& child, Slice slice) const {
 Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
   constexpr std::size_t kMax = 4096;  // in a message: each up to 17 bytes
   orphan.link = static_cast<LinkId>(children_.size() + 1);
-  orphan.window = output_window(children_.size() + 1);
+  orphan.window = output_window(children_.size() + 1, context_.is_root());
   const std::uint32_t node = orphan.slice.first;
   context_.act(action::StartChild{orphan.link, node, node + 1, context_.host(node), true});
   msg::Adopt adopt;

@@ -16,22 +16,31 @@ std::string frame(std::uint8_t kind, const std::string& payload) {
   return frame_header(kind, payload.size()) + payload;
 }
 
-// Feeds `stream` in pieces of the sizes that `next_piece` returns. Returns every whole frame in
-// order.
+// Feeds `stream` in pieces of the sizes that `next_piece` returns, by both calls. Returns every
+// whole frame in order.
 template <class F>
 std::vector<Frame> decode_in_pieces(const std::string& stream, F next_piece) {
-  FrameDecoder decoder;
+  FrameDecoder decoder, taker;
   std::vector<Frame> out;
   for (std::size_t at = 0; at < stream.size();) {
     const std::size_t piece = next_piece();
-    decoder.feed(std::string_view(stream).substr(at, piece));
+    const std::string_view arrived = std::string_view(stream).substr(at, piece);
+    decoder.feed(arrived);
+    std::string_view rest = arrived;
     at += piece;
     for (;;) {
       auto got = decoder.next();
       REQUIRE(got.has_value());
+      const auto same = taker.next(rest);
+      REQUIRE(same.has_value());
+      CHECK(same->has_value() == got->has_value());
       if (!*got) break;
+      CHECK((*same)->kind == (*got)->kind);
+      CHECK((*same)->payload == (*got)->payload);
       out.push_back(**got);
     }
+    CHECK(rest.empty());
+    CHECK(taker.at_boundary() == decoder.at_boundary());
   }
   CHECK(decoder.at_boundary());
   return out;
