@@ -379,14 +379,18 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
   return exit_status(outcome);
 }
 
+// Output comes in pieces of 64 KiB that are freed at once. The heap must not be given back to the
+// system, and be asked for again, for each of them.
+void keep_heap() {
+  ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
+  ::mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv) {
   hold_standard_descriptors();
-  // Output comes in pieces of 64 KiB that are freed at once. The heap must not be given back to the
-  // system, and be asked for again, for each of them.
-  ::mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
-  ::mallopt(M_TRIM_THRESHOLD, 16 * 1024 * 1024);
+  keep_heap();
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;

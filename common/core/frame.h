@@ -38,7 +38,7 @@ struct Frame {
 // Requires length <= kMaxPayload.
 std::string frame_header(std::uint8_t kind, std::size_t length);
 
-// Cuts the bytes of one stream into frames. A caller uses either next(bytes), which copies each byte
+// Cuts the bytes of one stream into frames. A caller uses either next(bytes), which copies a byte
 // once, or feed() and next().
 class FrameDecoder {
  public:

@@ -49,7 +49,7 @@ class AdapterTest(JobTest):
             cat said; exit 3 """, env=env, status=3)
         return json.loads(done.stdout)["fabric"]["of these encrypted"] == "1"
 
-    def test_what_goes_over_the_network_is_encrypted_unless_the_user_says_no(self):
+    def test_traffic_between_hosts_is_encrypted_unless_the_user_says_no(self):
         self.server = self.cluster.address("node001")
         self.assertTrue(self.encrypted("-w", "node001,node002"))
         self.assertFalse(self.encrypted("-w", "node001,node002", SCELA_HCA_ENCRYPT="no"))

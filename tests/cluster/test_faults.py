@@ -58,7 +58,7 @@ class StartTest(FaultsTest):
         self.check("connect", r"(10\.99\.1\.5 port 22 does not answer within 2000 ms \(--connect-timeout; the host is down,|"
                    r"connect to 10\.99\.1\.5 port 22: No route to host \(EHOSTUNREACH\) \(the host is down,)", *QUICK)
 
-    def test_a_host_whose_port_is_closed(self):
+    def test_a_host_with_a_closed_port(self):
         self.cluster.refuse(BAD)
         self.check("connect", r"connect to 10\.99\.1\.5 port 22: Connection refused \(ECONNREFUSED\) \(no sshd listens there")
 
@@ -256,7 +256,7 @@ class RunningTest(FaultsTest):
     def test_a_running_host_that_loses_its_power(self):
         self.lose(self.cluster.crash, "no sign of life for 3 s", self.cluster.boot, age=True)
 
-    def test_a_running_host_whose_processes_are_all_killed(self):
+    def test_a_running_host_that_loses_all_its_processes(self):
         self.lose(self.cluster.kill_processes, "(its connection ended|the ssh connection broke)", age=True)
 
     def test_a_running_host_that_is_cut_off(self):
@@ -368,7 +368,7 @@ class TrainingTest(JobTest):
         self.assert_met(first, 0, ["node001", "node002"], "10.99.1.1")
         self.assert_met(out.splitlines(), 1, ["node002", "node003"], "10.99.1.2")
 
-    def test_a_job_whose_rank_is_killed_starts_again_on_the_same_hosts(self):
+    def test_a_job_with_a_killed_rank_starts_again_on_the_same_hosts(self):
         job = self.start(*self.JOB, "--restart", "3", sys.executable, self.RANK, "--hold-until", "1")
         _, held = self.hold(job)
         self.cluster.run("node002", ["kill", "-KILL", held[6]], timeout=DEADLINE_S)

@@ -37,7 +37,7 @@ class ForwardTest(case.ClusterTest):
                    "node005": "node004", "node006": "node004"}
         self.assertEqual(came_from, {host: self.cluster.address(parent) for host, parent in parents.items()})
 
-    def test_without_it_the_head_starts_every_agent_and_no_host_is_asked_twice(self):
+    def test_without_forwarding_the_head_starts_every_agent_and_asks_no_host_twice(self):
         came_from = self.launch()
         self.assertEqual(set(came_from.values()), {self.cluster.address("head")})
 

@@ -41,7 +41,7 @@ class GrowthTest(JobTest):
         self.assertEqual((said[2], where), ("0 ", [["2", "node005"]]))
         self.assertEqual(err.count("could not spawn: node00"), 2)
 
-    def test_a_name_that_does_not_resolve_is_the_answer(self):
+    def test_a_spawn_is_answered_with_the_name_that_does_not_resolve(self):
         done = self.run_job("-w", "node001,ghost,node002", "-n", "1", sys.executable, PROGRAM, "1 ghost end", "1 node002 end",
                             "1 node007 end")
         said = [line for line in done.stdout.splitlines() if line.startswith("spawn")]
@@ -63,7 +63,7 @@ class GrowthTest(JobTest):
         self.assertRegex(err, "rank 1 on node002")
         self.cluster.reset("node002")  # without power nobody removes the job's directory
 
-    def test_those_below_a_late_agent_that_is_lost_are_adopted(self):
+    def test_agents_below_a_late_agent_that_is_lost_are_adopted(self):
         job = self.staying("--on-failure", "wait")
         self.forget_logins()
         os.kill(self.agents("node002")[-1], signal.SIGKILL)

@@ -71,7 +71,7 @@ class TreeTest(JobTest):
 class SlowTest(JobTest):
     SIZE = 6
 
-    def test_those_below_a_host_that_is_slow_to_answer_do_not_wait_for_it(self):
+    def test_hosts_below_a_slow_host_do_not_wait_for_it(self):
         """node001 is to start node002 and node003."""
         self.cluster.freeze("node001")
         job = self.start("-w", "node[001-006]", "--degree", "2", "--connect-timeout", str(DEADLINE_S), "--ppn", "1",
@@ -113,7 +113,7 @@ class KeylessTest(JobTest):
     def test_a_level_of_an_ssh_client_goes_back_after_one_refusal(self):
         self.check("--launch", "ssh-exec")
 
-    def test_nobody_is_refused_in_a_flat_start(self):
+    def test_no_agent_is_refused_in_a_flat_start(self):
         self.assert_hosts(self.cluster.hosts, *self.ALL, "--flat")
         self.assertEqual(self.refusals(), [])
 
@@ -186,11 +186,11 @@ class ShippingTest(JobTest):
         program[at + 16] ^= 1
         return program
 
-    def test_ours_is_shipped_where_another_build_is_installed(self):
+    def test_our_agent_is_shipped_if_another_build_is_installed(self):
         path = self.put_everywhere("agent", self.other_build(), 0o755)
         self.assertEqual(self.where("--agent", path, "--no-agent-cache"), "/tmp/.scela-nla-TOKEN (deleted)")
 
-    def test_ours_is_shipped_where_the_installed_one_does_not_run(self):
+    def test_our_agent_is_shipped_if_the_installed_one_does_not_run(self):
         for text in ("#!/bin/sh\nprintf '\\nSCELA-NLA other 0.0.1 abcdef\\n'; exit 69\n", "#!/bin/sh\nexit 9\n",
                      "#!/bin/sh\nkill -SEGV $$\n", "#!/no/such/interpreter\n", "\x7fELF and not a program\n", ""):
             with self.subTest(text):
@@ -267,7 +267,7 @@ class OtherProgramsTest(JobTest):
             line + "\n" for line in self.read("head", f"{SSH}/known_hosts").splitlines() if "node003" not in line))
         self.assert_hosts(["node001", "node003"], "-w", "far,node001", "--launch", "ssh-exec")
 
-    def test_what_an_inner_node_does_not_find_the_root_starts(self):
+    def test_the_root_starts_hosts_that_an_inner_node_does_not_find(self):
         self.configure("Host far\n HostName node003\n")
         self.assert_hosts(["node001", "node003"], "-w", "node001,far", "--degree", "1", "--launch", "ssh-exec")
         self.assertEqual(self.logins("node003"), {"node003": ["head"]})
@@ -277,7 +277,7 @@ class OtherProgramsTest(JobTest):
         self.assertIn("find 'no-such-rsh': No such file or directory (ENOENT) (install it, or choose another --launch)",
                       done.stderr)
 
-    def test_what_the_program_says_is_the_error(self):
+    def test_the_output_of_the_remote_shell_is_the_error(self):
         self.cluster.refuse("node004")
         for words in (["--flat"], ["--degree", "2"]):
             done = self.run_job(*self.ALL, "-n", "6", *words, "--launch", "ssh-exec", "true", status=UNREACHABLE)

@@ -62,7 +62,7 @@ class LeftoversTest(JobTest):
     def test_of_clients_that_leave_their_connection_to_another_process(self):
         self.check(":", launch=f"ssh-exec:ssh {SHARED}")
 
-    def test_of_clients_whose_first_process_ends_before_their_link(self):
+    def test_of_clients_that_end_their_first_process_before_their_link(self):
         script = self.put("head", "/etc/ssh/rsh", '#!/bin/sh\nexec 3<&0\nssh -x -T "$@" <&3 3<&- &\n', 0o755)
         for host in self.cluster.hosts:
             self.put(host, script, self.read("head", script), 0o755)

@@ -144,7 +144,7 @@ class HealthTest(LinksTest):
     def test_a_frozen_host_is_noticed_over_tcp(self):
         self.lose(self.cluster.freeze, self.cluster.thaw, "tcp")
 
-    def test_an_agent_whose_launcher_is_cut_off_ends(self):
+    def test_an_agent_that_is_cut_off_from_its_launcher_ends(self):
         job = self.start("--heartbeat", str(self.HEARTBEAT), "-w", "node001", "-n", "1", "sh", "-c",
                          "echo here; exec sleep 1000")
         self.await_ranks(job, 1)
@@ -156,7 +156,7 @@ class HealthTest(LinksTest):
             time.sleep(0.05)
         self.finish(job, UNREACHABLE)
 
-    def test_a_launcher_that_is_stopped_for_long_loses_nobody(self):  # alone
+    def test_a_launcher_that_is_stopped_for_long_loses_no_host(self):  # alone
         for link in ("ssh", "tcp"):
             job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",
                              "sh", "-c", "echo here; sleep 9; echo there")
@@ -166,7 +166,7 @@ class HealthTest(LinksTest):
             job.send_signal(signal.SIGCONT)
             self.assertEqual(self.finish(job)[0], b"there\n" * 4)
 
-    def test_an_agent_whose_sshd_is_stopped_ends_when_scela_run_has_gone(self):
+    def test_an_agent_below_a_stopped_sshd_ends_when_scela_run_has_gone(self):
         """The machine of scela-run answers, as that of one that is stopped does; but its connection is closed."""
         job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", "ssh", "-w", "node001", "-n", "1", "sh", "-c",
                          "echo here; exec sleep 1000")
@@ -178,7 +178,7 @@ class HealthTest(LinksTest):
         os.kill(session.pid, signal.SIGCONT)
         self.cluster.assert_empty("node001")
 
-    def test_a_reader_that_stalls_loses_nobody(self):  # alone
+    def test_a_reader_that_stalls_loses_no_host(self):  # alone
         count = 40 * MB
         for link in ("ssh", "tcp"):
             job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",

@@ -34,7 +34,7 @@ bootstrap_test("scela-run without the node's segment"
 bootstrap_test("scela-run, spawned twice"
   CHECK --quiet --count 2 "spawned [01]" --count 2 "bootstrap: 4 ranks on [12] nodes:.*, PMI-1"
   RUN ${run} --pmi fd --usize 8 --sim-nodes 2 -n 2 ${bin}/bootstrap_spawn ${probe} 4)
-bootstrap_test("what nobody has put, by scela-run"
+bootstrap_test("a key that was never put, by scela-run"
   CHECK --quiet --out "rank 0 of 4: get what rank 3 has put under 'nothing' .PMI-1 by PMI_FD [0-9]+, job .*: the launcher has none.*"
   RUN ${run} --pmi fd --sim-nodes 2 --ppn 2 ${probe} absent)
 bootstrap_test("a rank ends the job, by scela-run"
@@ -46,7 +46,7 @@ bootstrap_test("a rank is killed before the fence, by scela-run"
 
 bootstrap_test("alone"
   CHECK --quiet --out "bootstrap: 1 ranks on 1 nodes: 0, alone" RUN ${probe})
-bootstrap_test("alone, what was not put"
+bootstrap_test("alone, a key that was never put"
   CHECK --quiet --out "rank 0 of 1: get what rank 0 has put under 'nothing' .*: this process has put none.*" RUN ${probe} absent)
 bootstrap_test("a kind that the environment does not have"
   CHECK --status 3 --err "bootstrap_probe: join the job: connect to the launcher by PMI, as SCELA_BOOTSTRAP demands: neither PMI_FD nor PMI_PORT is set .*"
@@ -89,7 +89,7 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   bootstrap_test("scela-run --pmi pmix"
     CHECK --quiet --out "bootstrap: 4 ranks on 2 nodes: 0 0 1 1, PMIx" --count 1 ".*"
     RUN ${run} --pmi pmix --sim-nodes 2 --ppn 2 ${probe})
-  bootstrap_test("what nobody has put, by PMIx"
+  bootstrap_test("a key that was never put, by PMIx"
     CHECK --quiet --out "rank 0 of 4: get what rank 3 has put under 'nothing' .PMIx, .*: libpmix: .*"
     RUN ${run} --pmi pmix --sim-nodes 2 --ppn 2 ${probe} absent)
   bootstrap_test("a rank ends the job, by PMIx"

@@ -178,7 +178,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     channel_test("${part}, between nodes" CHECK --quiet --out "channel: ${part}, 4 ranks on 2 nodes"
       RUN ${run} --pmi fd ${between} ${probe} ${part})
   endforeach()
-  channel_test("who sleeps at the node's doorbell is woken by other nodes" CHECK --out "channel: woken, 4 ranks on 2 nodes"
+  channel_test("a rank that sleeps at the node's doorbell is woken by other nodes" CHECK --out "channel: woken, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} ${probe} woken)
   foreach(pmi IN LISTS every_pmi)
     ends_under(${pmi} options suffix)

@@ -17,7 +17,7 @@ channel_test("counters as a table" CHECK --out "counters of 4 ranks on 1 nodes"
     --err "scela-run:   channel, as 4 of 4 ranks told" --err "scela-run:  +all +0 +1 +2 +3"
     --err "scela-run:     bytes_sent +3208000 +802000 +802000 +802000 +802000"
   RUN ${run} --pmi fd --stats -n 4 ${bin}/channel_counters)
-channel_test("counters are told to nobody who does not ask" CHECK --quiet --out "counters of 2 ranks on 1 nodes"
+channel_test("counters are not reported without a request" CHECK --quiet --out "counters of 2 ranks on 1 nodes"
   RUN ${run} --pmi fd -n 2 ${bin}/channel_counters)
 if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   channel_test("counters, by PMIx" CHECK --out "counters of 4 ranks on 1 nodes" --err ".*${of_all}.*"
@@ -117,7 +117,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   endforeach()
   channel_test("ports, both, where ibv_open_qp is not" CHECK --out "ports: both, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${ports} --env SCELA_HCA_NO_OPEN_QP=1 ${bin}/ports_probe both)
-  channel_test("ports, one is used where nobody asks for more" CHECK --out "ports: one, 4 ranks on 2 nodes"
+  channel_test("ports, one is used if no rank asks for more" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} ${bin}/ports_probe one "large messages over 1 port")
   channel_test("ports, the second is down" CHECK --out "ports: one, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${wrong_port} --env PORTS_VERBS=down --env SCELA_CHANNEL_PORTS=2 ${bin}/ports_probe one
@@ -132,7 +132,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     channel_test("ports, connections of the second break, by ${way}" CHECK --out "ports: broken, 4 ranks on 2 nodes"
       RUN ${run} --pmi fd ${wrong_port} --env PORTS_VERBS=breaking --env SCELA_CHANNEL_RENDEZVOUS=${way} ${bin}/ports_probe broken)
   endforeach()
-  channel_test("ports, nobody answers at the second" CHECK --out "ports: deaf, 4 ranks on 2 nodes"
+  channel_test("ports, no peer answers at the second" CHECK --out "ports: deaf, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${wrong_port} --env PORTS_VERBS=deaf ${bin}/ports_probe deaf)
   foreach(way write read)
     channel_test("ports, at random, by ${way}" CHECK --out "offload: ports, 4 ranks"
@@ -179,15 +179,15 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
     endforeach()
   endif()
 endif()
-channel_test("lives: a killed rank, and nobody waits" CHECK --status 137 --out "lives: polled, 4 ranks"
+channel_test("lives: a killed rank, and no other waits" CHECK --status 137 --out "lives: polled, 4 ranks"
   RUN ${run} --pmi fd --on-failure wait -n 4 ${bin}/channel_lives polled)
 channel_test("lives: ranks are killed while bytes move" CHECK --status 137 --out "lives: moved, 4 ranks"
   RUN ${run} --pmi fd --on-failure wait -n 4 ${bin}/channel_lives moved)
-channel_test("lives: nobody is left" CHECK --status 137 --out "lives: solitude, 3 ranks"
+channel_test("lives: no rank is left" CHECK --status 137 --out "lives: solitude, 3 ranks"
   RUN ${run} --pmi fd --on-failure wait -n 3 ${bin}/channel_lives solitude)
 if(TARGET scela-ibverbs AND TARGET scela-hca)
   channel_test("lives: requests, between nodes" CHECK --out "lives: requests, 4 ranks" RUN ${run} --pmi fd ${between} ${bin}/channel_lives requests)
-  channel_test("lives: a killed rank between nodes, and nobody waits" CHECK --status 137 --out "lives: polled, 4 ranks"
+  channel_test("lives: a killed rank between nodes, and no other waits" CHECK --status 137 --out "lives: polled, 4 ranks"
     RUN ${run} --pmi fd ${between} --on-failure wait ${bin}/channel_lives polled)
   foreach(way read write)
     set(moved CHECK --status 137 --out "lives: moved, 4 ranks"

@@ -30,16 +30,16 @@ set(some "[1-9][0-9]*")
 set(shown_late --err "late_verbs: ${some} receives were shown late, .*")
 set(shown_after_failure --err "late_verbs: ${some} receives were shown late, ${some} after .*")
 foreach(way read write)
-  channel_test("connections break without XRC, what came is shown late, by ${way}"
+  channel_test("connections break without XRC, completions are shown late, by ${way}"
     CHECK --out "channel: broken, 4 ranks on 2 nodes" ${shown_after_failure}
     RUN ${pairs_of_two} ${late_breaks} --env SCELA_CHANNEL_RENDEZVOUS=${way} ${probe} broken)
 endforeach()
-channel_test("connections break without XRC, what came is shown late, and no event tells of it"
+channel_test("connections break without XRC, completions are shown late, and no event tells of it"
   CHECK --out "channel: broken, 4 ranks on 2 nodes" ${shown_after_failure}
   RUN ${pairs_of_two} ${late_breaks} --env LATE_VERBS_SILENT=1 ${probe} broken)
-channel_test("few connections without XRC, what came is shown late" CHECK --out "channel: few, 4 ranks on 4 nodes" ${shown_late}
+channel_test("few connections without XRC, completions are shown late" CHECK --out "channel: few, 4 ranks on 4 nodes" ${shown_late}
   RUN ${run} --pmi fd --sim-nodes 4 -n 4 ${pairs} ${late} --env SCELA_CHANNEL_MAX_LINKS=1 ${probe} few)
-channel_test("a rank is killed, without XRC, what came is shown late" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
+channel_test("a rank is killed, without XRC, completions are shown late" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
     ${shown_late}
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} ${late} --on-failure wait ${probe} killed)
 set(losing_pairs --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)

@@ -128,7 +128,7 @@ foreach(where "one node" "other nodes")
     CHECK --quiet --out "pmix early: 4 ranks ok" --count 1 ".*"
     RUN --pmi pmix ${options} ${client} early)
 endforeach()
-interop_test("what PMIx ranks cannot spawn is an error to them"
+interop_test("a spawn that PMIx ranks cannot make is an error to them"
   CHECK --out "pmix unspawned: 2 ranks ok" --count 1 ".*" --err ".*no-such-program.*" --err ".*no-such-host.*"
   RUN --pmi pmix --sim-nodes 2 --ppn 1 ${client} unspawned)
 find_program(SCELA_NETPIPE_OPENMPI NPopenmpi)
@@ -178,7 +178,7 @@ interop_test("a PMIx rank pauses, continues and ends one of another node"
   CHECK --status 143 --out "pmix control: 4 ranks ok"
         --err "scela-run: rank 3 on sim1 .* killed by signal 15 .*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${bin}/pmix_observer control)
-interop_test("what PMIx ranks log is among their output, labelled"
+interop_test("log texts of PMIx ranks are among their output, labelled"
   CHECK --quiet --count 4 "([0-3]): logged by rank \\1" --out "0: pmix log: 4 ranks ok"
   RUN --pmi pmix -l --sim-nodes 2 --ppn 2 ${bin}/pmix_observer log)
 interop_test("PMIx allocations and credentials are refused"
@@ -235,7 +235,7 @@ interop_test("--pmi auto refuses programs that differ"
 
 # Programs that fail: the exit status and the line that names the cause.
 # Of ranks elsewhere libpmix 4.2 finds no number of the node (docs/design/pmix.md).
-interop_test("PMIx: what a host must say of a rank is known of ranks on all nodes"
+interop_test("PMIx: a host's required facts about a rank are known of ranks on all nodes"
   CHECK --quiet --count 17 ".*"
         --count 4 "to [0-3] rank 0: node (0|-1), 0 of it, 0 of the job on it, program 0, 0 of it, 0 of all"
         --count 4 "to [0-3] rank 1: node (0|-1), 1 of it, 1 of the job on it, program 0, 1 of it, 1 of all"

@@ -421,7 +421,7 @@ class Run {
 
 }  // namespace
 
-TEST_CASE("a fence makes one value everybody's, however slow links and questions are") {
+TEST_CASE("a fence gives all agents one value, however slow links and questions are") {
   for (int policy = 0; policy < cache::kPolicyKinds; ++policy) {
     const auto kind = static_cast<PolicyKind>(policy);
     std::uint64_t judged = 0;

@@ -49,7 +49,7 @@ TEST_CASE("The serial model wants a pair found on its own node at once, elsewher
   CHECK(model.answered(4, 2, value, false).empty());
 }
 
-TEST_CASE("The serial model refuses an answer before everybody took part, and wrong ones") {
+TEST_CASE("The serial model refuses an answer before all have taken part, and wrong answers") {
   const Schedule schedule =
       program("op id=1 kind=collective what=alltoall set=0,2,3 size=40 uneven=1\n");
   Reference model(schedule);

@@ -69,7 +69,7 @@ TEST_CASE("strangers: a plan that was drawn is read back from its text") {
   CHECK(kinds.size() == static_cast<std::size_t>(Kind::recover) + 1);
 }
 
-TEST_CASE("strangers: what is not a plan is refused, with the line") {
+TEST_CASE("strangers: a text that is no plan is refused, with the line") {
   const auto refused = [](const std::string& text) {
     std::string wrong;
     CHECK_FALSE(parse(text, wrong));
@@ -120,7 +120,7 @@ TEST_CASE("strangers: communicators have the ranks that the library gives them")
   CHECK(ends_of(scenes) == 1);
 }
 
-TEST_CASE("strangers: of any steps that are left, none is about a communicator that there is not") {
+TEST_CASE("strangers: after removal of any steps, none uses a communicator that does not exist") {
   const Plan plan = drawn(3, 4, 2);
   for (std::uint64_t salt = 1; salt <= 30; ++salt) {
     Plan less = plan;
@@ -245,7 +245,7 @@ std::vector<std::byte> some(std::span<const std::byte> of, std::size_t from, std
   return {part.begin(), part.end()};
 }
 
-TEST_CASE("strangers: what a rank has to get is what others give") {
+TEST_CASE("strangers: the expected input of a rank is the output of others") {
   const Group group{3, 0, 2};
   constexpr std::size_t kBlock = 10;
   const auto shares = [&](const Step& step) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Comments and documents say who does what: the words and fragments that hide it are counted, and no file may have more of them
-than tests/style/prose.json has counted. A new file has none. docs/style.md says how to write instead.
+than tests/style/prose.json has counted. A new file has none. Names of tests have none of the words in any file, and no count.
+docs/style.md says how to write instead.
 
 usage: check_prose.py ROOT            no file has more than its count
        check_prose.py ROOT --lower    writes lower counts; higher ones are refused
@@ -22,6 +23,13 @@ PERSONS = re.compile(r"\b(who|whoever|whom|whose|nobody|somebody|everybody)\b", 
 # (b) A comment that begins so is most often a phrase that completes a name, and no sentence.
 FRAGMENTS = re.compile(r"(Of|By|Where|Who|Whoever|What|Whether|None|Nothing|Nobody|The same)\b")
 CODE = (".h", ".cpp", ".c")
+# Names of tests: of cases and their sections, of functions of Python, and what CMake gives to ctest by add_test() and our functions.
+TESTS = "tests/"
+NOT_IN_NAMES = re.compile(r"\b(who|whoever|whom|whose|nobody|somebody|anybody|everybody)\b", re.I)
+CASE = re.compile(r'\b(?:TEST_CASE|SECTION)\(\s*((?:"(?:\\.|[^"\\])*"\s*)+)')
+PIECE = re.compile(r'"((?:\\.|[^"\\])*)"')
+OF_PYTHON = re.compile(r"^ *(?:async )?def (test_\w+)", re.M)
+OF_CMAKE = re.compile(r'^ *\w+\((?:NAME\s+)?"([^"]+)"', re.M)
 
 
 def comments(text):
@@ -49,6 +57,22 @@ def count(path, text):
     own, behind = comments(text)
     prose = " ".join(own + behind)
     return [len(PERSONS.findall(prose)), sum(FRAGMENTS.match(each) is not None for each in own)], len(prose.split()), len(own)
+
+
+def names(path, text):
+    """Those of the tests in a file."""
+    if path.endswith(CODE):
+        return ["".join(PIECE.findall(pieces)) for pieces in CASE.findall(text)]
+    if path.endswith(".py"):
+        return [name.replace("_", " ") for name in OF_PYTHON.findall(text)]
+    # A variable of CMake stands for words that are not in the name.
+    return [re.sub(r"\$\{\w+\}", "", name) for name in OF_CMAKE.findall(text)]
+
+
+def bad_names(root):
+    return [f"{path}: the test '{name}' has '{NOT_IN_NAMES.search(name)[0]}' in its name: name the subject (docs/style.md)"
+            for path in tree.files(root, CODE + (".py", ".cmake", "CMakeLists.txt")) if path.startswith(TESTS)
+            for name in names(path, tree.read(root, path)) if NOT_IN_NAMES.search(name)]
 
 
 def counts(root):
@@ -82,6 +106,16 @@ def load(root):
         return json.load(f)
 
 
+PLANTED = {
+    "tests/CMakeLists.txt": 'add_test(NAME "room: a rank" COMMAND x "for nobody")\n  our_test("room: who waits"\n our_test("by ${who}")\n',
+    "tests/a.cmake": 'our_test("lets nobody in" COMMAND x)\n',
+    "tests/room/b_test.cpp": 'TEST_CASE(\n    "who sleeps is woken "\n    "by what comes") {\n  SECTION("Whose") {\n'
+                             '  say("nobody");\nTEST_CASE("a whole name, of a \\"x\\"", "[who]") {\n',
+    "tests/test_c.py": "    def test_nobody_waits(self):\n    def test_a_whole_one(self):\n    def who(self):\n",
+    "room/d.cpp": 'TEST_CASE("nobody") {\n',
+}
+
+
 def self_test():
     errors = []
     good = "// The sender waits until the receiver has room.\n// It returns false if there is none.\nint x;  // bytes\n"
@@ -94,6 +128,14 @@ def self_test():
         errors.append("code in documents is counted")
     if [len(compare({"a": [2, 0], "b": [1, 1], "c": [1, 0]}, {"a": [1, 0], "b": [1, 2]}))] != [2]:
         errors.append("higher counts and new files are not seen")
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in PLANTED.items():
+            os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        found_names = [line.split("'")[1] for line in bad_names(folder)]
+        if found_names != ["room: who waits", "lets nobody in", "who sleeps is woken by what comes", "Whose", "test nobody waits"]:
+            errors.append(f"the names of tests that are found: {found_names}")
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(os.path.join(folder, "tests/style"))
         save(folder, {"a": [1, 2]})
@@ -113,7 +155,7 @@ def main():
               f"own, {fragments} of them begin with a fragment: {100 * fragments / own:.1f} %")
         return 0
     known = load(root) if os.path.exists(os.path.join(root, BASELINE)) else None
-    errors = compare(found, known) if known is not None else []
+    errors = bad_names(root) + (compare(found, known) if known is not None else [])
     if "--lower" in sys.argv and not errors:
         save(root, found)
     return tree.finish(errors, f"prose: {persons} persons, {fragments} fragments")

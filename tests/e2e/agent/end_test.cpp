@@ -120,7 +120,7 @@ TEST_CASE("a stopped agent ends like a dead one") {
   CHECK(parent.nothing_left());
 }
 
-TEST_CASE("an agent whose guardian is killed reports it and ends the node by itself") {
+TEST_CASE("an agent reports that its guardian was killed and ends the node by itself") {
   const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
   FakeParent parent(parentage);
   REQUIRE(parent.bring_up());
@@ -141,7 +141,7 @@ TEST_CASE("an agent whose guardian is killed reports it and ends the node by its
   CHECK(parent.nothing_left());
 }
 
-TEST_CASE("an agent whose parent is gone ends the node") {
+TEST_CASE("an agent that has lost its parent ends the node") {
   const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
   FakeParent parent(parentage);
   REQUIRE(parent.bring_up());
@@ -151,7 +151,7 @@ TEST_CASE("an agent whose parent is gone ends the node") {
   CHECK(parent.nothing_left());
 }
 
-TEST_CASE("an agent whose parent is gone before the job came ends") {
+TEST_CASE("an agent that loses its parent before it has the job ends") {
   const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
   FakeParent early(parentage);
   early.close_link();
@@ -223,7 +223,7 @@ TEST_CASE("an agent below that is killed with its guardian leaves nothing either
   CHECK(parent.nothing_left());
 }
 
-TEST_CASE("an inner agent whose guardian is killed loses its own ranks and serves the node below") {
+TEST_CASE("an inner agent that loses its guardian loses its own ranks and serves the node below") {
   FakeParent parent;
   REQUIRE(parent.bring_up(3));
   nla::Job job = parent.job_of({"/bin/sh", "-c", kUnruly}, 1);

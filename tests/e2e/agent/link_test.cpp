@@ -78,7 +78,7 @@ Fd raw(std::uint16_t port, std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("an agent's port lets in who proves the key of its link, and nobody else") {
+TEST_CASE("an agent's port admits only a peer that proves the key of its link") {
   Remote remote;
   REQUIRE(remote.parent->bring_up());
   const std::uint16_t port = remote.port();

@@ -56,7 +56,7 @@ TEST_CASE("a rank has descriptors 0 to 3 and no other") {
   }
 }
 
-TEST_CASE("a rank's environment says who it is and hides other servers") {
+TEST_CASE("a rank's environment has its number and hides other servers") {
   FakeParent parent;
   REQUIRE(parent.bring_up(2));
   nla::Job job = parent.job_of({"/bin/sleep", "1000"}, 2);
@@ -133,7 +133,7 @@ TEST_CASE("a rank with a terminal leads a session on it, and all that it writes 
   CHECK(verdicts);
 }
 
-TEST_CASE("signals reach what is in the foreground of a rank's terminal") {
+TEST_CASE("signals reach the foreground processes of a rank's terminal") {
   FakeParent parent(Parentage::child, 60000);
   REQUIRE(parent.bring_up());
   // A shell with job control gives what it runs a process group of its own.
@@ -234,7 +234,7 @@ TEST_CASE("exit codes and signals reach the verdict as they were") {
   }
 }
 
-TEST_CASE("what a rank writes arrives whole, and under credit") {
+TEST_CASE("output of a rank arrives whole, and under credit") {
   FakeParent parent;
   REQUIRE(parent.bring_up());
   REQUIRE(parent.launch("head -c 700000 /dev/zero | tr '\\0' x; echo end >&2"));
@@ -260,7 +260,7 @@ TEST_CASE("standard input reaches the ranks that are to have it, to its end") {
   CHECK(parent.saw("StdinTaken"));
 }
 
-TEST_CASE("a rank that closes its input and runs on is told of, and is sent no more") {
+TEST_CASE("a rank that closes its input and runs on is reported and is sent no more") {
   FakeParent parent;
   REQUIRE(parent.bring_up());
   nla::Job job = parent.job_of({"/bin/sh", "-c", "exec <&-; exec sleep 1000"}, 2);
@@ -304,7 +304,7 @@ TEST_CASE("a rank that ends between PMI init and finalize is not a success") {
   CHECK(outcome.ending == nla::Ending::unfinished);
 }
 
-TEST_CASE("what a rank asked before it ended comes before the news of its end") {
+TEST_CASE("requests of a rank arrive before the news of its end") {
   FakeParent parent;
   REQUIRE(parent.bring_up());
   const nla::Outcome outcome = outcome_of(

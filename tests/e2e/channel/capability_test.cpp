@@ -44,7 +44,7 @@ ibv_srq* refuse_srq(ibv_pd*, ibv_srq_init_attr*) {
 
 }  // namespace
 
-TEST_CASE("channel verbs: the adapter can do all, and says so") {
+TEST_CASE("channel verbs: the adapter has every capability, and says so") {
   const Place place;
   const Device device = opened();
   const Capability& can = device.capability;
@@ -70,7 +70,7 @@ TEST_CASE("channel verbs: an adapter without ibv_open_qp is seen to be one") {
   CHECK_FALSE(device.capability.open_qp);
 }
 
-TEST_CASE("channel verbs: an adapter without XRC is used by RC, and why is said") {
+TEST_CASE("channel verbs: an adapter without XRC is used by RC, and the reason is said") {
   const Place place;
   const Set off("SCELA_HCA_NO_XRC", "1");
   const Device device = opened();
@@ -88,13 +88,13 @@ TEST_CASE("channel verbs: an adapter without XRC is used by RC, and why is said"
   CHECK_FALSE(neither.error().hint.empty());
 }
 
-TEST_CASE("channel verbs: tasks are executed by a thread where it is asked for") {
+TEST_CASE("channel verbs: tasks are executed by a thread if the program asks for it") {
   const Place place;
   const Set thread("SCELA_TASKS", "thread");
   CHECK(opened().capability.executor == Executor::thread);
 }
 
-TEST_CASE("channel verbs: XRC that is shown and refused is not believed") {
+TEST_CASE("channel verbs: XRC does not count if the device announces it and refuses it") {
   const Place place;
   const Device device = opened();
   verbs_get_ctx(device.context.get())->open_xrcd = refuse_xrcd;
@@ -104,7 +104,7 @@ TEST_CASE("channel verbs: XRC that is shown and refused is not believed") {
   CHECK(can.reason.find("open an XRC domain on scela_hca0: ") == 0);
 }
 
-TEST_CASE("channel verbs: a device with neither is not viable, and both reasons are said") {
+TEST_CASE("channel verbs: a device without RC and XRC is not viable, and both reasons are said") {
   const Place place;
   const Device device = opened();
   verbs_get_ctx(device.context.get())->open_xrcd = refuse_xrcd;
@@ -117,7 +117,7 @@ TEST_CASE("channel verbs: a device with neither is not viable, and both reasons 
   CHECK(can.describe().find("scela_hca0 of libscela-ibverbs.so.1: not viable: ") == 0);
 }
 
-TEST_CASE("channel verbs: an adapter whose engine cannot be started is not viable") {
+TEST_CASE("channel verbs: an adapter is not viable if its engine cannot be started") {
   const Place place;
   const Set engine("SCELA_HCA", "/nonexistent/scela-hca");
   const auto device = open_device({.library = "scela", .device = {}});

@@ -77,9 +77,7 @@ struct DeviceJob {
 
 }  // namespace
 
-TEST_CASE(
-    "channel links without XRC: a rank is lost once all is received that it sent, however late the "
-    "device shows it") {
+TEST_CASE("channel links without XRC: a rank is lost only after all that it sent was received") {
   DeviceJob late(0);
   Job& job = late.job;
   job.send(1, 0, 1);

@@ -118,7 +118,7 @@ TEST_CASE("channel links without XRC: two that ask each other at once have one c
   CHECK(job[1].counters().connections == 1);
 }
 
-TEST_CASE("channel links without XRC: who ends takes nobody of its node along") {
+TEST_CASE("channel links without XRC: a rank that ends takes no other rank of its node along") {
   Job job;
   job.send(0, 1, 1);
   job.end(1);
@@ -128,11 +128,11 @@ TEST_CASE("channel links without XRC: who ends takes nobody of its node along") 
     job[0].link->ended(1);
     job.poll_on({0});
   }
-  SECTION("as nobody tells, and the other answers") {
+  SECTION("without news, and the other answers") {
     job.poll_on({0, 2});
     CHECK(job[0].gone.count(1) == 0);  // it may be computing
   }
-  SECTION("as nobody tells, and for long it is not looked for an answer") {
+  SECTION("without news, and without a look for an answer for long") {
     std::this_thread::sleep_for(kUnreachableAfter + std::chrono::milliseconds(500));
     job.poll({0});
     CHECK(job[0].gone.count(1) == 0);
@@ -142,7 +142,7 @@ TEST_CASE("channel links without XRC: who ends takes nobody of its node along") 
   job.send(0, 2, 4);
 }
 
-TEST_CASE("channel links without XRC: where nobody of a node answers, all of it are lost") {
+TEST_CASE("channel links without XRC: if no rank of a node answers, all of its ranks are lost") {
   Job job;
   job.send(0, 1, 1);
   job.end(1);
@@ -154,7 +154,7 @@ TEST_CASE("channel links without XRC: where nobody of a node answers, all of it 
   CHECK(job[0].gone[2].find("the adapter cannot reach it: ") == 0);
 }
 
-TEST_CASE("channel links: a buffer is not there if its rank is, whoever refuses the bytes") {
+TEST_CASE("channel links: a refused buffer is an error of the device if its rank still lives") {
   const verbs::Mode mode = GENERATE(verbs::Mode::rc, verbs::Mode::xrc);
   Job job(mode);
   job.send(0, 1, 1);
@@ -165,7 +165,7 @@ TEST_CASE("channel links: a buffer is not there if its rank is, whoever refuses 
   job.send(1, 0, 3);
 }
 
-TEST_CASE("channel links: who refuses bytes and says nothing more may have ended") {
+TEST_CASE("channel links: a rank that refuses bytes and then is silent may have ended") {
   Job job(GENERATE(verbs::Mode::rc, verbs::Mode::xrc));
   job.send(0, 1, 1);
   const std::uint64_t repeats = job[0].counters().handshakes_repeated;
@@ -182,14 +182,14 @@ TEST_CASE("channel links: who refuses bytes and says nothing more may have ended
     CHECK(stray.outcome_for({0, 1}) == Outcome::device);
     job.send(0, 1, 2);
   }
-  SECTION("as nobody tells for long: it computes") {
+  SECTION("without news for long: it computes") {
     CHECK(stray.outcome_for({0}) == Outcome::device);
     CHECK(job[0].gone.empty());
     job.send(0, 1, 2);
   }
 }
 
-TEST_CASE("channel links: who has not the secrets of the job cannot speak for a rank") {
+TEST_CASE("channel links: a process without the job's secrets cannot speak for a rank") {
   Job job;
   job.send(0, 1, 1);
   Intruder intruder;

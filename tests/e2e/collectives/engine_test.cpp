@@ -173,7 +173,7 @@ TEST_CASE("engine: where a thread of each process executes tasks, the dead are n
 // The queue pairs of rank 2 are gone, so that sends to it fail, but no process says that it is
 // dead. Rank 3 exchanges with it first, and then with rank 1. Rank 3 does not pass on data that it
 // has not got.
-TEST_CASE("engine: who waits for somebody whose queues are gone passes nothing on") {
+TEST_CASE("engine: a rank that waits for a rank with destroyed queue pairs passes no data on") {
   constexpr int kRanks = 4;
   EngineJob job(kRanks);
   const Case one = of(Operation::allreduce, "recursive-doubling", kRanks, {4000});
@@ -284,7 +284,7 @@ TEST_CASE("engine: a list that was posted before is posted with the sizes of eac
   }) == "");
 }
 
-TEST_CASE("engine: communicators whose operations it runs") {
+TEST_CASE("engine: communicators run their operations on the adapter's engine") {
   constexpr int kRanks = 4;
   EngineJob job(kRanks);
   CHECK(job.run([&](Rank& here) -> std::string {

@@ -171,7 +171,7 @@ class InTurn {
   std::vector<bool> caches_;
 };
 
-TEST_CASE("engine: posting an operation of 64 ranks whose like was posted before needs no memory") {
+TEST_CASE("engine: posting an operation of 64 ranks a second time needs no memory") {
   constexpr int kRanks = 64;
   InTurn job(kRanks);
   std::uint32_t tag = 0;

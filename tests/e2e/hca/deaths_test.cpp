@@ -55,7 +55,7 @@ struct Shared {
 
 }  // namespace
 
-TEST_CASE("hca deaths: who is killed while it posts and holds buffers is missed by nobody") {
+TEST_CASE("hca deaths: a process killed while it posts and holds buffers disturbs no other") {
   const Place place;
   auto* const shared = new (::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;

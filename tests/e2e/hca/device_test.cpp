@@ -64,7 +64,7 @@ TEST_CASE(
 
 // Vendors' libraries read pointers of their own behind the public structures (perftest asks libmlx5
 // and libefa).
-TEST_CASE("hca device: vendors' libraries find that it is none of theirs") {
+TEST_CASE("hca device: vendors' libraries do not take it for one of their devices") {
   const Place place;
   int count = 0;
   ibv_device** const list = ibv_get_device_list(&count);

@@ -57,7 +57,7 @@ TEST_CASE(
   another.hello();
 }
 
-TEST_CASE("an engine that is asked to end does so though somebody holds the lock") {
+TEST_CASE("an engine that is asked to end does so though a process holds the lock") {
   EngineProcess engine;
   const auto home = EngineRuntimeDir::at(engine.socket());
   REQUIRE(home);
@@ -83,7 +83,7 @@ TEST_CASE("with --until-idle an engine ends with its last process") {
   CHECK(engine.files() == kLockOnly);
 }
 
-TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
+TEST_CASE("an idle engine waits until the process that holds the lock has found it") {
   EngineProcess engine({"--until-idle"});
   const auto home = EngineRuntimeDir::at(engine.socket());
   REQUIRE(home);
@@ -101,7 +101,7 @@ TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
   CHECK(second.ask(Operation::alloc_pd).answer.error == 0);
 }
 
-TEST_CASE("processes that come and go find an engine each time, or none, but no dying one") {
+TEST_CASE("processes that come and go find an engine or none, but never a dying one") {
   EngineProcess engine({"--until-idle"});
   for (int i = 0; i < 200; ++i) {
     auto home = EngineRuntimeDir::at(engine.socket());
@@ -119,7 +119,7 @@ TEST_CASE("processes that come and go find an engine each time, or none, but no 
   }
 }
 
-TEST_CASE("an idle engine whose directory was removed ends all the same") {
+TEST_CASE("an idle engine ends even if its directory was removed") {
   EngineProcess engine({"--until-idle"});
   {
     Client client(engine.socket());
@@ -165,7 +165,7 @@ TEST_CASE("a second engine at the same place says that one runs there") {
   client.hello();
 }
 
-TEST_CASE("a directory that others may use is no home, and is told with what to do") {
+TEST_CASE("a directory that other users may enter is refused, with advice") {
   EngineProcess engine;
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
   const auto open = EngineRuntimeDir::at(engine.socket());

@@ -116,7 +116,7 @@ struct Loop {
 
 }  // namespace
 
-TEST_CASE("hca faults: datagrams that are lost do not come, and those that come twice do") {
+TEST_CASE("hca faults: lost datagrams do not arrive, and doubled datagrams arrive twice") {
   const Place place;
   const bool lost = GENERATE(true, false);
   const Faults faults(lost ? "ud-lost=1000" : "ud-twice=1000");
@@ -131,7 +131,7 @@ TEST_CASE("hca faults: datagrams that are lost do not come, and those that come 
   CHECK_FALSE(datagrams.more_has_come());
 }
 
-TEST_CASE("hca faults: datagrams that are late come all, behind others") {
+TEST_CASE("hca faults: late datagrams all arrive, behind others") {
   const Place place;
   const Faults faults("ud-late=300");
   Verbs verbs;

@@ -64,8 +64,7 @@ int told_by_another(const EngineProcess& engine, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE(
-    "the first process that tells an engine of its job counts, and others must say the same") {
+TEST_CASE("the first process tells an engine its job, and later ones must say the same") {
   EngineProcess engine;
   const Client first(engine.socket());
   CHECK(told(first, record()) == 0);
@@ -100,7 +99,7 @@ TEST_CASE("an engine that has told a program its addresses takes no job until th
   CHECK(user.ask(Operation::alloc_pd).answer.error == 0);
 }
 
-TEST_CASE("what no job can be is refused, and the engine goes on") {
+TEST_CASE("an impossible description of a job is refused, and the engine goes on") {
   EngineProcess engine;
   CHECK(told_by_another(engine, "nonsense") == EINVAL);
   CHECK(told_by_another(engine, record(4)) == EINVAL);
@@ -164,7 +163,7 @@ TEST_CASE("engines without a job have LIDs of their own, drawn within those of o
   CHECK(seen.size() > 1);
 }
 
-TEST_CASE("an engine reads its environment once, and says what of it means nothing") {
+TEST_CASE("an engine reads its environment once and reports variables without meaning") {
   const auto with = [](const char* name, const char* value) {
     ::setenv(name, value, 1);
     auto engine = std::make_unique<EngineProcess>(std::vector<std::string>{}, record(3));
@@ -190,7 +189,7 @@ TEST_CASE("an engine reads its environment once, and says what of it means nothi
   CHECK(refused.ends_with("64\n"));
 }
 
-TEST_CASE("what is asked of no engine in particular is told of the only one, or of all") {
+TEST_CASE("a question that names no engine is answered by the only engine, or by all") {
   ::unsetenv("SCELA_HCA_SOCKET");
   const EngineProcess first({}, record(3));
   const EngineProcess second;
@@ -212,7 +211,7 @@ TEST_CASE("what is asked of no engine in particular is told of the only one, or 
   CHECK(text.find(second.socket()) != std::string::npos);
 }
 
-TEST_CASE("with --until-idle an engine stays as long as who has told it its job") {
+TEST_CASE("with --until-idle an engine stays while the process that told it its job is connected") {
   EngineProcess engine({"--until-idle"});
   {
     const Client first(engine.socket());

@@ -112,7 +112,8 @@ TEST_CASE("a file in memory is mapped as long as it is registered, and no descri
   CHECK(mapped_by(engine) == 0);
 }
 
-TEST_CASE("what is no pool is refused, mapped by nobody, and ends nothing") {
+TEST_CASE(
+    "a file or part that can be no pool is refused and not mapped, and the connection goes on") {
   EngineProcess engine;
   Sharer sharer(engine);
   const Fd good = memory_file();
@@ -159,7 +160,7 @@ TEST_CASE("what is no pool is refused, mapped by nobody, and ends nothing") {
   CHECK(sharer.client.ask(Operation::alloc_pd).answer.error == 0);
 }
 
-TEST_CASE("descriptors that nobody asked for end the connection, and stay with nobody") {
+TEST_CASE("descriptors that the engine did not ask for end the connection and are closed") {
   EngineProcess engine;
   const auto before = descriptors_of(engine);
   {
@@ -192,7 +193,7 @@ TEST_CASE("descriptors that nobody asked for end the connection, and stay with n
   CHECK(mapped_by(engine) == 0);
 }
 
-TEST_CASE("thousands of pools are as many as a process may have, and go with it") {
+TEST_CASE("a process may have thousands of pools, which end with it") {
   EngineProcess engine;
   Sharer another(engine);
   {

@@ -116,7 +116,7 @@ int child(Does does) {
 
 }  // namespace
 
-TEST_CASE("hca programs: one whose main thread has ended sends and receives as before") {
+TEST_CASE("hca programs: a process sends and receives after its main thread has ended") {
   const Place place;
   const int status = child([] {
     std::thread([] {
@@ -228,7 +228,7 @@ TEST_CASE("hca programs: an adapter without XRC shows none, and has none") {
   ::unsetenv("SCELA_HCA_NO_XRC");
 }
 
-TEST_CASE("hca programs: one that executes another loses all it had, though it does not end") {
+TEST_CASE("hca programs: a process that executes another program loses all its objects") {
   const Place place;
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -215,7 +215,8 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
   CHECK(opened.said.find(word) != std::string::npos);
 }
 
-TEST_CASE("hca refusals: who meets an engine that is being killed is served by the next") {
+TEST_CASE(
+    "hca refusals: a process that meets an engine that is being killed is served by the next") {
   const Place place(false);  // not strict, like the fake engine
   const FakeEngine dying(place, [](int, const Ask&) { ::_exit(1); });
   const Opened opened = open_device();
@@ -224,7 +225,7 @@ TEST_CASE("hca refusals: who meets an engine that is being killed is served by t
   CHECK(ibv_close_device(opened.context) == 0);
 }
 
-TEST_CASE("hca refusals: what is refused would be an engine, were it not for what is wrong") {
+TEST_CASE("hca refusals: the fake engine of these tests is accepted without a fault") {
   const Place place(false);  // not strict, like the fake engine
   const FakeEngine fake(place, [](int connection, const Ask& hello) {
     show_reach(hello);

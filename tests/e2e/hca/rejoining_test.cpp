@@ -85,7 +85,7 @@ struct SharedTurns {
 
 }  // namespace
 
-TEST_CASE("hca joining: who opens the device when the job's engine has died has one of the job") {
+TEST_CASE("hca joining: a process that opens the device after its engine's death joins the job's") {
   const Place place;
   CHECK(end(begin([] {
           if (join() != 0) return 1;
@@ -106,7 +106,7 @@ TEST_CASE("hca joining: who opens the device when the job's engine has died has 
         })) == 0);
 }
 
-TEST_CASE("hca joining: who comes after the job's engine has died joins the next, as others do") {
+TEST_CASE("hca joining: a process that starts after the engine's death joins the next engine") {
   const Place place;
   const SharedTurns shared;
   Turns& turns = shared.turns;
@@ -135,7 +135,7 @@ TEST_CASE("hca joining: who comes after the job's engine has died joins the next
   CHECK(end(old) == 0);
 }
 
-TEST_CASE("hca joining: who opens the next engine's device without the job keeps the job out") {
+TEST_CASE("hca joining: a process that opens the next engine without the job keeps the job out") {
   const Place place;
   const SharedTurns shared;
   Turns& turns = shared.turns;

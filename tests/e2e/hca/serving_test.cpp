@@ -36,7 +36,7 @@ bool is_refused(const Reply& reply) {
 
 }  // namespace
 
-TEST_CASE("a process says hello and gets its page, its events and a way to wake the engine") {
+TEST_CASE("a process that says hello gets its page, its events and a way to wake the engine") {
   EngineProcess engine;
   Client client(engine.socket());
   REQUIRE(client.connected());
@@ -48,7 +48,7 @@ TEST_CASE("a process says hello and gets its page, its events and a way to wake 
   CHECK(client.chunks() == 1);
 }
 
-TEST_CASE("an ask of another size or version, or in the wrong order, is refused and ends it") {
+TEST_CASE("a request of another size or version, or in the wrong order, ends its connection") {
   EngineProcess engine;
   Client client(engine.socket());
   Ask ask;
@@ -134,7 +134,7 @@ TEST_CASE("the events of a channel come over the socket that its creation brings
   CHECK(sees_end(channel));
 }
 
-TEST_CASE("what processes leave behind is released when they go, killed ones too") {
+TEST_CASE("objects of processes are released when they end or are killed") {
   EngineProcess engine;
   const std::size_t before = descriptors_of(engine.pid());
   const bool killed = GENERATE(false, true);
@@ -191,7 +191,7 @@ TEST_CASE("a process that ends is gone though a child of it holds its connection
   CHECK(::read(told->read.get(), &byte, 1) == 0);  // the child has gone too
 }
 
-TEST_CASE("a process that does not read its answers loses the connection, and nobody waits") {
+TEST_CASE("a process that does not read its answers loses its connection and delays no other") {
   EngineProcess engine;
   Client deaf(engine.socket());
   deaf.hello();
@@ -204,7 +204,7 @@ TEST_CASE("a process that does not read its answers loses the connection, and no
   CHECK(client.ask(Operation::alloc_pd).answer.error == 0);
 }
 
-TEST_CASE("a process of another user is refused, and the engine says who it was") {
+TEST_CASE("a process of another user is refused, and the engine logs its user and process") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
   EngineProcess engine;
   // The way to the socket is open to all, but no other user may use it.
@@ -226,8 +226,7 @@ TEST_CASE("a process of another user is refused, and the engine says who it was"
   client.hello();
 }
 
-TEST_CASE(
-    "another user's process that comes again and again, and says anything, keeps nobody out") {
+TEST_CASE("another user's process that connects again and again keeps no other process out") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
   EngineProcess engine;
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
@@ -259,7 +258,7 @@ TEST_CASE(
   CHECK(eventually([&] { return descriptors_of(engine.pid()) == before; }));
 }
 
-TEST_CASE("a running engine tells what it does") {
+TEST_CASE("a running engine reports its state") {
   EngineProcess engine;
   Client client(engine.socket());
   client.hello();

@@ -118,7 +118,7 @@ TEST_CASE("hca settings: a variable that comes too late is said to do nothing, o
   CHECK(said_by({}, opens_twice) == "ok");
 }
 
-TEST_CASE("hca settings: a name that is no setting is said to be, once") {
+TEST_CASE("hca settings: an unknown name is reported, once") {
   const Place place;
   const std::string said = said_by({{"SCELA_HCA_ENCRIPT", "yes"}}, opens_twice);
   INFO(said);
@@ -126,7 +126,7 @@ TEST_CASE("hca settings: a name that is no setting is said to be, once") {
   CHECK(said.ends_with("\nok"));
 }
 
-TEST_CASE("hca settings: who starts an engine that does not begin is told why") {
+TEST_CASE("hca settings: a process that starts an engine in vain is told the reason") {
   const Place place;
   const auto fails = [] { return open_device() == nullptr; };
   for (const auto& [variables, why] : std::vector<std::pair<Variables, const char*>>{
@@ -185,7 +185,7 @@ TEST_CASE("hca settings: a user may name the address where the program does not"
                 [] { return joins(0) && is_at("127.0.0.1"); }) == "ok");
 }
 
-TEST_CASE("hca settings: an address that is none is refused, and whose word it was is said") {
+TEST_CASE("hca settings: a malformed address is refused, with the source that named it") {
   const Place place;
   for (const char* wrong : {"", "0.0.0.0", "nosuch0", "::1", "192.0.2.300"}) {
     const std::string said =

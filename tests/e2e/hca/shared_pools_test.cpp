@@ -137,7 +137,7 @@ TEST_CASE("hca pools: memory that a program gives up goes on being written in it
   ::munmap(instead, kBytes);
 }
 
-TEST_CASE("hca pools: what is allocated is zeros, and goes with its registration") {
+TEST_CASE("hca pools: allocated memory is zeros and ends with its registration") {
   const Place place;
   Verbs verbs;
   const int before = mappings_of_pools();
@@ -152,7 +152,7 @@ TEST_CASE("hca pools: what is allocated is zeros, and goes with its registration
   CHECK(mappings_of_pools() == before);
 }
 
-TEST_CASE("hca pools: what cannot be one says why") {
+TEST_CASE("hca pools: memory that cannot be a pool is refused with the reason") {
   const Place place;
   Verbs verbs;
   const auto error_of = [&](const ibv_mr* mr) { return mr == nullptr ? errno : 0; };

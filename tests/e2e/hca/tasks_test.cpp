@@ -23,7 +23,7 @@ using namespace scela::test;
 // "Offloading collective communication", Table 2.2: a barrier among 2^m ranks by recursive
 // doubling. For each peer a rank posts a receive and a held send. Its management queue in turn
 // releases a send and waits for the peer's.
-TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its ranks, and holds who is early") {
+TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its ranks and holds early ranks") {
   const Place place;
   Verbs verbs;
   constexpr std::uint32_t kRounds = 3, kRanks = 1 << kRounds;

@@ -155,7 +155,7 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
   ::unlink(file.c_str());
 }
 
-TEST_CASE("hca status: what two processes have and have done, for people and for programs") {
+TEST_CASE("hca status: objects and counters of two processes, for people and for programs") {
   const Place place;
   Verbs verbs;
   ibv_cq* done = verbs.cq();

@@ -89,7 +89,7 @@ void put_on(const std::vector<int>& cpus, pid_t process) {
 
 }  // namespace
 
-TEST_CASE("hca waiting: who polls a queue of tasks in vain moves no bytes for the engine") {
+TEST_CASE("hca waiting: a process that polls a task queue in vain copies nothing for the engine") {
   const Place place(false);
   Verbs verbs;
   // The ordinary queue shows that the test would see such a move. One attempt may poll too late for
@@ -117,7 +117,7 @@ TEST_CASE("hca waiting: an engine knows when no program may run on its processor
   CHECK(eventually([&] { return !is_alone(place); }));
 }
 
-TEST_CASE("hca waiting: an engine that sleeps is not woken for what is held") {
+TEST_CASE("hca waiting: held requests do not wake a sleeping engine") {
   const Place place;
   Verbs verbs;
   ibv_cq* done = verbs.cq(256);

@@ -114,7 +114,7 @@ class AdapterTest(JobTest):
     def test_datagrams_between_nodes_by_lid_alone(self):
         self.check_pair("ibv_ud_pingpong", gid=False)
 
-    def test_a_socket_whose_name_is_long(self):
+    def test_a_socket_with_a_long_name(self):
         # The node's directory would make it longer than a socket's name may be.
         self.temporary = os.path.join(self.temporary, "x" * 100)
         os.mkdir(self.temporary)
@@ -173,7 +173,7 @@ class AdapterTest(JobTest):
         run.process.terminate()
         self.assertEqual(run.wait().status, 143)
 
-    def test_a_variable_that_is_none(self):
+    def test_a_variable_with_an_unknown_value(self):
         ended = self.run_job(*self.words(("ibv_rc_pingpong", "-n", 10)), env={"SCELA_HCA_ENCRIPT": "yes"})
         self.assertEqual(ended.status, 0, ended.err)
         for node in ("sim0", "sim1"):
@@ -192,7 +192,7 @@ class AdapterTest(JobTest):
         self.assertEqual(self.said(ended), {0: "failed", 1: "failed"})
         self.assertRegex(ended.err, "sim0.*start the adapter's engine of this node.*ended with code 64.*nonsense")
 
-    def test_who_does_not_ask_has_no_engine(self):
+    def test_a_job_without_the_option_has_no_engine(self):
         self.environment["SCELA_HCA_TRACE"] = os.path.join(self.folder, "trace.%p")
         run = self.start("--sim-nodes", 3, "--ppn", 2, "--pmi", "none", "sh", "-c",
                          'echo "$SCELA_RANK $SCELA_NODE_DIR $SCELA_HCA_SOCKET" > "$E2E_READY"; exec sleep 1000')

@@ -43,7 +43,7 @@ class EnvironmentTest(JobTest):
         env = self.env_of(env={"COLOUR": "dark blue", "EMPTY": ""})[0]
         self.assertEqual((env["COLOUR"], env["EMPTY"], env["HOME"]), ("dark blue", "", self.folder))
 
-    def test_what_an_outer_launcher_set_does_not_reach_the_ranks(self):
+    def test_variables_of_an_outer_launcher_do_not_reach_the_ranks(self):
         env = self.env_of("-n", 2, env={"SCELA_RANK": "77", "PMI_RANK": "77", "PMI_PORT": "x:1", "PMIX_RANK": "7"})
         self.assertEqual([(env[rank]["SCELA_RANK"], env[rank]["PMI_RANK"]) for rank in (0, 1)],
                          [("0", "0"), ("1", "1")])

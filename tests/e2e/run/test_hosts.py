@@ -95,7 +95,7 @@ class HostsTest(JobTest):
         ended = self.run_job("-w", "a", *LOCAL, "cd", "/tmp")
         self.assertIn("give the whole command as one word", ended.err)
 
-    def test_what_a_command_leaves_running_is_named_when_it_is_ended(self):
+    def test_processes_that_a_command_leaves_are_named_when_they_are_ended(self):
         ended = self.run_job("-w", "n[1-3]", *LOCAL,
                              f"[ $SCELA_NODE = n3 ] || {{ {LEAVE}; }}; echo x")
         self.assertEqual((ended.status, sorted(ended.lines)), (0, ["n1: x", "n2: x", "n3: x"]))
@@ -103,7 +103,7 @@ class HostsTest(JobTest):
                                     "(--keep leaves them)\n")
         self.assertEqual(self.processes(), [])
 
-    def test_what_a_command_leaves_running_stays_if_the_user_keeps_it(self):
+    def test_processes_that_a_command_leaves_stay_if_the_user_keeps_them(self):
         ended = self.run_job("-w", "n[1-3]", "--degree", 1, "--keep", *LOCAL,
                              f"{LEAVE}; echo x")
         self.assertEqual((ended.status, len(ended.lines), ended.err), (0, 3, ""))
@@ -189,7 +189,7 @@ class HostsTest(JobTest):
         self.assertEqual((ended.status, ended.err),
                          (3, "scela-run: exit 3: 1 (n2) · ended with the job 2 (n[1,3])\n"))
 
-    def test_success_is_silent_but_for_those_who_ask(self):
+    def test_success_is_silent_unless_the_user_asks(self):
         self.assertEqual(self.run_job("-w", "a,b", *LOCAL, "true"), (0, b"", ""))
         ended = self.run_job("-w", "a,b", "-v", *LOCAL, "true")
         self.assertEqual((ended.status, ended.last), (0, "scela-run: ok 2 (a,b)"))
@@ -200,7 +200,7 @@ class HostsTest(JobTest):
         self.assertEqual(sorted(ended.lines), ["n1: done", "n3: done"])
         self.assertEqual((ended.status, ended.err), (124, "scela-run: ok 2 (n[1,3]) · timed out 1 (n2)\n"))
 
-    def test_the_host_time_limit_kills_what_does_not_listen(self):
+    def test_the_host_time_limit_kills_processes_that_ignore_sigterm(self):
         # JobTest sees to it that the daemon is gone too.
         ended = self.run_job("-w", "n[1-2]", "--host-timeout", "0.2", "--grace", "0.2", *LOCAL, "sh", "-c",
                              'trap "" TERM; [ $SCELA_NODE = n1 ] || { setsid sleep 1000 & sleep 1000; sleep 1000; }')

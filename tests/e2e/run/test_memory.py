@@ -68,7 +68,7 @@ class MemoryTest(JobTest):
             self.assert_small(running)
         self.assertEqual(running.wait().status, 141)
 
-    def test_10000_ranks_print_a_kilobyte_each_and_nobody_reads(self):
+    def test_10000_ranks_print_a_kilobyte_each_without_a_reader(self):
         read, write = os.pipe()
         running = self.start("--sim-nodes", 20, "--degree", 4, "--ppn", 500, "--label", "echo", "x" * 1000, stdout=write)
         os.close(write)

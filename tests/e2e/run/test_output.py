@@ -255,7 +255,7 @@ class OutputTest(JobTest):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "yes", before=["sh", "-c", 'exec "$@" >&-', "sh"])
         self.assert_ended(ended, 74, r"write standard output: Bad file descriptor.*")
 
-    def test_a_closed_standard_output_that_nobody_needs_is_none(self):
+    def test_a_closed_standard_output_without_output_is_no_error(self):
         ended = self.run_job("-n", 2, "true", before=["sh", "-c", 'exec "$@" >&-', "sh"])
         self.assertEqual((ended.status, ended.err), (0, ""))
 

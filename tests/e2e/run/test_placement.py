@@ -35,7 +35,7 @@ class PlacementTest(JobTest):
         out = self.succeed("-l", *arguments, *CPUS.split(), **options).decode().splitlines()
         return {rank: cpu_list(texts[0].split(":")[1].strip()) for rank, texts in labelled(out).items()}
 
-    def test_what_is_reported_is_what_a_rank_finds(self):
+    def test_the_reported_binding_is_the_one_that_a_rank_finds(self):
         ended = self.run_job("--bind-to", "core", "--report-bindings", "-n", len(cores()), "-l", *CPUS.split())
         self.assertEqual(ended.status, 0, ended.err)
         found = {rank: cpu_list(texts[0].split(":")[1].strip()) for rank, texts in labelled(ended.lines).items()}

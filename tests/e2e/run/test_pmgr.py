@@ -49,7 +49,7 @@ class PmgrTest(JobTest):
         for when in ("half", "before"):
             self.ends(137, self.rank_1(r"killed by signal 9 \(SIGKILL, Killed\).*"), "die", when)
 
-    def test_ranks_that_wait_for_a_dead_one_are_let_go(self):
+    def test_ranks_that_wait_for_a_dead_rank_are_released(self):
         running = self.start("--pmi", "pmgr", "--on-failure", "wait", "--sim-nodes", 2, "--ppn", 2, *RANK, "die", "half")
         # The others live on; who waits for an answer sees the connection end.
         self.assertEqual(sorted(running.news(3)), [["ended", "0"], ["ended", "2"], ["ended", "3"]])
@@ -71,7 +71,7 @@ class PmgrTest(JobTest):
         self.ends(1, anybody + r"asked for ALLGATHER of (1 bytes, rank 1 for one of 2|2 bytes, rank \d for one of 1)",
                   "disagree", "size")
 
-    def test_what_no_client_may_do_ends_the_job_with_that_rank_named(self):
+    def test_a_violation_of_the_protocol_ends_the_job_with_that_rank_named(self):
         for how, why in (("opcode", "PMGR: the rank sent the opcode 77"),
                          ("huge", "PMGR: the rank sent ALLGATHER of 2147483647 bytes, at most 4194304 .*"),
                          ("negative", "PMGR: the rank sent GATHER of -1 bytes, at most .*"),

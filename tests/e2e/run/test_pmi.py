@@ -63,12 +63,12 @@ class PmiTest(JobTest):
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, LARGEST_KIB)
         return ended
 
-    def test_what_a_rank_leaves_behind_may_ask_on(self):
+    def test_processes_that_a_rank_leaves_may_ask_on(self):
         for when in ("before", "after"):
             ended = self.leave_a_flood(when, 0)
             self.assert_ended(ended, 1, r"rank 1 on sim0 \(\S+\) ended without finalizing.*")
 
-    def test_what_a_failing_rank_leaves_behind_may_ask_on(self):
+    def test_processes_that_a_failing_rank_leaves_may_ask_on(self):
         for when in ("before", "after"):
             ended = self.leave_a_flood(when, 7)
             self.assert_ended(ended, 7, r"rank 1 on sim0 \(\S+\) exited with code 7")

@@ -81,7 +81,7 @@ class PmiTwoTest(JobTest):
     def test_requests_of_several_threads_overlap(self):
         self.assert_done(4, OVERLAP)
 
-    def test_a_rank_in_a_fence_publishes_what_lets_the_others_enter_it(self):
+    def test_a_rank_in_a_fence_publishes_the_value_that_lets_others_enter_it(self):
         self.assert_done(2, NAMES_IN_A_FENCE)
 
 

@@ -126,7 +126,7 @@ class PmiGroupsTest(JobTest):
     def test_names_are_published_looked_up_and_unpublished(self):
         self.assert_done(NAMES)
 
-    def test_who_waits_for_a_dead_rank_is_told_and_others_are_not_disturbed(self):
+    def test_a_rank_that_waits_for_a_dead_rank_is_told_and_others_are_not_disturbed(self):
         ended = self.run_ranks(DEATH, "--on-failure", "wait")
         self.assertEqual(ended.lines, 3 * ["done"], ended.err)
         self.assert_ended(ended, 128 + signal.SIGKILL, r"rank 1 on sim0 \(\S+\) killed by signal 9 .*")

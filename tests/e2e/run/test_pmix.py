@@ -48,7 +48,7 @@ class Pmix(JobTest):
         ended = self.run_job("--pmi", "pmix", "-n", "2", "true")
         self.assertEqual((ended.status, ended.err), (0, ""))
 
-    def test_none_means_that_ranks_find_nothing(self):
+    def test_pmi_none_gives_ranks_no_server(self):
         ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c ^PMI; true", env={"PMI_RANK": "0"})
         self.assertEqual(ended.lines, ["0", "0"])
 
@@ -233,7 +233,7 @@ class Pmix(JobTest):
         self.assertEqual((ended.status, ended.lines), (0, ["out"] * 4))
 
     @unittest.skipUnless(os.path.exists(TOOL), "tools for the tests were not built")
-    def test_a_tool_that_does_not_read_its_copies_holds_nobody_up(self):
+    def test_a_tool_that_does_not_read_its_copies_delays_no_other(self):
         """Neither the ranks, nor memory: what it has missed is left out, and it is told how much."""
         size = 64 << 20
         one, go, end = self.writers(2, f"[ $SCELA_RANK != 3 ] || head -c {size} /dev/zero; echo done >&2")
@@ -276,7 +276,7 @@ class Pmix(JobTest):
         os.kill(ranks[1], signal.SIGKILL)
         self.assertEqual(one.wait().status, 137)
 
-    def test_shared_memory_goes_with_a_job_whose_scela_run_is_killed(self):
+    def test_shared_memory_ends_with_a_job_that_loses_its_scela_run(self):
         one, _, _ = self.hold_with_shared_memory()
         one.signal(signal.SIGKILL)
         self.assertEqual(one.wait().status, -signal.SIGKILL)
@@ -299,7 +299,7 @@ class Pmix(JobTest):
         os.kill(node.guardian, signal.SIGCONT)
         self.assertEqual(one.wait().status, 68)
 
-    def test_other_nodes_go_on_without_it_under_wait(self):
+    def test_other_nodes_go_on_without_a_lost_server_under_wait(self):
         ended = self.run_job("--pmi", "pmix", "--on-failure", "wait", "--sim-nodes", "2", "--ppn", "1", "sh", "-c",
                              f'if [ $SCELA_RANK = 1 ]; then {KILL} sleep 1000; fi')
         self.assertEqual(ended.status, 68)

@@ -131,7 +131,7 @@ class PtyTest(job.JobTest):
                 os.kill(self.launcher(), signo)
                 self.assertEqual(self.finish(running, terminal), status)
 
-    def test_the_terminal_is_restored_by_signals_that_nobody_handles(self):
+    def test_the_terminal_is_restored_by_signals_without_a_handler(self):
         for signo in (signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM):
             with self.subTest(signo):
                 terminal = Terminal(self)
@@ -209,7 +209,7 @@ class PtyTest(job.JobTest):
         terminal.read(r"\[word\]\r\n")
         self.assertEqual(self.finish(running, terminal), 0)
 
-    def test_one_that_is_continued_in_the_background_takes_it_back_in_the_foreground(self):
+    def test_a_scela_run_continued_in_the_background_takes_the_terminal_in_the_foreground(self):
         terminal = Terminal(self)
         path = self.channel("go")
         script = self.file("shell", f'set -m; modes=$(stty -g); "$@"; stty "$modes"; bg; read line < {path}; fg; exit\n')
@@ -284,7 +284,7 @@ class PtyTest(job.JobTest):
         self.assertEqual(self.finish(running, terminal), 0)
         self.assertEqual(sorted(terminal.shown.split("\r\n"))[-4:], ["0: a", "0: b", "1: a", "1: b"])
 
-    def test_what_is_typed_before_the_program_reads_is_there(self):
+    def test_input_typed_before_the_program_reads_arrives(self):
         terminal = Terminal(self)
         path = self.channel("go")
         script = f"{job.TELL} read go < {path}; read line; echo [$line]"
@@ -313,7 +313,7 @@ class PtyTest(job.JobTest):
 
         return path, wait, lambda: os.close(lease)
 
-    def test_ctrl_c_ends_a_job_whose_ranks_are_being_started(self):
+    def test_ctrl_c_ends_a_job_while_its_ranks_are_being_started(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
         running = self.start_on(terminal, "-v", "--pmi", "none", "-n", 1, "--pty", path)
@@ -323,7 +323,7 @@ class PtyTest(job.JobTest):
         release()
         self.assertEqual(self.finish(running, terminal), 130)
 
-    def test_what_is_typed_while_the_rank_is_being_started_is_there(self):
+    def test_input_typed_while_the_rank_is_being_started_arrives(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
         running = self.start_on(terminal, "--pmi", "none", "-n", 1, "--pty", path)
@@ -381,7 +381,7 @@ class PtyTest(job.JobTest):
                 out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty -opost; cat", stdin=f)
                 self.assertEqual([len(line) for line in out.split(b"\n")], [left, 4, 0])
 
-    def test_what_it_cannot_go_with_is_refused(self):
+    def test_options_that_exclude_a_terminal_are_refused(self):
         self.assert_refused(self.run_job("--pty", "-b", "true"), 64, "--pty and --gather: .*standard output")
         self.assert_refused(self.run_job("--pty", "--output-dir", "d", "true"), 64, "--pty and --output-dir")
         self.assert_refused(self.run_job("--pty", "--stdin", "all", "true"), 64, "a terminal is one rank's")

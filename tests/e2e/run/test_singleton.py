@@ -84,13 +84,13 @@ def stranger(user, told):
 
 
 class SingletonTest(JobTest):
-    def test_a_process_of_a_schedulers_job_is_where_it_is(self):
+    def test_a_singleton_in_a_schedulers_job_runs_where_it_is(self):
         """Its launcher takes no other host of the job for its own."""
         client = Client(self, env={"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "un[001-002]", "PE_HOSTFILE": "/nonexistent"})
         client.begin()
         self.assertEqual(client.leave().status, 0)
 
-    def test_it_puts_gets_publishes_and_spawns(self):
+    def test_a_singleton_puts_gets_publishes_and_spawns(self):
         client = Client(self)
         space = client.begin()
         self.assertEqual(client.ask(f"cmd=put kvsname={space} key=k value=two words")["rc"], "0")
@@ -105,7 +105,7 @@ class SingletonTest(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
         self.assertEqual(sorted(ended.lines), ["1 0 2 my port here", "1 1 2 my port here"])
 
-    def test_it_is_here_whatever_is_said_of_hosts(self):
+    def test_a_singleton_is_here_whatever_options_name_hosts(self):
         # As MPICH's calls where PMI_DEBUG is set, with its own process number.
         client = Client(self, "--verbose=launch", pid=1, env={"SCELA_HOSTS": "nowhere.invalid:3", "SCELA_WDIR": "/nonexistent"})
         client.begin()
@@ -113,7 +113,7 @@ class SingletonTest(JobTest):
         ended = client.leave()
         self.assertEqual((ended.status, ended.lines), (0, [os.uname().nodename]), ended.err)
 
-    def test_the_job_lasts_as_long_as_what_it_spawned(self):
+    def test_a_singletons_job_lasts_as_long_as_its_spawned_ranks(self):
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
         client = Client(self)
@@ -127,7 +127,7 @@ class SingletonTest(JobTest):
         ended = client.job.wait()
         self.assertEqual((ended.status, ended.err, ended.lines), (0, "", ["late"]))
 
-    def test_its_end_without_finalize_ends_what_it_spawned(self):
+    def test_a_singletons_end_without_finalize_ends_its_spawned_ranks(self):
         client = Client(self)
         client.begin()
         self.assertEqual(client.spawn(2, "sleep", "1000")["rc"], "0")
@@ -135,7 +135,7 @@ class SingletonTest(JobTest):
         client.stream.close()
         self.assert_ended(client.job.wait(), 1, r"rank 0 on \S+ \(\S*python\S*\) ended without finalizing.*")
 
-    def test_an_abort_ends_what_it_spawned_and_closes_its_connection(self):
+    def test_a_singletons_abort_ends_its_spawned_ranks_and_closes_its_connection(self):
         client = Client(self)
         client.begin()
         self.assertEqual(client.spawn(2, "sleep", "1000")["rc"], "0")
@@ -181,14 +181,14 @@ class SingletonTest(JobTest):
         self.assertEqual(ended.status, 1)
         self.assertIn("it is not this user's", ended.err)
 
-    def test_nobody_listens(self):
+    def test_a_port_without_a_listener(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
         ended = self.run_job("-pmi_args", port, "default_interface", "default_key", 1)
         self.assertEqual(ended.status, 1)
         self.assertIn(f"connect to port {port}: Connection refused", ended.err)
 
-    def test_calls_that_cannot_be(self):
+    def test_malformed_calls_are_refused(self):
         for words in ((), ("1", "i", "k"), ("0", "i", "k", "1"), ("65536", "i", "k", "1"), ("1", "i", "k", "x"), ("1", "i", "k", "1", "x")):
             self.assert_refused(self.run_job("-pmi_args", *words), 64, "option -pmi_args: ")
 

@@ -319,7 +319,7 @@ class SpawnTest(JobTest):
         self.assertRegex(ended.err, rf"\A{REFUSED}spawning is switched off \(--no-spawn\)\n\Z")
         self.assertRegex("\n".join(ended.lines), r"\Aspawn 0 1 \S+ \S*switched_off\S*\Z")
 
-    def test_an_agent_that_does_not_start_is_the_answer(self):
+    def test_a_spawn_is_answered_with_the_agent_that_does_not_start(self):
         # The program that starts agents refuses host b the first time.
         once = os.path.join(self.folder, "once")
         shell = self.script("starter", f"""

@@ -170,7 +170,7 @@ class StatusTest(JobTest):
         ended = self.run_job("./missing", "x")
         self.assert_ended(ended, 127, r"rank 0 on \S+ \(./missing\) " + NOT_FOUND + "execute './missing': No such.*")
 
-    def test_127_for_a_script_whose_interpreter_is_missing(self):
+    def test_127_for_a_script_without_its_interpreter(self):
         path = self.file("script", "#!/nowhere/interpreter\n", 0o755)
         self.assert_ended(self.run_job(path), 127, "rank 0 .* " + NOT_FOUND + r".*\(its interpreter is missing\)")
 

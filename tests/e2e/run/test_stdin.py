@@ -49,7 +49,7 @@ class StdinTest(JobTest):
     def test_input_goes_to_the_rank_named(self):
         self.assertEqual(self.hashes("--stdin", "3"), {0: EMPTY, 1: EMPTY, 2: EMPTY, 3: SUM})
 
-    def test_input_goes_to_nobody(self):
+    def test_input_goes_to_no_rank(self):
         out = self.succeed("-n", 2, "--stdin", "none", "-l", *HASH, stdin=self.input_file())
         self.assertEqual(labelled(out.decode().splitlines()), {0: [EMPTY], 1: [EMPTY]})
 
@@ -57,7 +57,7 @@ class StdinTest(JobTest):
         out = self.succeed("-n", 2, "wc", "-c", stdin=self.input_file())
         self.assertEqual(sorted(out.split()), [b"0", b"1000000"])
 
-    def test_what_nobody_reads_stays_for_the_next_program(self):
+    def test_unread_input_stays_for_the_next_program(self):
         file = self.input_file()
         self.succeed("-n", 2, "--stdin", "none", "true", stdin=file)
         self.assertEqual(os.lseek(file.fileno(), 0, os.SEEK_CUR), 0)

@@ -122,7 +122,7 @@ class TakenOverTest(JobTest):
         self.assertRegex(ended.err, "further failures to spawn are not told")
         self.assertNotIn(b"spawned", ended.out)
 
-    def test_a_node_that_reads_nothing_is_given_up_and_holds_up_nobody_for_long(self):
+    def test_a_node_that_reads_nothing_is_given_up_and_delays_others_only_briefly(self):
         # Host "good" must beat while it ends a thousand spawned ranks on a busy machine, so the period is not shorter.
         ended = self.attack("deaf", "--heartbeat", "1", "--grace", "0.1", end="link")
         self.assertRegex(ended.err, "evil.*it takes nothing of what is sent to it")

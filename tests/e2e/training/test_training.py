@@ -77,7 +77,7 @@ class VariablesTest(TrainingTest):
             for name in ("WORLD_SIZE", "MASTER_PORT", "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "SCELA_RESTART_COUNT"):
                 self.assertNotIn(name, told)
 
-    def test_what_an_outer_launcher_left_is_replaced_or_removed(self):
+    def test_variables_of_an_outer_launcher_are_replaced_or_removed(self):
         outer = {"RANK": "77", "TORCHELASTIC_USE_AGENT_STORE": "True", "SLURM_PROCID": "7", "SLURM_NTASKS": "100",
                  "OMPI_COMM_WORLD_RANK": "9", "SLURM_JOB_NODELIST": "real[1-3]"}
         for rank, told in self.env_of("--env-style", "torch", env=outer).items():
@@ -95,7 +95,7 @@ class VariablesTest(TrainingTest):
         told = environments(self.succeed("-l", "--launch", "local", "-w", "zeta,alpha", "--ppn", 1, "--env-style", "torch", "env"))
         self.assertEqual([(told[rank]["SCELA_NODE"], told[rank]["NODE_RANK"]) for rank in (0, 1)], [("zeta", "0"), ("alpha", "1")])
 
-    def test_a_style_that_is_none_is_refused(self):
+    def test_an_unknown_style_is_refused(self):
         self.assert_refused(self.run_job("--env-style", "torch,pytorch", "true"), 64, "give torch or ompi or mpich or slurm")
         self.assert_refused(self.run_job("--env-style", "none,torch", "true"), 64, "'none' stands beside others")
 
@@ -106,7 +106,7 @@ class GpusTest(TrainingTest):
         told = self.env_of("--gpus-per-rank", 2, env={"CUDA_VISIBLE_DEVICES": "7,6,5,4,3,2,1,0"})
         self.assertEqual([told[rank]["CUDA_VISIBLE_DEVICES"] for rank in range(4)], ["7,6", "5,4", "3,2", "1,0"])
 
-    def test_more_than_there_are_is_told(self):
+    def test_more_gpus_than_there_are_is_an_error(self):
         ended = self.run_job("-n", 3, "--gpus-per-rank", 2, "true", env={"CUDA_VISIBLE_DEVICES": "0,1,2,3"})
         self.assert_ended(ended, 71, r"rank 2 on \S+ \(true\) not started: give each rank 2 GPUs: rank 2 of the node would need "
                                      r"6 GPUs, the node has 4 \(CUDA_VISIBLE_DEVICES=0,1,2,3\) \(start fewer ranks .*\)")
@@ -165,7 +165,7 @@ class RestartTest(TrainingTest):
         self.assertRegex(ended.last, r"^scela-run: rank \d on \S+ \(sh\) exited with code 6$")
         self.assertLessEqual({line.split()[1] for line in ended.lines}, {"0", "1", "2"})
 
-    def test_what_would_be_the_same_again_is_not_tried_again(self):
+    def test_a_failure_that_would_repeat_is_not_tried_again(self):
         ended = self.run_job("-n", 2, "--restart", 5, "./no-such-program")
         self.assertEqual(ended.status, 127)
         self.assertNotIn("restart", ended.err)
@@ -193,7 +193,7 @@ class RestartTest(TrainingTest):
         self.assertEqual(len(jobs), 2)
         self.assertEqual(jobs[1], f"{jobs[0]}-1")
 
-    def test_what_cannot_be_repeated_is_refused(self):
+    def test_options_that_cannot_be_repeated_are_refused(self):
         for option, word in ((("--pty",), "pty"), (("--stdin", "0"), "stdin"), (("--on-failure", "wait"), "on-failure")):
             self.assert_refused(self.run_job("-n", 1, "--restart", 1, *option, "true"), 64, f"options --restart and --{word}")
         self.assert_refused(self.run_job("--launch", "local", "-w", "a,b", "--restart", 1, "true"), 64, "give the number of ranks with -n or --ppn")

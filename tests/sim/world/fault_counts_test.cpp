@@ -37,7 +37,7 @@ TEST_CASE("Faults are counted by kind, and by the schedules that have them") {
         "| start of an agent: stillborn | 1 | 1 |\n");
 }
 
-TEST_CASE("What no fault is makes no schedule faulty") {
+TEST_CASE("Steps without a fault do not count a schedule as faulty") {
   FaultCounts counts;
   Schedule schedule = read("job hosts=2\n");
   schedule.starts = {{0, StartFault::waits, 5}};

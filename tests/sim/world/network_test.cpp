@@ -64,7 +64,7 @@ TEST_CASE("Messages of one link stay in order, messages of different links do no
   CHECK(overtaken);
 }
 
-TEST_CASE("What is sent to a child before it runs waits for it") {
+TEST_CASE("Messages to a child that does not run yet wait for it") {
   Wire wire;
   const auto link = wire.network.open(0, 1, 0);
   wire.network.send(link, true, msg::Credit{1});

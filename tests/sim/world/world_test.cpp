@@ -322,7 +322,7 @@ TEST_CASE("A node that is reported as failed without reason, or counted wrongly,
             "AllReady"));
 }
 
-TEST_CASE("A payload is handed on, never copied, from the asker to whoever is answered") {
+TEST_CASE("A payload is handed on, never copied, from the asker to the agent that is answered") {
   Schedule schedule = calm();
   schedule.codec_every = 0;
   std::size_t shared = 0;
@@ -406,7 +406,7 @@ TEST_CASE("The record of a simulated agent replays to the same actions") {
   }
 }
 
-TEST_CASE("A record whose actions were changed is told apart when it is replayed") {
+TEST_CASE("A replay finds a record with changed actions") {
   nla::RecordWriter record(nla::Role::root);
   World(calm(), {{},
                  [&](std::uint32_t node, const Event& event, const Actions& actions) {

@@ -116,7 +116,7 @@ void play(PolicyKind kind, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("a value put anew behind a fence of a group is the newer one for whoever it comes to") {
+TEST_CASE("a value put after a group's fence is newer than the fenced one on every agent") {
   for (int kind = 0; kind < kPolicyKinds; ++kind) {
     for (std::uint64_t seed = 1; seed <= 400; ++seed)
       play(static_cast<PolicyKind>(kind), seed);
@@ -147,7 +147,7 @@ TEST_CASE("pairs have no stamp until a group has a fence, and the clock never tu
   CHECK(store.stamp_of("key") == UINT32_MAX);
 }
 
-TEST_CASE("the newest value stays, and what is put here is newer than what has come") {
+TEST_CASE("the newest value stays, and a put here is newer than received values") {
   Store store;
   store.commit("key", "new", 5);
   CHECK(store.commit("key", "old", 4));  // a change, whichever value stays

@@ -66,7 +66,7 @@ TEST_CASE("hcmab: a put is visible on its own node at once and elsewhere after t
     CHECK(get(*node, "card-0") == "here");
 }
 
-TEST_CASE("hcmab: a key that nobody put is absent, before and after a fence") {
+TEST_CASE("hcmab: a key that was never put is absent, before and after a fence") {
   const auto node = hcmab();
   CHECK(get(*node, "unknown") == std::nullopt);
   node->put("known", "x");
@@ -98,7 +98,7 @@ TEST_CASE("hcmab: a key put again has its latest value and travels once per fenc
     CHECK(get(*node, "key") == "");
 }
 
-TEST_CASE("hcmab: what two nodes put under one key ends the same everywhere") {
+TEST_CASE("hcmab: values that two nodes put under one key end as one value everywhere") {
   const auto root = hcmab(true);
   const auto left = hcmab();
   const auto right = hcmab();

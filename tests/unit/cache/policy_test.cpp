@@ -102,7 +102,7 @@ TEST_CASE("policies have the names that the command line uses") {
   CHECK(name_of(PolicyKind::dht) == "dht");
 }
 
-TEST_CASE("what was used least recently is evicted first, whoever has told of the use") {
+TEST_CASE("the least recently used pair is evicted first, and a read in shared memory is a use") {
   for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
     for (const bool told : {false, true}) {
       INFO(name_of(kind) << (told ? ", read in shared memory" : ", asked for"));

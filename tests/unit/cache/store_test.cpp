@@ -268,7 +268,7 @@ TEST_CASE("the stage keeps the order in which keys were first put") {
   CHECK(store.take_stage() == expected);
 }
 
-TEST_CASE("what a stage took along is sent again until it is settled, with the value it has then") {
+TEST_CASE("pairs of a stage are sent again, with their present values, until they are settled") {
   Store store;
   store.stage("a", "1");
   store.take_stage();

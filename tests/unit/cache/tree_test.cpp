@@ -318,7 +318,7 @@ TEST_CASE("dht: a key asked for crosses a link once, and again when its copy has
   CHECK(crossed() - before == 14 * 14);
 }
 
-TEST_CASE("dht: who passes a pair on drops its copy, and keeps nothing of it for itself") {
+TEST_CASE("dht: an agent that passes a pair on drops its copy and keeps nothing of it") {
   constexpr Rank kRanks = 2;
   std::string foreign = "a";
   while (owner_of(foreign, kRanks) == 0)
@@ -342,7 +342,7 @@ TEST_CASE("dht: who passes a pair on drops its copy, and keeps nothing of it for
   CHECK(pairs_in(policy->take_stage()) == 0);
 }
 
-TEST_CASE("dht: what a node's ranks put for themselves counts as unfenced, once") {
+TEST_CASE("dht: pairs that a node's ranks put for themselves count as unfenced, once") {
   const auto policy = make_policy(PolicyKind::dht, {false, 0, RankSet::single(0), 1});
   policy->put("key", "value");
   policy->put("key", "other");
@@ -355,7 +355,7 @@ TEST_CASE("dht: what a node's ranks put for themselves counts as unfenced, once"
   CHECK(policy->table().pending_bytes() == 0);
 }
 
-TEST_CASE("a limit holds for whatever can be asked for elsewhere") {
+TEST_CASE("a limit holds for all pairs that can be asked for elsewhere") {
   for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
     Tree tree(kind, kary(20, 3), 500);
     for (int stage = 0; stage < 10; ++stage) {
@@ -375,7 +375,7 @@ TEST_CASE("a limit holds for whatever can be asked for elsewhere") {
   }
 }
 
-TEST_CASE("who turns aggregates round without being the root evicts nothing from then on") {
+TEST_CASE("an agent other than the root that returns aggregates evicts nothing from then on") {
   for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
     const auto policy = make_policy(kind, {false, 10});
     policy->evict_no_more();

@@ -28,7 +28,7 @@ class Noting {
 
 // Messages of other lengths would make the channel, and other libraries, send the measured ones in
 // another way.
-TEST_CASE("perf: what is measured has a tag of its own, and all of its messages are as long") {
+TEST_CASE("perf: measured messages have a tag of their own and equal lengths") {
   for (const char* const bench : {"latency", "bandwidth", "bidirectional", "overlap", "noise"}) {
     CAPTURE(bench);
     Plan plan;
@@ -199,7 +199,7 @@ TEST_CASE("perf: memory is read from the system's words") {
   CHECK(twice.resident == 2 * own.resident);
 }
 
-TEST_CASE("perf: a census has the mean and the most, and leaves out what nobody tells") {
+TEST_CASE("perf: a census has the mean and the maximum, and leaves out missing figures") {
   std::vector<Cost> all(2);
   all[0].connections = 1;
   all[1].connections = 4;

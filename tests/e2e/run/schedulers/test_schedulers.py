@@ -48,7 +48,7 @@ class SchedulersTest(JobTest):
         named = self.run_job("-n", 1, "--launch", "local", "--env", "SLURM_PROCID=8", "sh", "-c", "echo $SLURM_PROCID", env=env)
         self.assertEqual(named.lines, ["8"])
 
-    def test_what_was_found_is_explained(self):
+    def test_the_detected_scheduler_is_explained(self):
         env = self.grid_engine("un001", "un002")
         qrsh = "agents: by 'qrsh -inherit' on each host, from this machine"
         found = f"allocation: Grid Engine, job 7: 2 hosts, 4 slots (PE_HOSTFILE={env['PE_HOSTFILE']})"

@@ -247,7 +247,7 @@ class Explorer {
   std::string wrong_;
 };
 
-TEST_CASE("agreement: explored in every order, with deaths at every step, all who decide agree") {
+TEST_CASE("agreement: in every order and with deaths at every step, all ranks that decide agree") {
   const auto [ranks, deaths] = GENERATE(table<int, int>({{1, 0},
                                                          {2, 0},
                                                          {2, 1},
@@ -338,7 +338,7 @@ TEST_CASE("agreement: up to 64 ranks that die at random agree") {
   }
 }
 
-TEST_CASE("agreement: where nobody dies, it takes three messages a rank, and one to each other") {
+TEST_CASE("agreement: without deaths a rank sends three messages, and one to each other rank") {
   for (const int ranks : {1, 2, 3, 16, 64}) {
     std::size_t sent = 0;
     REQUIRE(run_at_random(ranks, 0, 1, sent) == "");
@@ -347,7 +347,7 @@ TEST_CASE("agreement: where nobody dies, it takes three messages a rank, and one
   }
 }
 
-TEST_CASE("agreement: what is agreed on is joined of what all contribute") {
+TEST_CASE("agreement: the decision joins the contributions of all ranks") {
   AgreementValue one(70);
   one.flags = 0b1101;
   one.highest = 7;
@@ -367,7 +367,7 @@ TEST_CASE("agreement: what is agreed on is joined of what all contribute") {
   CHECK_FALSE(one.has_ended(68));
 }
 
-TEST_CASE("agreement: who is believed dead, and lives, is told so by what is decided") {
+TEST_CASE("agreement: a live rank that others believe dead learns this from the decision") {
   Agreement first(0, 2, own_word(0, 2));
   Agreement second(1, 2, own_word(1, 2));
   std::vector<OutgoingMessage> out;

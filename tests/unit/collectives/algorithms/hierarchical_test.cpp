@@ -180,7 +180,7 @@ TEST_CASE("hierarchical: thousands of ranks") {
 }
 
 // Requirement O26 (docs/coverage.md).
-TEST_CASE("hierarchical: who is no leader speaks with nobody off its node") {
+TEST_CASE("hierarchical: a rank that is no leader sends nothing to other nodes") {
   for (int ranks = 1; ranks <= 40; ++ranks) {
     each_case(ranks, [](const Algorithm& each, const Shape& shape, const std::string& how) {
       if (shape.segments > 1) return;
@@ -301,7 +301,7 @@ TEST_CASE("census: off their nodes, 16 leaders of 8 ranks each have the thesis's
     CHECK(off_node(name, 9) == 0);
 }
 
-TEST_CASE("runs of ranks that follow each other") {
+TEST_CASE("consecutive ranks form runs") {
   CHECK(runs_of({}).empty());
   CHECK(runs_of({3, 4, 5, 9}) == std::vector<Stretch>{{3, 3}, {9, 1}});
   CHECK(runs_without({3, 4, 5, 9}, 4) == std::vector<Stretch>{{3, 1}, {5, 1}, {9, 1}});

@@ -95,7 +95,7 @@ std::string drawn_row(Random& random) {
 
 }  // namespace
 
-TEST_CASE("choice: the first row whose conditions hold is taken, both ends of a range included") {
+TEST_CASE("choice: the first row with matching conditions is taken, with both ends of a range") {
   const Table rows = table(
       "bcast ranks 3..8 bytes 1K..64K chain segment 4K\n"
       "bcast bytes ..1023 flat # short ones\n"
@@ -131,7 +131,7 @@ TEST_CASE(
   CHECK(segments(std::nullopt) == 1);
 }
 
-TEST_CASE("choice: a row whose algorithm cannot do what is asked is passed over") {
+TEST_CASE("choice: a row is passed over if its algorithm cannot do what is asked") {
   const Table rows = table(
       "allreduce ring\n"
       "allreduce recursive-doubling\n"
@@ -152,7 +152,7 @@ TEST_CASE("choice: a row whose algorithm cannot do what is asked is passed over"
   CHECK(chosen(rows, asked(Operation::gather, 5, std::nullopt)) == "binomial");
 }
 
-TEST_CASE("choice: rows name what goes by nodes, and where a tree is split") {
+TEST_CASE("choice: rows name the operations that go by nodes and the levels of a split tree") {
   const Table rows = table(
       "allreduce nodes 2.. bytes ..4K hierarchical\n"
       "allreduce bytes 8K.. reduce-bcast split 2\n"
@@ -176,7 +176,7 @@ TEST_CASE("choice: rows that are put before the standard ones win, and the rest 
   CHECK(chosen(rows, other) == chosen(Table::standard(), other));
 }
 
-TEST_CASE("choice: what is wrong with a table is said, with its line and what to do") {
+TEST_CASE("choice: errors of a table name the line and the remedy") {
   CHECK(why("\nbarrier\n") ==
         "my.table:2: read a table of algorithms: it names no algorithm (one of dissemination, "
         "hierarchical, recursive-doubling)");
@@ -276,7 +276,7 @@ TEST_CASE("a choice that is explained is the choice that is made") {
   }
 }
 
-TEST_CASE("a choice is explained with who has made it") {
+TEST_CASE("the explanation of a choice names the source that made it") {
   const std::vector<Source> sources{{"SCELA_COLL_BCAST", table("bcast bytes 1K..2K chain\n")},
                                     {"built in", Table::standard()}};
   const auto ranges = explain(sources, asked(Operation::bcast, 4));

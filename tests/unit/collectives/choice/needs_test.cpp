@@ -43,7 +43,7 @@ TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and b
   }
 }
 
-TEST_CASE("needs: of rooted operations all roots count, of more ports all peers") {
+TEST_CASE("needs: rooted operations count all roots, and several ports count all their peers") {
   // A flat root sends to all ranks, and each rank is root once.
   CHECK(needs("bcast flat", 16, 1).max_peers == 15);
   CHECK(needs("bcast flat", 16, 1).peers == Approx(15));
@@ -54,7 +54,7 @@ TEST_CASE("needs: of rooted operations all roots count, of more ports all peers"
   CHECK(needs("allgather standard-exchange", 16, 1).max_peers == 4);
 }
 
-TEST_CASE("needs: nodes that are not full, and nobody to speak with") {
+TEST_CASE("needs: peers are counted for partly filled nodes and for a single rank") {
   CHECK(needs("allgather direct", 5, 2).max_peers_off_node == 3);
   CHECK(needs("allgather direct", 5, 2).ranks_off_node == 5);
   CHECK(needs("allgather direct", 1, 1).max_peers == 0);

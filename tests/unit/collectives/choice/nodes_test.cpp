@@ -88,8 +88,7 @@ constexpr std::uint64_t kBytes[] = {0, 8, 256, 1024, 4096, 16384, 65536, 262144,
 
 // Ranks are placed in blocks, or round robin over the nodes.
 TEST_CASE(
-    "choice: where ranks share nodes what goes by nodes is chosen, and is faster by the "
-    "simulator") {
+    "choice: operations by nodes are chosen, and faster in the simulator, if ranks share nodes") {
   struct Times {
     double sum = 0;  // of ratios to the other row's time
     int count = 0;
@@ -131,8 +130,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "choice: where each rank has a node of its own, or all are on one, nothing goes by nodes") {
+TEST_CASE("choice: no operation goes by nodes if each rank has its own node or all share one") {
   for (const Row& row : Table::standard().rows()) {
     CAPTURE(to_text(row));
     CHECK(row.algorithm->has_nodes == !row.per_node.is_all());

@@ -113,7 +113,7 @@ TEST_CASE("communicator: wrong roots, null and overlapping buffers and sizes are
                  "the reduction function is empty");
 }
 
-TEST_CASE("communicator: who waits for a rank whose call is refused is told its name") {
+TEST_CASE("communicator: a refused call is reported, by rank, to the ranks that wait for it") {
   for (const ProgressMode by : kAllProgressModes)
     for (const int ranks : {2, 3, 5})
       CHECK(everyone({.ranks = ranks, .progress = by}, [](Communicator& world) -> std::string {
@@ -144,7 +144,7 @@ TEST_CASE("communicator: who waits for a rank whose call is refused is told its 
 
 // The error names the rank that freed it, whichever rank that is and whatever operation the others
 // call. This includes ranks that only send to it, or that do not need it.
-TEST_CASE("communicator: who goes on with one that a rank has freed is told its name") {
+TEST_CASE("communicator: a rank that uses a communicator freed elsewhere is told the rank") {
   for (const ProgressMode by : kAllProgressModes)
     for (const int ranks : {2, 3, 5})
       for (const int freer : {0, ranks - 1})
@@ -192,7 +192,7 @@ TEST_CASE("communicator: who goes on with one that a rank has freed is told its 
         }
 }
 
-TEST_CASE("communicator: who agrees or shrinks with one that a rank has freed is told its name") {
+TEST_CASE("communicator: agree and shrink on a communicator freed elsewhere name the rank") {
   for (const ProgressMode by : kAllProgressModes)
     for (const bool shrinks : {false, true})
       CHECK(everyone({.ranks = 4, .progress = by}, [&](Communicator& world) -> std::string {
@@ -210,7 +210,7 @@ TEST_CASE("communicator: who agrees or shrinks with one that a rank has freed is
             }) == "");
 }
 
-TEST_CASE("communicator: who frees when it has begun all that others begin fails nobody") {
+TEST_CASE("communicator: a rank that frees after it has begun all operations fails no other") {
   for (const ProgressMode by : {ProgressMode::polled, ProgressMode::thread})
     for (const int freer : {0, 1, 3})
       CHECK(everyone({.ranks = 4, .progress = by}, [&](Communicator& world) -> std::string {
@@ -238,7 +238,7 @@ TEST_CASE("communicator: who frees when it has begun all that others begin fails
             }) == "");
 }
 
-TEST_CASE("communicator: where calls are checked, who differs is named, and in what") {
+TEST_CASE("communicator: checked calls name the rank that differs and the argument") {
   for (const ProgressMode by : kAllProgressModes) {
     const World checked{.ranks = 4, .progress = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
     CHECK(everyone(checked, [](Communicator& world) -> std::string {
@@ -326,7 +326,7 @@ void keep_right(const std::byte*, const std::byte* right, std::byte* result, std
   if (result != right) std::copy_n(right, elements * sizeof(int), result);
 }
 
-TEST_CASE("communicator: where calls are checked, who reduces by another function is named") {
+TEST_CASE("communicator: checked calls name a rank that reduces by another function") {
   const World checked{.ranks = 3, .environment = {{"SCELA_COLL_CHECK", "1"}}};
   CHECK(everyone(checked, [](Communicator& world) -> std::string {
           const bool differs = world.rank() == 1;
@@ -485,7 +485,7 @@ TEST_CASE(
   CHECK(wrong_with({"SCELA_COLL_"}) != "");
 }
 
-TEST_CASE("communicator: ranks that call with other sizes are told whose") {
+TEST_CASE("communicator: ranks that call with other sizes are told the rank that differs") {
   CHECK(everyone({.ranks = 2}, [](Communicator& world) -> std::string {
           std::vector<int> message(world.rank() == 0 ? 50 : 60);
           const Status status = world.run(Collective::bcast(message, 0));

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLimit(20);
 
 using Span = ContextNumbers::Span;
 
-TEST_CASE("communicator contexts: a number's context comes again with another life") {
+TEST_CASE("communicator contexts: a reused number gets its context with another generation") {
   ContextNumbers numbers(1000, 4, 7);
   CHECK(numbers.id(0) == (ContextId{7} << 32 | 1000));
   CHECK(numbers.id(3) == (ContextId{7} << 32 | 1003));
@@ -34,7 +34,7 @@ TEST_CASE("communicator contexts: a number's context comes again with another li
   CHECK(numbers.next() == 5);
 }
 
-TEST_CASE("communicator contexts: those of living communicators are passed over") {
+TEST_CASE("communicator contexts: contexts of living communicators are passed over") {
   ContextNumbers numbers(0, 4);
   for (const int number : {0, 1, 3})
     numbers.take(static_cast<ContextNumbers::Number>(number));
@@ -49,7 +49,7 @@ TEST_CASE("communicator contexts: those of living communicators are passed over"
 
 // Contexts that may have messages for a communicator that this rank does not know of yet are not
 // among them.
-TEST_CASE("communicator contexts: unused are those between living ones, before the next") {
+TEST_CASE("communicator contexts: an unused span reaches from one living context to the next") {
   ContextNumbers numbers(100, 10);
   for (ContextNumbers::Number number = 0; number < 5; ++number)
     numbers.take(number);
@@ -181,7 +181,8 @@ TEST_CASE(
       CHECK(everyone({.ranks = ranks, .progress = by}, call_differently) == "");
 }
 
-TEST_CASE("communicator contexts: the same where operations are run at once") {
+TEST_CASE(
+    "communicator contexts: after different calls all end, also with operations run at once") {
   for (const int ranks : {2, 3, 5, 8})
     CHECK(everyone({.ranks = ranks, .progress = ProgressMode::at_once}, call_differently) == "");
 }

@@ -133,7 +133,7 @@ TEST_CASE("ends: whichever operations are called, all others fail with the name 
   }
 }
 
-TEST_CASE("ends: one who waits for a rank that has given up hears of the dead from it") {
+TEST_CASE("ends: a rank that waits for a rank that has given up hears of the dead rank from it") {
   for (const ProgressMode progress : kAllProgressModes) {
     Deaths deaths(3);
     std::atomic<bool> over{false};
@@ -164,7 +164,7 @@ TEST_CASE("ends: one who waits for a rank that has given up hears of the dead fr
   }
 }
 
-TEST_CASE("ends: who ends when it has done its part of the last operation fails nobody") {
+TEST_CASE("ends: a rank that ends after its part of the last operation fails no other") {
   for (const ProgressMode progress : kAllProgressModes) {
     MemoryNetwork network(5, 3);
     network.deliver_in_waits();
@@ -262,7 +262,7 @@ TEST_CASE("ends: those that live shrink, in their order, and go on, though some 
   }
 }
 
-TEST_CASE("ends: agree says whether all said yes, and who has ended, the same to everybody") {
+TEST_CASE("ends: agree gives all ranks the same result and the same ranks that have ended") {
   Deaths deaths(5);
   CHECK(everyone(deaths.network(), {.ranks = 5}, [&](Communicator& world) -> std::string {
           const AgreeResult all = world.agree(true);

@@ -75,9 +75,7 @@ bool all_here(Communicator& part) {
   return part.start(Collective::barrier()).wait(kLimit).ok();
 }
 
-TEST_CASE(
-    "communicator messages: they meet neither those of operations, nor of another, nor of the "
-    "channel") {
+TEST_CASE("communicator messages: none matches an operation, another communicator or the channel") {
   CHECK(on_ranks(3, [](std::unique_ptr<Channel>& channel, Communicator& world) -> std::string {
           Communicator twin = world.dup();
           const int next = (world.rank() + 1) % world.size();
@@ -211,7 +209,7 @@ TEST_CASE("communicator messages: a freed communicator starts none, and those un
         }) == "");
 }
 
-TEST_CASE("communicator messages: there are none over another library, and it is said") {
+TEST_CASE("communicator messages: over another library a call is refused with the reason") {
   CHECK(everyone({.ranks = 2}, [](Communicator& world) -> std::string {
           int number = 0;
           const Status status = world.send(1 - world.rank(), 1, sent(number));

@@ -85,7 +85,7 @@ TEST_CASE("communicator: a barrier in all forms") {
   });
 }
 
-TEST_CASE("communicator: a broadcast gives all the root's message, whoever is the root") {
+TEST_CASE("communicator: a broadcast gives all ranks the root's message, for every root") {
   each([](Communicator& world) -> std::string {
     for (int root = 0; root < world.size(); ++root) {
       const Numbers given = world.rank() == root ? values(root, 100) : Numbers(100);
@@ -139,7 +139,7 @@ TEST_CASE("communicator: reductions give what they are, in place too") {
   });
 }
 
-TEST_CASE("communicator: what moves blocks moves them, in place too") {
+TEST_CASE("communicator: operations that move blocks move them, in place too") {
   each([](Communicator& world) -> std::string {
     constexpr std::size_t kCount = 7;
     const auto blocks = static_cast<std::size_t>(world.size());

@@ -82,7 +82,7 @@ TEST_CASE(
   CHECK(Communicator::over(messages).status().ok());
 }
 
-TEST_CASE("other messages: a library that says what cannot be is refused") {
+TEST_CASE("other messages: a library that reports impossible values is refused") {
   Alone messages;
   messages.own_rank = 1;
   CHECK_THAT(why_not(messages), Catch::Contains("its rank() returns 1, but nodes() has 1 entries"));

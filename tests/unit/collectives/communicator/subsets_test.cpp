@@ -119,7 +119,7 @@ TEST_CASE("communicator: operations of overlapping communicators do not meet") {
           }) == "");
 }
 
-TEST_CASE("communicator: what was started goes on when its communicator is freed") {
+TEST_CASE("communicator: a started operation goes on when its communicator is freed") {
   CHECK(everyone({.ranks = 3}, [](Communicator& world) -> std::string {
           Communicator copy = world.dup();
           const std::vector<int> own{1};

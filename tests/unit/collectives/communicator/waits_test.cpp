@@ -88,7 +88,7 @@ TEST_CASE("waits: operations of several executors are found by one wait") {
   }
 }
 
-TEST_CASE("waits: what cannot be over is passed over") {
+TEST_CASE("waits: requests that cannot complete are passed over") {
   CHECK(wait_any(std::span<Request>()) == 0);
   CHECK(wait_any(std::span<Request* const>()) == 0);
   CHECK(wait_all(std::span<Request>()));
@@ -190,7 +190,7 @@ TEST_CASE("waits: a prepared operation is found again each time that it was star
           }) == "");
 }
 
-TEST_CASE("waits: messages of a channel and operations, of who is alone") {
+TEST_CASE("waits: a single rank waits for channel messages and operations together") {
   const Channel::Opened opened = Channel::open();
   REQUIRE(opened.channel);
   Channel& channel = *opened.channel;
@@ -402,7 +402,7 @@ TEST_CASE("waits: threads that reserve contexts at once get different ones") {
   CHECK(all.back() - all.front() == all.size() - 1);
 }
 
-TEST_CASE("waits: communicators over a channel come again, but for those that live") {
+TEST_CASE("waits: numbers of communicators over a channel are reused, except living ones") {
   const Channel::Opened opened = Channel::open();
   REQUIRE(opened.channel);
   Channel& channel = *opened.channel;

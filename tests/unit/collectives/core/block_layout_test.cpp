@@ -39,7 +39,7 @@ TEST_CASE("equal blocks lie one behind the other") {
   CHECK(sizes_of(BlockSizes::equal(2, 0)) == Numbers{0, 0});
 }
 
-TEST_CASE("what is cut begins at whole elements, the larger parts first, and nothing is lost") {
+TEST_CASE("parts of a cut block begin at whole elements, the larger first, and lose nothing") {
   CHECK(sizes_of(BlockSizes::cut(40, 4, 4)) == Numbers{12, 12, 8, 8});
   CHECK(offsets_of(BlockSizes::cut(40, 4, 4)) == Numbers{0, 12, 24, 32});
   CHECK(sizes_of(BlockSizes::cut(8, 4, 4)) == Numbers{4, 4, 0, 0});

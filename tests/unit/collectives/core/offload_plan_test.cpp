@@ -118,7 +118,7 @@ TEST_CASE("offload plan: blocks that are no run are sent and received as one") {
         "wait sent 1 1\n");
 }
 
-TEST_CASE("offload plan: what one request cannot move goes in parts, and waits count them") {
+TEST_CASE("offload plan: a block too large for one request is cut, and waits count the parts") {
   const std::string text = planned(
       "blocks in 0 out 1 scratch 1\n"
       "receive 1 -> scratch[0]\n"

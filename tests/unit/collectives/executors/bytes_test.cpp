@@ -115,7 +115,7 @@ class Staged {
   bool begun_ = false;
 };
 
-TEST_CASE("executors: stages of a split tree give the whole's bytes, whoever runs each") {
+TEST_CASE("executors: stages of a split tree, each run on its own, give the bytes of the whole") {
   std::set<const Algorithm*> seen;
   for (int ranks = 1; ranks <= 14; ++ranks) {
     for (const Case& one : cases(ranks, 3)) {

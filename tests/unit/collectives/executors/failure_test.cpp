@@ -38,7 +38,7 @@ std::vector<Case> where_all_need_all(std::uint64_t bytes) {
   return out;
 }
 
-TEST_CASE("executors: a rank that dies fails the operation for all others, who are told its name") {
+TEST_CASE("executors: a rank that dies fails the operation on all others, with its name") {
   for (const std::uint64_t bytes : kNoteSizes) {
     for (const Case& one : where_all_need_all(bytes)) {
       INFO(text(one));
@@ -61,7 +61,7 @@ TEST_CASE("executors: a rank that dies fails the operation for all others, who a
 }
 
 TEST_CASE(
-    "executors: whenever a rank dies, nobody waits for ever, and who ends well has its bytes") {
+    "executors: when a rank dies no other waits for ever, and successful ranks have their bytes") {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     for (const Case& one : cases(6, seed + 20)) {
       Ranks all(6, seed);
@@ -84,7 +84,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("executors: an error of one message fails who needs it, and the operation ends") {
+TEST_CASE(
+    "executors: an error of one message fails the ranks that need it, and the operation ends") {
   for (const Case& one : where_all_need_all(100)) {
     INFO(text(one));
     Ranks all(kRanks, 5);
@@ -149,7 +150,7 @@ TEST_CASE("executors: nothing is written any more when an operation that failed 
   }
 }
 
-TEST_CASE("executors: a message of another length than expected says who called otherwise") {
+TEST_CASE("executors: a message of unexpected length names the rank that called otherwise") {
   Case one;
   one.algorithm = find(Operation::bcast, "binomial");
   one.shape.operation = Operation::bcast;
@@ -213,7 +214,7 @@ TEST_CASE("executors: a run that is cancelled, or goes, leaves no message behind
   }
 }
 
-TEST_CASE("executors: who only sends hears at once that others have given up") {
+TEST_CASE("executors: a rank that only sends hears at once that others have given up") {
   Case one;
   one.algorithm = find(Operation::bcast, "binomial");
   one.shape.operation = Operation::bcast;
@@ -315,7 +316,7 @@ TEST_CASE("executors: a rank drops what comes in a context that it has left") {
   CHECK(network.under_way() == 0);
 }
 
-TEST_CASE("executors: what a call lacks is refused before anything is begun") {
+TEST_CASE("executors: a call that lacks an argument is refused before anything is begun") {
   Case one;
   one.algorithm = find(Operation::allreduce, "recursive-doubling");
   one.shape.operation = Operation::allreduce;

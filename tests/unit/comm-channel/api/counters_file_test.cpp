@@ -36,7 +36,7 @@ void exchange(test::Ranks& ranks, int from, int to, std::size_t size) {
   ranks[from].release(send);
 }
 
-TEST_CASE("channel: what goes between two is in both their counters, and in their own of all") {
+TEST_CASE("channel: messages between two ranks count in the counters and totals of both") {
   test::Ranks ranks(3);
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{100'000}})
     exchange(ranks, 0, 1, size);

@@ -40,7 +40,7 @@ TEST_CASE("channel settings: the environment overrules what the program says, an
   CHECK(options->ports == 2);
 }
 
-TEST_CASE("channel settings: a name or a value that cannot be is an error that says what can") {
+TEST_CASE("channel settings: an unknown name or value is an error that lists the valid ones") {
   const auto why = [](const char* word) {
     const auto options = with({word});
     REQUIRE_FALSE(options);

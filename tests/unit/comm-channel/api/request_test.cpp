@@ -100,8 +100,7 @@ TEST_CASE("channel requests: waits pass over a persistent request of a closed ch
 
 // The wait polls the messenger of a request that can become complete.
 TEST_CASE(
-    "channel requests: one of a closed channel that was waited for does not choose what a wait "
-    "polls") {
+    "channel requests: a finished request of a closed channel does not choose what a wait polls") {
   const std::array<std::byte, 1> bytes{};
   std::array<std::byte, 1> old_room{}, room{};
   Pair old;
@@ -267,7 +266,7 @@ TEST_CASE("channel requests: an empty one is complete, and one that was not star
   }
 }
 
-TEST_CASE("channel requests: what cannot be is no error of what comes later") {
+TEST_CASE("channel requests: an impossible call does not spoil later calls") {
   Pair pair;
   std::array<std::byte, 8> got{};
   const std::array<std::byte, 8> sent{std::byte{7}};
@@ -281,7 +280,7 @@ TEST_CASE("channel requests: what cannot be is no error of what comes later") {
   CHECK(got == sent);
 }
 
-TEST_CASE("channel requests: an error says what was tried, and with whom, whatever ended it") {
+TEST_CASE("channel requests: an error names the operation and the peer, for every cause") {
   Pair pair;
   Channel& channel = *pair.channels[1];
   std::array<std::byte, 8> got{};
@@ -364,7 +363,7 @@ TEST_CASE("channel requests: a channel closes with messages that have no request
   CHECK(got == large);
 }
 
-TEST_CASE("channel requests: what is not under way is freed instead of going on") {
+TEST_CASE("channel requests: a request that is not under way is freed instead of going on") {
   Pair pair;
   std::array<std::byte, 8> bytes{}, got{};
   Request idle = pair.channels[0]->send_init(1, 5, bytes);

@@ -65,7 +65,7 @@ void tell_of_all(pmix_status_t status, const pmix_proc_t& source,
 
 }  // namespace
 
-TEST_CASE("channel deaths: what PMIx tells of ranks of this job counts, whichever way it does") {
+TEST_CASE("channel deaths: news of PMIx about ranks of this job count, by event and by query") {
   CHECK(listen_for_deaths(library_that_takes(), "job"));
   REQUIRE(registered.handler != nullptr);
 

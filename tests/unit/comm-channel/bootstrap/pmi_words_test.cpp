@@ -37,7 +37,7 @@ TEST_CASE("any bytes become a word of PMI and are read again") {
   CHECK(to_word("\xff\xfe") == "__4");
 }
 
-TEST_CASE("what is no word gives no bytes") {
+TEST_CASE("a malformed word gives no bytes") {
   for (const char* word : {"A", "AB CD", "A=", "TWF", "AAAAA", "+/+/"}) {
     INFO(word);
     CHECK_FALSE(from_word(word));

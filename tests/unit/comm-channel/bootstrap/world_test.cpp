@@ -13,7 +13,7 @@ TEST_CASE("nodes are numbered by their first ranks, without gaps") {
   CHECK(numbered_by_first_ranks({"node 7"}) == std::vector<int>{0});
 }
 
-TEST_CASE("a world says who is beside whom") {
+TEST_CASE("a world lists the ranks of each node") {
   World world;
   world.rank = 3;
   world.size = 5;
@@ -32,7 +32,7 @@ TEST_CASE("a mapping that names not all ranks is not used") {
   CHECK(node_names_of("(vector)", 1).empty());
 }
 
-TEST_CASE("what a launcher is told is one line") {
+TEST_CASE("a launcher is told one line") {
   CHECK(one_line("two\nlines\x7f") == "two lines ");
 }
 

@@ -16,7 +16,7 @@ std::uint64_t operations(std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-TEST_CASE("offload: whatever goes by channels or not, receives get what the rules of order say") {
+TEST_CASE("offload: receives match in order, with and without channels") {
   const Mix mixes[] = {
       // sources, contexts, tags, any source, any tag, small room, small, probes, cancels, channels
       {1, 1, 2, 0, 0, 0, 0, 0, 0, 4, 50},       // nothing but large messages
@@ -85,7 +85,7 @@ TEST_CASE("offload: a short message goes by the channel into a large receive") {
   world.check();
 }
 
-TEST_CASE("offload: a receive of any tag gets what was sent first, though it is in a channel") {
+TEST_CASE("offload: a receive of any tag gets the first message, though it is in a channel") {
   World world(1, {1, 1, 2, 0, 0, 0, 0, 0, 0, 8, 50});
   warm_up(world, 0);
   world.send_tag(0, 0, kLarge);  // by the channel
@@ -98,8 +98,7 @@ TEST_CASE("offload: a receive of any tag gets what was sent first, though it is 
   CHECK(world.recalls == 1);
 }
 
-TEST_CASE(
-    "offload: a probe sees what is in a channel, and nothing that was sent behind it before") {
+TEST_CASE("offload: a probe sees a message in a channel before messages sent behind it") {
   for (const Pattern pattern : {Pattern{0, 0, kAny}, Pattern{0, kAny, kAny}, Pattern{0, kAny, 0}}) {
     World world(1, {1, 1, 2, 0, 0, 0, 0, 0, 0, 8, 50});
     warm_up(world, 0);
@@ -171,7 +170,7 @@ int until_by_channel(World& world, std::uint64_t length) {
   return 100;
 }
 
-TEST_CASE("offload: a tag whose messages grow is soon sent by a channel again, however often") {
+TEST_CASE("offload: a tag with growing messages is soon sent by a channel again") {
   World world(1, kPlain);
   CHECK(until_by_channel(world, kLarge) == 2);
   // The first message leaves the channel, and the second opens the next one.
@@ -182,7 +181,7 @@ TEST_CASE("offload: a tag whose messages grow is soon sent by a channel again, h
   CHECK(until_by_channel(world, 1001 * kLarge) > first);
 }
 
-TEST_CASE("offload: a tag whose messages have become shorter gets a channel for such") {
+TEST_CASE("offload: a tag with messages that have become shorter gets a smaller channel") {
   World world(1, kPlain);
   CHECK(until_by_channel(world, 8 * kLarge) == 2);
   CHECK(until_by_channel(world, kLarge) < 10);
@@ -246,7 +245,7 @@ struct Agreeing {
   std::vector<Kind> said;
 };
 
-TEST_CASE("offload: whoever needs a channel while others have all gets one that is idle") {
+TEST_CASE("offload: a sender that needs a channel while all are used gets an idle one") {
   ChannelBudget budget{2};
   Agreeing first(budget), second(budget);
   CHECK_FALSE(first.send(1));  // it opens the channel
@@ -269,7 +268,7 @@ TEST_CASE("offload: whoever needs a channel while others have all gets one that 
   CHECK_FALSE(first.send(2));
 }
 
-TEST_CASE("offload: a message that shall not go by a channel leaves it, and opens none") {
+TEST_CASE("offload: a message that must not use a channel leaves it and opens none") {
   ChannelBudget budget{2};
   Agreeing one(budget);
   for (int i = 0; i < 5; ++i)
@@ -286,7 +285,7 @@ TEST_CASE("offload: a message that shall not go by a channel leaves it, and open
   CHECK(budget.left == 2);
 }
 
-TEST_CASE("offload: who ends leaves all channels, and who cannot make one says no") {
+TEST_CASE("offload: a sender that ends leaves all channels, a receiver without memory refuses") {
   ChannelBudget budget{4};
   Agreeing one(budget);
   for (int tag = 0; tag < 3; ++tag)
@@ -343,7 +342,7 @@ TEST_CASE("offload: no channel is opened in a discarded context, until it is acc
   CHECK(actions.empty());
 }
 
-TEST_CASE("offload: what comes for a receive that is held back is not dropped before it is known") {
+TEST_CASE("offload: messages for a receive that is held back are kept") {
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
   ReceiverActions actions;
@@ -374,7 +373,7 @@ TEST_CASE("offload: what comes for a receive that is held back is not dropped be
 }
 
 }  // namespace
-TEST_CASE("offload: who claims more than was agreed on gets no more memory, and no more turns") {
+TEST_CASE("offload: a sender that claims more than was agreed gets no more memory and turns") {
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
   ReceiverActions actions;

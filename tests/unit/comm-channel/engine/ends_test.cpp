@@ -148,7 +148,7 @@ TEST_CASE("channel ends: a receive that is waited for without any time ends, too
   }
 }
 
-TEST_CASE("channel ends: who only moves what can be moved hears of it") {
+TEST_CASE("channel ends: a rank that only makes progress hears of an end") {
   const Left left(Threads::single);
   ask_until([&] {
     left.channel->progress();
@@ -159,7 +159,7 @@ TEST_CASE("channel ends: who only moves what can be moved hears of it") {
   CHECK_FALSE(left.channel->has_exited(2));
 }
 
-TEST_CASE("channel ends: what is only probed for is an error, and so is what was to be received") {
+TEST_CASE("channel ends: probes and receives from a dead rank are errors") {
   const Left left(Threads::single);
   std::optional<Status> seen;
   ask_until([&] { return (seen = left.channel->iprobe(1, 1)).has_value(); });
@@ -244,7 +244,7 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
 }
 
 // No launcher reports a death here, and no connection breaks.
-TEST_CASE("channel ends: a rank that the program takes for ended ends what waits for it") {
+TEST_CASE("channel ends: a rank that the program reports as ended ends all that waits for it") {
   for (const Threads threads : {Threads::single, Threads::multiple}) {
     World world;
     world.size = 3;
@@ -271,7 +271,7 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
 }
 
 // The ranks were never connected, so only the launcher can tell that one has ended.
-TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether they ended well") {
+TEST_CASE("channel ends: the launcher is asked about the end only of ranks that are waited for") {
   for (const bool probes : {false, true}) {
     World world;
     world.size = 4;
@@ -322,7 +322,7 @@ TEST_CASE("channel ends: a rank that is connected tells of its end, and nothing 
   messenger.release(receive);
 }
 
-TEST_CASE("channel ends: who always has messages to move hears of it, too") {
+TEST_CASE("channel ends: a rank that always has messages to move hears of an end, too") {
   const Left left(Threads::single);
   std::vector<std::byte> got(8), ours(8);
   Request receive = left.channel->irecv(1, 1, got);

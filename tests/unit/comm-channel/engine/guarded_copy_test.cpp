@@ -59,11 +59,11 @@ bool is_guarded() {
 
 }  // namespace
 
-TEST_CASE("channel copy: where a buffer is gone, or may not be written, it fails") {
+TEST_CASE("channel copy: a copy fails if a buffer is gone or may not be written") {
   CHECK(is_guarded());
 }
 
-TEST_CASE("channel copy: the same where the kernel refuses copies between processes") {
+TEST_CASE("channel copy: it also fails if the kernel refuses copies between processes") {
   shm::test::Child child(
       [] { return shm::test::refuse({SYS_process_vm_readv}, EPERM) && is_guarded() ? 0 : 1; });
   CHECK(child.wait() == 0);

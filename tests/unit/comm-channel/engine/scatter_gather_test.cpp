@@ -128,7 +128,7 @@ TEST_CASE("channel pieces: a message that is longer than its pieces fills them")
   CHECK(head == Data(mine.begin(), mine.begin() + 50));
 }
 
-TEST_CASE("channel pieces: without memory for the whole there is none") {
+TEST_CASE("channel pieces: a message fails without memory for the whole") {
   const std::array<std::byte, 4> some{};
   const ConstPieces pieces{some, some};
   CHECK(ScatterGather::of(std::span(pieces), std::size_t{1} << 60) == nullptr);

@@ -146,7 +146,7 @@ void run_all(Job& job, int threads_of_each, int rounds) {
 
 }  // namespace
 
-TEST_CASE("channel threads: what several threads of each rank send and receive is each one's own") {
+TEST_CASE("channel threads: messages of several threads of each rank stay apart") {
   Job job(2);
   run_all(job, 3, 120);
   for (const auto& channel : job.channels) {
@@ -155,7 +155,7 @@ TEST_CASE("channel threads: what several threads of each rank send and receive i
   }
 }
 
-TEST_CASE("channel threads: of one rank, several threads send to themselves and each other") {
+TEST_CASE("channel threads: several threads of one rank send to themselves and each other") {
   Job job(1);
   run_all(job, 3, 120);
 }
@@ -192,7 +192,7 @@ TEST_CASE("channel threads: a send that is let go is over when another thread ha
 
 // Ranks that outnumber their processors yield first, and each yield counts. A rank that never
 // sleeps never looks for deaths.
-TEST_CASE("channel threads: who waits for nothing that comes falls asleep") {
+TEST_CASE("channel threads: a thread that waits in vain falls asleep") {
   const auto ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;
   Job job(ranks);
   Data got(8);
@@ -215,7 +215,7 @@ TEST_CASE("channel threads: ranks with one thread each, which no lock guards") {
 
 // Messages go in pieces here, so that a receive's limit may pass when its message has begun to
 // come.
-TEST_CASE("channel threads: a receive whose limit is over has taken no message from the next one") {
+TEST_CASE("channel threads: a receive that timed out takes no message from the next one") {
   shm::test::Child child([] {
     if (!shm::test::refuse({SYS_process_vm_readv}, EPERM)) return 2;
     constexpr int kMessages = 30;
@@ -241,7 +241,7 @@ TEST_CASE("channel threads: a receive whose limit is over has taken no message f
   CHECK(child.wait() == 0);
 }
 
-TEST_CASE("channel threads: who waits again and again, each time for nothing, gets its message") {
+TEST_CASE("channel threads: a thread that waits in vain again and again gets its message at last") {
   for (const Threads threads : {Threads::single, Threads::multiple}) {
     Job job(2, threads);
     const Data sent(8, std::byte{7});

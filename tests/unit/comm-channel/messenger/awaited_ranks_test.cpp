@@ -9,7 +9,7 @@
 
 namespace scela::channel::test::awaited_ranks_test {
 
-TEST_CASE("channel awaited ranks: those of receives and of the last probe, without a connection") {
+TEST_CASE("channel awaited ranks: unconnected ranks of receives and of the last probe are listed") {
   const World world = apart(7);
   Peers peers(world, false);
   Matcher matcher;

@@ -78,7 +78,8 @@ TEST_CASE("channel: a sender that does not wait loses nothing, and its order sta
   }
 }
 
-TEST_CASE("channel: who waits for room is told when its message went, and does not sleep on it") {
+TEST_CASE(
+    "channel: a sender that waits for room is told when its message left, and does not sleep") {
   Ranks ranks(2);
   const Data data = data_of(8, 1);
   Operation* last = nullptr;
@@ -162,8 +163,7 @@ TEST_CASE("channel: a synchronous send is complete when its message is matched, 
   }
 }
 
-TEST_CASE(
-    "channel: what comes in a context that is discarded is thrown away, and frees its sender") {
+TEST_CASE("channel: a message in a discarded context is dropped, and frees its sender") {
   Ranks ranks(2);
   const Data small = data_of(8, 1), large = data_of(90000, 2);
   Data first(8), other(8);
@@ -192,7 +192,7 @@ TEST_CASE(
   CHECK(other == small);
 }
 
-TEST_CASE("channel: what comes in a context that is accepted again is kept") {
+TEST_CASE("channel: a message in a context that is accepted again is kept") {
   Ranks ranks(2);
   const Data small = data_of(8, 1), large = data_of(90000, 2);
   std::vector<Operation*> thrown, kept;
@@ -253,7 +253,7 @@ TEST_CASE("channel: a receive can be cancelled until a message has matched it") 
   CHECK_FALSE(ranks[1].cancel(second));
 }
 
-TEST_CASE("channel: a probed message is nobody else's, and one that is dropped frees its sender") {
+TEST_CASE("channel: a probed message is reserved, and its sender goes on if it is dropped") {
   Ranks ranks(2);
   const Data first = data_of(30000, 1), second = data_of(40000, 2);
   Operation& one = ranks.send(0, 1, 1, first);
@@ -277,8 +277,7 @@ TEST_CASE("channel: a probed message is nobody else's, and one that is dropped f
 }
 
 TEST_CASE(
-    "channel: what a rank sent before it ended can be received, and what only it could do fails, "
-    "by its name") {
+    "channel: messages of an ended rank can be received, and later receives fail by its name") {
   Ranks ranks(3);
   const Data small = data_of(8, 1), large = data_of(100000, 2);
   ranks.send(2, 0, 1, small);

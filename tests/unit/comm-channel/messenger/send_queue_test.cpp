@@ -51,7 +51,7 @@ struct Alone {
 
 }  // namespace
 
-TEST_CASE("channel send queue: what has room goes at once, and completes") {
+TEST_CASE("channel send queue: a message that has room goes at once and completes") {
   Alone alone;
   Operation send = alone.send_to(1, 7);
   alone.queue.enqueue_eager(send);
@@ -133,7 +133,7 @@ TEST_CASE("channel send queue: only messages about offloaded channels are not ow
   CHECK(alone.kinds() == std::vector{Kind::left, Kind::fin});
 }
 
-TEST_CASE("channel send queue: what waits for a rank that ends comes back, once") {
+TEST_CASE("channel send queue: messages that wait for a rank that ends come back, once") {
   Alone alone;
   alone.network->has_room = alone.network->has_room_for_moves = false;
   Operation plain = alone.send_to(1, 1), answered = alone.send_to(1, 2),

@@ -116,7 +116,7 @@ bool survive(int step) {
 
 }  // namespace
 
-TEST_CASE("shm deaths: a rank that is killed at any step of its sending keeps nobody waiting") {
+TEST_CASE("shm deaths: a rank that is killed at any step of a send keeps no other waiting") {
   int step = 0;
   while (survive(step)) {
     INFO("killed at step " << step);

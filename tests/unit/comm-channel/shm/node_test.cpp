@@ -52,7 +52,7 @@ const Shape kTwo = shape_for(2, 1024);
 
 }  // namespace
 
-TEST_CASE("shm segment: who is told its place opens it, by number, and nobody else's") {
+TEST_CASE("shm segment: a rank opens the segment of its place, and a wrong place is refused") {
   auto made = make_segment(kTwo);
   REQUIRE(made);
   const Place place = (*made)->place();
@@ -85,7 +85,7 @@ TEST_CASE("shm segment: who is told its place opens it, by number, and nobody el
     CHECK_FALSE(place_of(text));
 }
 
-TEST_CASE("shm segment: one of another version is refused, and said to be") {
+TEST_CASE("shm segment: a segment of another version is refused with the reason") {
   auto made = make_segment(kTwo);
   REQUIRE(made);
   // The version is the second word of the memory that all ranks map.
@@ -98,7 +98,7 @@ TEST_CASE("shm segment: one of another version is refused, and said to be") {
              Contains("of version 77, this library's is 4") && Contains("one version of libscela"));
 }
 
-TEST_CASE("shm segment: another user's is refused, and said to be") {
+TEST_CASE("shm segment: a segment of another user is refused with the reason") {
   REQUIRE(::geteuid() == 0);  // only root can become another user
   auto made = make_segment(kTwo);
   REQUIRE(made);
@@ -114,7 +114,7 @@ TEST_CASE("shm segment: another user's is refused, and said to be") {
   CHECK_THAT(std::string(board->text.data()), Contains("of another user"));
 }
 
-TEST_CASE("shm segment: what a rank has there does not grow with their number") {
+TEST_CASE("shm segment: a rank's part does not grow with the number of ranks") {
   std::uint64_t before = 0;
   for (const std::uint32_t ranks : {10u, 20u, 30u}) {
     auto made = make_segment(shape_for(ranks, 4096));
@@ -152,7 +152,7 @@ TEST_CASE("shm segment: memory that is exhausted is an error that says what to d
                                                   Contains("EMFILE") && Contains("ulimit"));
 }
 
-TEST_CASE("shm segment: boxes that there is no memory for are not given, and messages arrive") {
+TEST_CASE("shm segment: messages arrive without the boxes for which there is no memory") {
   const Shared<Board> board;
   auto segment = make_segment(kTwo);
   REQUIRE(segment);
@@ -178,9 +178,7 @@ TEST_CASE("shm segment: boxes that there is no memory for are not given, and mes
   CHECK(reader.wait() == 0);
 }
 
-TEST_CASE(
-    "shm copy: the receiver copies at once, and names buffers that are not there and who has "
-    "ended") {
+TEST_CASE("shm copy: the receiver copies at once, and names missing buffers and ended ranks") {
   const Shared<Board> board;
   auto segment = make_segment(kTwo);
   REQUIRE(segment);
@@ -235,7 +233,7 @@ TEST_CASE("shm copy: a rank that has no memory any more has ended, and freed no 
   CHECK_FALSE(link->deaths().find_out(1));
 }
 
-TEST_CASE("shm copy: where the kernel refuses it that is found out at the start, and said") {
+TEST_CASE("shm copy: a refusal of the kernel is found at the start, and reported") {
   const Shared<Board> board;
   auto segment = make_segment(kTwo);
   REQUIRE(segment);
@@ -289,7 +287,7 @@ TEST_CASE("shm copy: a neighbour that has left at once says nothing about the ke
   CHECK_FALSE((*first)->copies().is_to_say_why_not());
 }
 
-TEST_CASE("shm copy: one rank of those that may not copy is to say so") {
+TEST_CASE("shm copy: exactly one of the ranks that may not copy reports it") {
   auto segment = make_segment(kTwo);
   REQUIRE(segment);
   Child alone([&] {
@@ -305,7 +303,7 @@ TEST_CASE("shm copy: one rank of those that may not copy is to say so") {
   CHECK(alone.wait() == 0);
 }
 
-TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit") {
+TEST_CASE("shm sleep: a sleeping rank is woken by a message, by free room or by its limit") {
   const Shared<Board> board;
   Shape few = kTwo;
   few.cells = 4;
@@ -336,7 +334,7 @@ TEST_CASE("shm sleep: who sleeps is woken by a message, by room and by its limit
   CHECK((link->describe().find("membarrier") != std::string::npos) == !barrier);
 }
 
-TEST_CASE("shm sleep: another thread of the process wakes who dozes") {
+TEST_CASE("shm sleep: another thread of the process wakes a dozing thread") {
   auto segment = make_segment(shape_for(1, 64));
   REQUIRE(segment);
   auto link = std::move(*join_node(*segment, 0));
@@ -348,7 +346,7 @@ TEST_CASE("shm sleep: another thread of the process wakes who dozes") {
   CHECK(link->sleeping().sleeps() == 1);
 }
 
-TEST_CASE("shm deaths: who sleeps hears of one, with and without descriptors of processes") {
+TEST_CASE("shm deaths: a sleeping rank hears of a death, with and without pidfds") {
   const bool descriptors = GENERATE(true, false);
   const Shared<Board> board;
   auto segment = make_segment(shape_for(3, 1024));

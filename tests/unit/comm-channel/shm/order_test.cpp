@@ -43,7 +43,7 @@ std::vector<std::uint64_t> up_to(std::uint64_t end) {
 
 }  // namespace
 
-TEST_CASE("shm order: what comes by the box waits for what its sender has sent by the inbox") {
+TEST_CASE("shm order: a message in a box waits for earlier ones in the inbox") {
   Node node;
   const std::uint32_t often = FastBoxPolicy{}.often;
   for (std::uint32_t i = 0; i < often; ++i)
@@ -70,7 +70,7 @@ TEST_CASE("shm order: what comes by the box waits for what its sender has sent b
   CHECK(node.got == expected);
 }
 
-TEST_CASE("shm order: what comes by the inbox waits for what its sender's box still holds") {
+TEST_CASE("shm order: a message in the inbox waits for earlier ones in the sender's box") {
   Node node;
   for (std::uint32_t i = 0; i <= FastBoxPolicy{}.often; ++i) {
     REQUIRE(node.send(1));

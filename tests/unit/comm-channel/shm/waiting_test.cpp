@@ -4,8 +4,7 @@
 
 namespace scela::channel::shm::waiting_test {
 
-TEST_CASE(
-    "shm patience: alone on a processor it looks for a while, then sleeps until something comes") {
+TEST_CASE("shm patience: a rank alone on a processor polls for a while, then sleeps") {
   Waiting waiting(WaitLimits{false, 1000, 40, 200'000});
   std::uint64_t time = 5000;
   const auto now = [&] { return time; };
@@ -25,7 +24,7 @@ TEST_CASE(
     CHECK(waiting.next(now) == Waiting::Step::look);
 }
 
-TEST_CASE("shm patience: where ranks share processors it yields, then sleeps") {
+TEST_CASE("shm patience: a rank on a shared processor yields, then sleeps") {
   Waiting waiting(WaitLimits{true, 1000, 3, 200'000});
   const auto now = [] { return std::uint64_t{0}; };
   for (int i = 0; i < 3; ++i) {
@@ -40,7 +39,7 @@ TEST_CASE("shm patience: where ranks share processors it yields, then sleeps") {
   CHECK(waiting.next(now) == Waiting::Step::sleep);
 }
 
-TEST_CASE("shm patience: nobody falls asleep while a message is copied that takes longer") {
+TEST_CASE("shm patience: no rank falls asleep while a message is copied that takes longer") {
   WaitLimits patience{false, 1000};
   patience.copied_per_ns = 2;
   patience.longest_spin_ns = 50'000;

@@ -128,7 +128,7 @@ TEST_CASE("other memory at the same addresses is registered anew") {
   CHECK(cache.counts().bytes == 0);
 }
 
-TEST_CASE("what free gives back is seen, and memory that was emptied is not kept any more") {
+TEST_CASE("memory that free gives back is noticed, and emptied memory is not kept") {
   Fake fake;
   Registrations cache(fake.symbols, fake.pd, 64 * kBytes);
   must_cache(cache);
@@ -152,7 +152,7 @@ TEST_CASE("what free gives back is seen, and memory that was emptied is not kept
   ::munmap(at, kBytes);
 }
 
-TEST_CASE("who uses a registration has it until he lets go, whatever becomes of the memory") {
+TEST_CASE("a user of a registration keeps it until release, even if the memory goes") {
   Fake fake;
   Registrations cache(fake.symbols, fake.pd, 8 * kBytes);
   must_cache(cache);

@@ -22,7 +22,7 @@ int destroy(Thing* thing) {
 
 }  // namespace
 
-TEST_CASE("what was made of an object keeps it, in whichever order handles go") {
+TEST_CASE("objects made from another keep it alive, in any order of release") {
   static_assert(!std::is_copy_constructible_v<Qp> && std::is_nothrow_move_constructible_v<Qp>);
   gone.clear();
   Thing device{'d'}, domain{'p'}, queue{'c'}, pair{'q'};

@@ -30,7 +30,8 @@ std::uint32_t tree_depth(std::uint32_t nodes, std::uint32_t degree) {
 
 }  // namespace
 
-TEST_CASE("the degree is the smallest whose tree is deep enough, up to the connection limit") {
+TEST_CASE(
+    "the degree is the smallest with a tree that is deep enough, up to the connection limit") {
   for (const std::uint32_t depth : {1u, 2u, 3u, 4u, 7u}) {
     for (const std::uint32_t ranks : {0u, 1u, 8u, 64u, 100u, 120u, 126u}) {
       const TreeLimits limits{kMaxConnections, depth};
@@ -81,7 +82,7 @@ TEST_CASE("the degree never exceeds what log_k(n) <= MAX_DEPTH asks for") {
   }
 }
 
-TEST_CASE("a tree whose degree is not capped is at most MAX_DEPTH deep") {
+TEST_CASE("a tree without a cap on its degree is at most MAX_DEPTH deep") {
   for (const std::uint32_t depth : {1u, 2u, 3u, 5u}) {
     for (std::uint32_t nodes = 1; nodes <= 5000; nodes += nodes < 300 ? 1 : 17) {
       const TreeLimits limits{100'000, depth};

@@ -6,7 +6,7 @@
 namespace scela {
 namespace {
 
-TEST_CASE("task variables: what is true of one task of a scheduler is found") {
+TEST_CASE("task variables: variables of one task of a scheduler are found") {
   for (const char* name : {"SLURM_PROCID",   "SLURM_LOCALID",         "SLURM_NODEID",
                            "SLURM_STEP_ID",  "SLURM_STEPID",          "SLURM_STEP_NODELIST",
                            "SLURM_CPU_BIND", "SLURM_CPU_BIND_LIST",   "SLURM_MEM_BIND_TYPE",
@@ -19,7 +19,7 @@ TEST_CASE("task variables: what is true of one task of a scheduler is found") {
   }
 }
 
-TEST_CASE("task variables: what is true of the whole job stays") {
+TEST_CASE("task variables: variables of the whole job stay") {
   for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_CPUS_PER_TASK", "PBS_JOBID",
                            "PBS_NODEFILE", "JOB_ID", "PE_HOSTFILE", "NSLOTS", "LSB_JOBID",
                            "FLUX_URI", "_CONDOR_SCRATCH_DIR", "PATH", "SLURM_CPU", "", "TMPDIR"}) {

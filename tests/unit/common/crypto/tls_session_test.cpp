@@ -72,7 +72,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("two ends with one key hear all that the other says, in either direction") {
+TEST_CASE("two ends with one key receive all that the other sends, in either direction") {
   Pair pair;
   pair.run();
   REQUIRE(pair.is_open());
@@ -221,7 +221,7 @@ TEST_CASE("both ends go on to other keys after so many records, and lose nothing
   CHECK(longest > shortest);  // a change of keys is a record
 }
 
-TEST_CASE("what a client has said once opens no other connection") {
+TEST_CASE("a repeated greeting of a client opens no other connection") {
   Pair first;
   const std::string hello = take_output(first.client);
   TlsSession server = TlsSession::server(knows(key()));
@@ -233,7 +233,7 @@ TEST_CASE("what a client has said once opens no other connection") {
   CHECK(server.state() == State::failed);
 }
 
-TEST_CASE("an end that says farewell is heard to the last word, and can still be spoken to") {
+TEST_CASE("an end that closes is received to its last byte, and can still be sent to") {
   Pair pair;
   pair.run();
   REQUIRE(write(pair.client, "last words"));

@@ -150,7 +150,7 @@ TEST_CASE("files with nonsense in them are as good as none") {
   }
 }
 
-TEST_CASE("why a process may not use all processors is told apart") {
+TEST_CASE("the reasons why a process may not use all processors are told apart") {
   const test::TemporaryHome root;
   write_machine(root, x86());
   CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::affinity);

@@ -36,7 +36,7 @@ TEST_CASE("a private directory is its owner's alone") {
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("a directory that somebody made before is refused, a link too") {
+TEST_CASE("a directory that exists already is refused, and so is a link") {
   const std::string path = fresh("taken");
   REQUIRE(make_private_directory(path));
   const Result<void> again = make_private_directory(path);
@@ -106,7 +106,7 @@ TEST_CASE("removal takes everything inside and follows no link") {
   CHECK(remove_tree(outside));
 }
 
-TEST_CASE("removal takes what its owner has closed to himself") {
+TEST_CASE("removal takes folders that their owner has closed to himself") {
   const std::string path = fresh("closed");
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -125,7 +125,7 @@ TEST_CASE("removal takes what its owner has closed to himself") {
   CHECK(remove_tree(path));
 }
 
-TEST_CASE("what is left for long goes, but not what is held, fresh, or called otherwise") {
+TEST_CASE("old remains are removed, but not those that are held, fresh or named otherwise") {
   const std::string base = fresh("base");
   REQUIRE(make_private_directory(base));
   for (const char* name : {"job-1-me", "job-2-me", "job-3-me", "job-4-you"})

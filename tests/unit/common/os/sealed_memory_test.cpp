@@ -27,7 +27,7 @@ bool maps_writable(int fd) {
 
 }  // namespace
 
-TEST_CASE("what the maker writes others read, and nobody else can write it") {
+TEST_CASE("sealed memory is written by its maker alone and read by others") {
   auto made = SealedMemory::make("test", kBytes);
   REQUIRE(made);
   auto* const words = static_cast<char*>(made->base());
@@ -56,7 +56,7 @@ TEST_CASE("what the maker writes others read, and nobody else can write it") {
   CHECK(words[0] == 0);
 }
 
-TEST_CASE("memory whose maker could shrink it is refused") {
+TEST_CASE("memory that its maker could shrink is refused") {
   Fd fd(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(::ftruncate(fd.get(), kBytes) == 0);
   const auto attached = SealedMemory::attach(std::move(fd));
@@ -73,7 +73,7 @@ TEST_CASE("a large segment costs what is touched of it") {
   CHECK(static_cast<const char*>(moved.base())[5] == 1);
 }
 
-TEST_CASE("memory that all write keeps its size, whoever tries to change it") {
+TEST_CASE("memory that all may write keeps its size against every attempt to change it") {
   auto made = SealedMemory::make("test", kBytes, SealedMemory::Writers::all);
   REQUIRE(made);
   auto other = SealedMemory::attach(Fd(::dup(made->fd().get())), SealedMemory::Writers::all);

@@ -76,14 +76,14 @@ TEST_CASE("a terminal has the size and the modes that it was given") {
   CHECK(terminal_modes(pair.theirs.get())->keys == modes.keys);
 }
 
-TEST_CASE("what is no terminal has neither size nor modes") {
+TEST_CASE("a file that is no terminal has neither size nor modes") {
   const Fd null(::open("/dev/null", O_RDWR));
   CHECK_FALSE(window_size(null.get()));
   CHECK_FALSE(terminal_modes(null.get()));
   CHECK(end_key(null.get()) == 4);
 }
 
-TEST_CASE("a child leads a session on its terminal, in whose foreground it is") {
+TEST_CASE("a child leads a session on its terminal and is its foreground process") {
   OnTerminal on("tty </dev/tty >/dev/null && read line && echo got $line");
   ProcessFacts facts;
   REQUIRE(facts_of(on.child, facts));

@@ -129,7 +129,7 @@ TEST_CASE("hca interleavings: a part is moved by the process or by the engine, i
   passes(explore(runs));
 }
 
-TEST_CASE("hca interleavings: a process that ends with a part that it has taken blocks nobody") {
+TEST_CASE("hca interleavings: a process that ends with a part that it has taken blocks no other") {
   passes(explore(ends));
 }
 

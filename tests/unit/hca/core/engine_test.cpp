@@ -244,7 +244,7 @@ TEST_CASE("hca: seven retries without a receive request are no end, and one that
   CHECK_FALSE(pair.fabric.advance());
 }
 
-TEST_CASE("hca: who speaks to nobody gives up after its retries") {
+TEST_CASE("hca: a sender without a receiver gives up after its retries") {
   Way way;
   way.retries = 2;
   Pair pair(QpType::rc, way);
@@ -375,7 +375,7 @@ TEST_CASE(
     CHECK(pair.a.poll().at(0).status == Status::remote_operation);
     CHECK(pair.b.state(pair.qb) == QpState::err);
   }
-  SECTION("the responder has ended, and nobody has noticed yet") {
+  SECTION("the responder has ended, which the engine has not noticed yet") {
     pair.fabric.machine.unmap(2, theirs.bytes.data());
     pair.fabric.machine.dead.insert(2);
     pair.a.post_send(pair.qa, remote(opcode, theirs), {mine.all()});

@@ -410,7 +410,7 @@ const auto kWakesNobody = [](auto& world, const auto& then) {
 
 }  // namespace
 
-TEST_CASE("hca interleavings: an engine that sleeps is woken by who posts, in every order") {
+TEST_CASE("hca interleavings: a sleeping engine is woken by a post, in every order") {
   passes(explore(3, [](Interleavings& run) { one_program(run, sleeps_as_it_should); }));
   passes(explore(1, two_programs));
 }
@@ -421,9 +421,7 @@ TEST_CASE("hca interleavings: an engine that would miss a doorbell is seen to") 
           "program waits for ever");
 }
 
-TEST_CASE(
-    "hca interleavings: who is killed between reserving and publishing, or before waking, blocks "
-    "nobody") {
+TEST_CASE("hca interleavings: a process killed at any step of a post blocks no other") {
   passes(explore(1, [](Interleavings& run) { one_is_killed(run, true); }));
   // Without the end of its connection, which wakes the engine, the other program would wait.
   fails(explore(2, [](Interleavings& run) { one_is_killed(run, false); }), "other waits for ever");
@@ -454,7 +452,7 @@ TEST_CASE("hca interleavings: a poll that sleeps is woken by what comes, in ever
         "poller waits for ever");
 }
 
-TEST_CASE("hca interleavings: a queue is resized while it is polled, and nobody misses anything") {
+TEST_CASE("hca interleavings: no completion is missed if a queue is resized while it is polled") {
   passes(explore(2, [](Interleavings& run) { resized(run, kNobodySleeps); }));
   fails(explore(2, [](Interleavings& run) { resized(run, kWhoeverSleeps); }), "");
   fails(explore(2, [](Interleavings& run) { resized(run, kWakesNobody); }), "waits for ever");

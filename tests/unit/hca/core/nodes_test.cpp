@@ -77,9 +77,7 @@ TEST_CASE(
   CHECK(words[0] == 42);
 }
 
-TEST_CASE(
-    "hca nodes: what finds no receive request comes again, with all that was sent behind it, "
-    "once") {
+TEST_CASE("hca nodes: a message without a receive request is repeated with all behind it, once") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
   const Buffer mine = pattern(nodes.a, 200'000);
@@ -145,7 +143,7 @@ TEST_CASE("hca nodes: datagrams find their queue pair by LID, with its key") {
   CHECK(std::equal(mine.bytes.begin(), mine.bytes.end(), theirs.bytes.begin() + 40));
 }
 
-TEST_CASE("hca nodes: frames that say what cannot be do no harm") {
+TEST_CASE("hca nodes: frames with impossible contents do no harm") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
   const Buffer mine = pattern(nodes.a, 100'000);
@@ -174,7 +172,7 @@ TEST_CASE("hca nodes: frames that say what cannot be do no harm") {
   }
 }
 
-TEST_CASE("hca nodes: what is wrong with a long message is told while it is still being sent") {
+TEST_CASE("hca nodes: an error of a long message is reported while it is still being sent") {
   Nodes nodes;
   Way way;
   way.retries = 1;
@@ -203,7 +201,7 @@ TEST_CASE("hca nodes: what is wrong with a long message is told while it is stil
   }
 }
 
-TEST_CASE("hca nodes: a new round repeats neither tasks nor what was found to be wrong") {
+TEST_CASE("hca nodes: a new round repeats neither tasks nor errors that were found") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
   const Buffer mine = nodes.a.buffer(8), theirs = nodes.b.buffer(8);

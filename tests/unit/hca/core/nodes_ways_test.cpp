@@ -37,7 +37,7 @@ TEST_CASE("hca nodes: a node that is lost is tried again until the retries are o
   }
 }
 
-TEST_CASE("hca nodes: what is lost in the middle of a message is sent again") {
+TEST_CASE("hca nodes: frames lost in the middle of a message are sent again") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
   nodes.left.machine.max_frames = 2;
@@ -54,7 +54,7 @@ TEST_CASE("hca nodes: what is lost in the middle of a message is sent again") {
   CHECK(theirs.bytes == mine.bytes);
 }
 
-TEST_CASE("hca nodes: what was carried out, and whose answer was lost, is answered again, once") {
+TEST_CASE("hca nodes: a request that was carried out and lost its answer is answered again, once") {
   Nodes nodes;
   nodes.connect_both(QpType::rc);
   const Buffer mine = pattern(nodes.a, 200'000);
@@ -99,7 +99,7 @@ TEST_CASE("hca nodes: what was carried out, and whose answer was lost, is answer
   CHECK(now == 42);
 }
 
-TEST_CASE("hca nodes: what was never carried out is not answered as if it had been") {
+TEST_CASE("hca nodes: a request that was never carried out is not answered as done") {
   Nodes nodes;
   Way way;
   way.retries = 1;
@@ -119,7 +119,7 @@ TEST_CASE("hca nodes: what was never carried out is not answered as if it had be
   CHECK(nodes.a.poll().at(0).status == Status::retry_exceeded);
 }
 
-TEST_CASE("hca nodes: a queue pair that is led to another address speaks to who is there") {
+TEST_CASE("hca nodes: a queue pair that is moved to another address sends to the peer there") {
   Nodes nodes;
   Way nowhere;
   nowhere.lid = 99;
@@ -194,7 +194,7 @@ TEST_CASE("hca nodes: a datagram to a group comes to its members on every node, 
     CHECK(nodes.a.poll().size() == 1);
     CHECK(nodes.b.poll().size() == 1);
   }
-  SECTION("with a way that takes no more: that node misses it, and nobody waits") {
+  SECTION("with a full way: that node misses it, and no sender waits") {
     nodes.left.machine.max_frames = 0;
     nodes.a.post_send(nodes.qa, send, {mine.all()});
     nodes.run();

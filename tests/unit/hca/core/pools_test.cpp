@@ -33,7 +33,7 @@ struct Stopped {
 
 }  // namespace
 
-TEST_CASE("hca pools: of processes that are stopped they are sent to, written, read and changed") {
+TEST_CASE("hca pools: pools of stopped processes are sent to, written, read and changed") {
   Stopped both;
   auto& [fabric, a, b, of_a, of_b] = both;
   Buffer here = a.pool(200'000, 7), there = b.pool(200'000);
@@ -66,7 +66,7 @@ TEST_CASE("hca pools: of processes that are stopped they are sent to, written, r
   CHECK(fabric.machine.carried_out == 0);
 }
 
-TEST_CASE("hca pools: a stopped process's sums go on in them") {
+TEST_CASE("hca pools: reductions of a stopped process go on in pools") {
   Stopped both;
   Buffer sums = both.a.pool(16), one = both.a.pool(16, 1), two = both.a.pool(16, 2);
   SendRequest sum = request(Opcode::calc);
@@ -77,7 +77,7 @@ TEST_CASE("hca pools: a stopped process's sums go on in them") {
   CHECK(sums.bytes == std::vector<std::byte>(16, std::byte{3}));
 }
 
-TEST_CASE("hca pools: between one and other memory only the other is waited for") {
+TEST_CASE("hca pools: a transfer between a pool and other memory waits for the other only") {
   Stopped both;
   auto& [fabric, a, b, of_a, of_b] = both;
   const bool from_pool = GENERATE(true, false);
@@ -92,7 +92,7 @@ TEST_CASE("hca pools: between one and other memory only the other is waited for"
   CHECK(there.bytes == here.bytes);
 }
 
-TEST_CASE("hca pools: between nodes too, stopped processes send from them and take into them") {
+TEST_CASE("hca pools: stopped processes send from and receive into pools between nodes, too") {
   Nodes nodes({1, 2});
   for (Fabric* fabric : {&nodes.left, &nodes.right})
     fabric->machine.stopped = {1, 2};

@@ -146,7 +146,7 @@ TEST_CASE("hca: XRC sends name a receive queue of any process of the domain") {
   }
 }
 
-TEST_CASE("hca: an adapter without ibv_open_qp refuses it, whoever asks, and says so") {
+TEST_CASE("hca: an adapter without ibv_open_qp refuses it to every process, and says so") {
   Settings without;
   without.open_qp = false;
   Fabric fabric(without);
@@ -166,7 +166,7 @@ TEST_CASE("hca: an adapter without ibv_open_qp refuses it, whoever asks, and say
   CHECK(program.request(ask).error == EOPNOTSUPP);
 }
 
-TEST_CASE("hca: an adapter without XRC refuses all of it, whoever asks, and says so") {
+TEST_CASE("hca: an adapter without XRC refuses all of it to every process, and says so") {
   Settings without;
   without.xrc = false;
   Fabric fabric(without);
@@ -262,8 +262,7 @@ TEST_CASE("hca: management requests wait for completions and release what is hel
   CHECK(completions[1].wr_id == 2);
 }
 
-TEST_CASE(
-    "hca: what is held is told by a doorbell only where it was enabled before, or is flushed") {
+TEST_CASE("hca: a held request rings a doorbell only if it was enabled before, or is flushed") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);
   Ask ask;

@@ -121,7 +121,7 @@ TEST_CASE("hca: when all queue pair numbers are taken, another is refused") {
   CHECK(a.request(make).error == ENOMEM);
 }
 
-TEST_CASE("hca: that a queue is drained is told only when that was asked for") {
+TEST_CASE("hca: a drained queue is reported only on request") {
   Fabric fabric;
   Program a(fabric, 1);
   const QueuePair qp = a.make_qp(QpType::rc);

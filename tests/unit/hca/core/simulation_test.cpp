@@ -189,7 +189,7 @@ class Simulation {
 
 }  // namespace
 
-TEST_CASE("hca simulation: between four nodes whose ways are cut, all arrives once and in order") {
+TEST_CASE("hca simulation: all arrives once and in order between four nodes with cut links") {
   int cuts = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);

@@ -154,7 +154,7 @@ struct Chain {
 
 }  // namespace
 
-TEST_CASE("hca progress: a chain runs where nobody polls, also on a device that tells no events") {
+TEST_CASE("hca progress: a chain runs without polling, also on a device without events") {
   Device device;
   device.loopback.tells = GENERATE(true, false);
   Chain chain(device);
@@ -203,7 +203,7 @@ TEST_CASE("hca progress: queues where nothing comes are not asked again and agai
   CHECK(Loopback::polls(silent) - before <= 2);
 }
 
-TEST_CASE("hca progress: sends that nobody asked to hear of leave room for those that count") {
+TEST_CASE("hca progress: unsignalled sends leave room for those that count") {
   Device device;
   ibv_cq* const sent = device.cq(16);
   ibv_cq* const arrived = device.cq(4096);
@@ -243,7 +243,7 @@ TEST_CASE("hca progress: a completion queue that is not polled runs over, and sa
   CHECK(device.tasks.poll_cq(sent, 1, wc) == 0);  // the fifth was never counted
 }
 
-TEST_CASE("hca progress: what the device refuses when it is released ends the queue pair") {
+TEST_CASE("hca progress: a request that the device refuses at its release ends the queue pair") {
   Device device;
   ibv_cq* const sent = device.cq();
   ibv_qp* const from = device.qp(sent, sent, SCELA_QP_MANAGED_SEND);

@@ -12,7 +12,7 @@ namespace name_lookup_test {
 using namespace scela;
 using namespace std::chrono_literals;
 
-TEST_CASE("numeric addresses are answered without asking anybody") {
+TEST_CASE("numeric addresses are answered without a query") {
   const auto nobody = [](const NameQuery&) -> NameAnswer { return {"asked", {}, {}}; };
   const auto answers = look_up_names({{"10.0.0.1"}, {"::1"}, {"0:0::2"}}, {}, nobody);
   CHECK(answers[0].address == "10.0.0.1");
@@ -25,7 +25,7 @@ TEST_CASE("a name of this machine's own is found, of the family that is asked fo
   CHECK(answers[0].address == "127.0.0.1");
 }
 
-TEST_CASE("a name that nobody has is an answer with a reason and advice") {
+TEST_CASE("an unknown name is an answer with a reason and advice") {
   const auto answers = look_up_names({{"does-not-exist.invalid"}});
   CHECK(answers[0].address.empty());
   CHECK_FALSE(answers[0].why.empty());

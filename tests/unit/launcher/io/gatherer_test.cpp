@@ -29,7 +29,7 @@ std::string headed(const std::string& members, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("what hosts wrote alike is told once, under their folded names") {
+TEST_CASE("equal output of hosts is shown once, under their folded names") {
   Gatherer gatherer({"node1", "node2", "node3", "node4"});
   for (const Rank rank : {3u, 0u, 2u})
     REQUIRE(gatherer.add(rank, "up 3 days\n"));
@@ -116,7 +116,7 @@ TEST_CASE("an output that is too large to compare is shown whole") {
                              "--- 0-1 (2)\n+++ 3\n@@ -1 +1 @@\n-x\n+y\n");
 }
 
-TEST_CASE("what does not fit into memory comes back from the file in order") {
+TEST_CASE("output that does not fit into memory comes back from the file in order") {
   Random random(7);
   for (const std::size_t memory : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
     Gatherer gatherer({}, Gatherer::Show::all, memory);

@@ -100,7 +100,7 @@ TEST_CASE("where ranks will be bound is known once the hosts have told of their 
         "node3: it does not tell which processors it has\n");
 }
 
-TEST_CASE("what a node cannot give is seen before it is asked for it") {
+TEST_CASE("a plan that a node cannot hold is reported before the node is asked") {
   const std::string text =
       bound(options({"--show-map", "-w", "a:2,b:2", "--bind-to", "core", "-n", "4", "./p"}),
             {{cores(2), RankSet::single(0)}, {cores(1), RankSet::single(1)}});
@@ -120,7 +120,7 @@ TEST_CASE("simulated nodes tell of one machine, and each binds within its share"
   CHECK(text.find("  rank 7: socket 1[core 7[hwt 0-1]], cpus 14-15\n") != std::string::npos);
 }
 
-TEST_CASE("cores that a rankfile has chosen are shown, and who is not bound") {
+TEST_CASE("cores that a rankfile has chosen are shown, and ranks that are not bound") {
   Options asked = options({"--show-map", "--rankfile", "ranks", "./p"});
   asked.rank_places = {{"a", CoreChoice{1, RankSet::single(2)}}, {"a", {}}};
   CHECK(bound(asked, {{machine().bytes(), RankSet::single(0)}}) ==
@@ -140,7 +140,7 @@ TEST_CASE("nodes without an agent are not said to bind anything") {
         "bindings:\na,c: 1 core\n  ranks 0,2: socket 0[core 0[hwt 0]], cpus 0\n");
 }
 
-TEST_CASE("nobody is asked for what nothing depends on") {
+TEST_CASE("no host is asked for facts on which nothing depends") {
   for (const auto& words : {std::vector<std::string>{"--bind-to", "core", "./p"},
                             std::vector<std::string>{"--show-map", "./p"}}) {
     const Options asked = options(words);
@@ -172,7 +172,7 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
         "a rank needs 6 cores of the same socket; the largest socket (of a) has 4");
 }
 
-TEST_CASE("what agents claim of machines that cannot be takes bounded memory, and no one's room") {
+TEST_CASE("impossible topologies from agents take bounded memory and no other host's slots") {
   const Options asked = options({"-w", "a,b", "--map-by", "core", "./p"});
   auto made = make_plan(asked, context());
   REQUIRE(made);

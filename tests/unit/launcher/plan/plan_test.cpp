@@ -168,7 +168,7 @@ TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are s
   CHECK_FALSE(plan({"--sim-nodes", "2", "-n", "2", "./p"}).remote);
 }
 
-TEST_CASE("what belongs to this login does not reach ranks elsewhere") {
+TEST_CASE("variables of this login do not reach ranks elsewhere") {
   LaunchContext there = context();
   there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin"};
   const auto remote = make_plan(options({"-w", "node1", "-n", "1", "./p"}), there);
@@ -360,7 +360,7 @@ TEST_CASE("a command without a number of ranks runs once on each of the hosts na
   CHECK(made.min_nodes == 0);
 }
 
-TEST_CASE("what speaks of ranks, slots or programs is a job of ranks") {
+TEST_CASE("options about ranks, slots or programs make a job of ranks") {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"./p"},
                                              {"--sim-nodes", "3", "./p"},
@@ -376,7 +376,7 @@ TEST_CASE("what speaks of ranks, slots or programs is a job of ranks") {
   }
 }
 
-TEST_CASE("a terminal is nobody's input where a command runs once on each host") {
+TEST_CASE("a terminal is no input where a command runs once on each host") {
   LaunchContext there = context();
   there.terminal_input = true;
   CHECK(make_plan(options({"-w", "a,b", "p"}), there)->job.stdin_ranks.empty());
@@ -385,7 +385,7 @@ TEST_CASE("a terminal is nobody's input where a command runs once on each host")
   CHECK(make_plan(options({"-w", "a,b", "-n", "2", "p"}), there)->job.stdin_ranks.text() == "0");
 }
 
-TEST_CASE("what a user says wins over the habits of a command on each host") {
+TEST_CASE("options of the user win over the defaults of a command on each host") {
   const Plan made =
       plan({"-w", "a,b", "--on-failure", "kill", "--env-pass", "X", "--host-timeout", "90", "p"});
   CHECK(made.job.on_failure == nla::OnFailure::kill);
@@ -458,7 +458,7 @@ TEST_CASE("nodes that are left but do not hold the ranks are an error about the 
   CHECK(mapped.error().why.find("2 slots") != std::string::npos);
 }
 
-TEST_CASE("a program whose own hosts are all missing cannot be placed") {
+TEST_CASE("a program cannot be placed if all of its own hosts are missing") {
   const Options wanted =
       options({"-w", "a,b", "-n", "1", "--min-nodes", "1", "p", ":", "-w", "b", "-n", "1", "q"});
   auto made = make_plan(wanted, context());

@@ -122,7 +122,7 @@ TEST_CASE("a program that runs another is taken for that") {
         0);
 }
 
-TEST_CASE("what can neither load libraries nor start programs is served PMI alone") {
+TEST_CASE("a program that can neither load libraries nor start programs is served PMI alone") {
   Machine machine;
   machine.program("bin/hostname", {});
   machine.program("bin/plugged", {}, {"dlopen"});

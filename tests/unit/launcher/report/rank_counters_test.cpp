@@ -45,7 +45,7 @@ TEST_CASE("counters come in pieces, of several nodes at once, among other lines"
   CHECK(Json::parse(counters.json())["channel"]["all"] == Json({{"sent", 3}}));
 }
 
-TEST_CASE("whatever ranks say, it is shown or left out") {
+TEST_CASE("counters of ranks are shown or left out, whatever they contain") {
   RankCounters counters;
   counters.add(0, kRanks, line(0, R"({"a":{},"b":1,"c":-1,"d":"x","e":[1],"f":null,"g":1.5})"));
   counters.add(0, kRanks, line(0, R"({"a":1,"b":{"b":1}})"));
@@ -90,7 +90,7 @@ TEST_CASE("a node tells of its own ranks, and no more than they may write") {
   CHECK(told["channel"]["all"]["sent"] > 100);
 }
 
-TEST_CASE("what is nested deep is left out, however deep it is") {
+TEST_CASE("deeply nested counters are left out, at any depth") {
   RankCounters counters;
   const std::size_t depth = GENERATE(3u, 100u, 3'000u);
   std::string values;

@@ -63,7 +63,7 @@ TEST_CASE("a spawn waits for the agents that it needs, others do not wait for it
   CHECK(job.take() == "1 on (vector,(1,1,2),(0,1,1));3 on (vector,(1,1,1));4 on (vector,(1,1,1));");
 }
 
-TEST_CASE("what could not be started is the answer, and is tried again by its name") {
+TEST_CASE("a spawn is answered with the name or agent that failed, which is tried again by name") {
   Growing job({"--launch", "local", "-w", "a:1,b:1,c:1", "-n", "1", "./p"});
   job.ask(1, 2);
   CHECK(job.take() == "find b;find c;");
@@ -97,7 +97,7 @@ TEST_CASE("a node that is lost before its spawn is planned is not planned with")
   CHECK(job.take() == "1: sim1: start its agent (hello): gone; 1 more host failed too: sim2;");
 }
 
-TEST_CASE("the root gets children so up to a limit") {
+TEST_CASE("a growing job gives the root children only up to a limit") {
   Growing job({"--sim-nodes", "9", "-n", "1", "./p"});
   for (std::uint32_t i = 1; i <= 4; ++i) {
     const std::string host = cat("sim", i);

@@ -98,7 +98,7 @@ TEST_CASE("hosts without an agent take part, and are told of") {
   CHECK(plan({"--sim-nodes", "3", "--usize", "system", "-n", "1", "./p"}).later.empty());
 }
 
-TEST_CASE("who speaks PMIx is told of hosts that have come since, once") {
+TEST_CASE("ranks that use PMIx are told of hosts that have come since, once") {
   Plan made = plan({"-w", "a:1,b:2,c:1", "-n", "1", "--pmi", "pmix", "./p"});
   CHECK(made.job.hosts == std::vector<std::string>{"a"});
   add_later(made, {0});

@@ -104,7 +104,7 @@ struct House {
 
 }  // namespace
 
-TEST_CASE("an orphan's door opens to who knows the job's key, and then to nobody else") {
+TEST_CASE("an orphan's listener admits one peer that knows the job's key, and then no other") {
   House house;
   house.check_open();
   SocketName name;
@@ -116,7 +116,7 @@ TEST_CASE("an orphan's door opens to who knows the job's key, and then to nobody
   CHECK(::connect(late.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0);
 }
 
-TEST_CASE("a visitor without the key is dropped, whatever it says") {
+TEST_CASE("a peer without the key is dropped, whatever it says") {
   House house;
   const Fd socket = house.visitor();
   const Talk talk = house.greet(socket, 'x');
@@ -141,7 +141,7 @@ TEST_CASE("a visitor without the key is dropped, whatever it says") {
   house.check_open();
 }
 
-TEST_CASE("what one visitor was told lets no other in") {
+TEST_CASE("a greeting to one peer admits no other") {
   House house;
   const Fd first = house.visitor();
   const Talk talk = house.greet(first);
@@ -228,7 +228,7 @@ TEST_CASE("another user is not heard, even where the directory lets him in") {
   house.check_open();
 }
 
-TEST_CASE("a visitor that says nothing keeps nobody out for long") {
+TEST_CASE("a silent peer keeps no other out for long") {
   House house;
   const Fd silent = house.visitor();
   const Fd next = house.visitor();
@@ -244,7 +244,7 @@ TEST_CASE("a visitor that says nothing keeps nobody out for long") {
   CHECK(house.dropped(silent));
 }
 
-TEST_CASE("a visitor that speaks in the moment in which its time is over is dropped once") {
+TEST_CASE("a peer that sends in the moment in which its time is over is dropped once") {
   House house(0);
   const Fd visitors[] = {house.visitor(), house.visitor(), house.visitor()};
   for (const Fd& one : visitors)

@@ -23,7 +23,7 @@ std::string line_of(const DialHello& hello, const std::string& secret) {
 
 }  // namespace
 
-TEST_CASE("dial hello: what an agent says is read by the owner of its secret, and no other") {
+TEST_CASE("dial hello: an agent's greeting is read by the owner of its secret, and by no other") {
   const std::string secret = new_dial_secret();
   CHECK(secret.size() == kDialSecretDigits);
   CHECK(secret != new_dial_secret());

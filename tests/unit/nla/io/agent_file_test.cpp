@@ -24,7 +24,7 @@ TEST_CASE("an executable is known by its build id and its machine") {
   CHECK(file->machine() == names.machine);
 }
 
-TEST_CASE("what is no executable with a build id is no agent") {
+TEST_CASE("a file that is no executable with a build id is no agent") {
   const std::string path = cat("/tmp/scela-agent-file-test-", ::getpid());
   for (const std::string& content : {std::string(), std::string("#!/bin/sh\n"),
                                      std::string("\x7f"

@@ -46,7 +46,7 @@ TEST_CASE("spans become complete events in microseconds, threads and processes h
   CHECK(events[4]["dur"] == 0.0);
 }
 
-TEST_CASE("nothing is kept when nobody asked, and not more than the limit") {
+TEST_CASE("without a request no span is kept, and never more than the limit") {
   Tracer idle;
   idle.span("run", 1, 2);
   CHECK(lines_of(idle, 1, "n", {}).size() == 2);

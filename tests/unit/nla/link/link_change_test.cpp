@@ -247,7 +247,7 @@ TEST_CASE("messages that are held leave only over the new stream") {
   CHECK(bench.parent->queued_bytes() == 0);
 }
 
-TEST_CASE("what is said last before leaving arrives, and only then is it time to leave") {
+TEST_CASE("the last message before leaving arrives, and only then may the agent leave") {
   Changed bench;
   bench.second.up->room = 0;
   bench.send(*bench.child, bench.sent_up, 100);
@@ -297,7 +297,7 @@ TEST_CASE("a first stream that ends too early leaves what is on its way on the s
   CHECK(bench.above.closed == 1);
 }
 
-TEST_CASE("a child whose first stream ends has lost its parent") {
+TEST_CASE("a child has lost its parent if its first stream ends") {
   Changed bench;
   bench.first.parent_end->close();
   bench.settle();

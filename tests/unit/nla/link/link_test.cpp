@@ -60,7 +60,7 @@ Encoded sized(std::size_t bytes, char fill = 'x') {
 
 }  // namespace
 
-TEST_CASE("what is sent before the stream is there arrives, in order") {
+TEST_CASE("frames sent before the stream is connected arrive, in order") {
   Bench bench;
   Probe a, b;
   auto left = bench.link(a);
@@ -103,7 +103,8 @@ TEST_CASE("more than the stream holds waits its turn, and its owner is told of p
   CHECK(a.turns > turns);
 }
 
-TEST_CASE("the end is told after the last frame, the close when nobody holds the other end") {
+TEST_CASE(
+    "a link tells the end after the last frame, and the close when the peer has no descriptor") {
   Bench bench;
   Probe a;
   auto link = bench.link(a);

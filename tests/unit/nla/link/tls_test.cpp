@@ -223,7 +223,7 @@ TEST_CASE("a peer with another key, or that of another link, is not let in") {
   }
 }
 
-TEST_CASE("what a parent says proves nothing when it is sent back to it") {
+TEST_CASE("a parent's message proves nothing if it is sent back") {
   Bench bench;
   Trap trap;
   bench.connect(trap.port);
@@ -234,7 +234,7 @@ TEST_CASE("what a parent says proves nothing when it is sent back to it") {
   CHECK_FALSE(*bench.connected);
 }
 
-TEST_CASE("what a parent said once proves nothing when it is said again") {
+TEST_CASE("a parent's message proves nothing if it is repeated") {
   Bench bench;
   const std::string hello = client_hello(bench);
   bench.connected.reset();
@@ -251,7 +251,7 @@ TEST_CASE("what a parent said once proves nothing when it is said again") {
   CHECK(ended(thief));
 }
 
-TEST_CASE("nonsense, cut and oversized handshakes are dropped, and cost nobody his turn") {
+TEST_CASE("nonsense, cut and oversized handshakes are dropped and delay no other peer") {
   Bench bench;
   const std::string hello = client_hello(bench);
   bench.connected.reset();
@@ -297,7 +297,7 @@ TEST_CASE("a peer of an older TLS or without the key's cipher is not let in") {
   CHECK_FALSE(bench.accepted);
 }
 
-TEST_CASE("strangers that say little are closed, the oldest first, when others come") {
+TEST_CASE("silent strangers are closed, the oldest first, when others come") {
   Bench bench;
   bench.listen(std::chrono::hours(1));  // no stranger's time is over in this test
   std::vector<Fd> slow;
@@ -364,7 +364,7 @@ TEST_CASE("an attempt that is given up while it waits for a peer is touched no m
   CHECK_FALSE(bench.connected.has_value());
 }
 
-TEST_CASE("nobody waits for ever, neither for a peer nor for its words") {
+TEST_CASE("neither end waits for ever for a peer or for its messages") {
   Bench bench;
   bench.listen(milliseconds(20));
   bench.until([&] { return bench.accepted.has_value(); });
@@ -381,7 +381,7 @@ TEST_CASE("nobody waits for ever, neither for a peer nor for its words") {
   CHECK(bench.connected->error().find("refused") != std::string::npos);
 }
 
-TEST_CASE("addresses are what they are written as") {
+TEST_CASE("addresses are parsed as they are written") {
   CHECK(loopback(22).port() == 22);
   CHECK(parse_address("::1", 7).value().port() == 7);
   CHECK(parse_address("fe80::1%lo", 7));

@@ -165,7 +165,7 @@ TEST_CASE("a connection within this machine belongs to the process that holds it
   }
 }
 
-TEST_CASE("an end that its process has closed belongs to nobody") {
+TEST_CASE("a socket that its process has closed belongs to no process") {
   House house;
   Fd visitor = house.visitor();
   say(visitor, ints({8, 0}));
@@ -214,7 +214,7 @@ TEST_CASE("a rank aborts on a connection of its own") {
   CHECK(house.warnings.empty());
 }
 
-TEST_CASE("an abort whose process is gone is a claim, whoever made it") {
+TEST_CASE("an abort of a process that is gone counts only as a claim") {
   House house;
   Fd visitor = house.visitor();
   say(visitor, ints({7, 0, 6}) + std::string("sorry\0", 6));
@@ -295,7 +295,7 @@ TEST_CASE("another user is refused before he is heard, and told of once") {
   CHECK(house.told == Told{"rank 0 is in: "});
 }
 
-TEST_CASE("visitors that say nothing, or only a part, are dropped and keep nobody out for long") {
+TEST_CASE("peers that send nothing, or only a part, are dropped and keep no other out for long") {
   House house(50ms);
   std::vector<Fd> silent;
   for (std::size_t i = 0; i < kMaxVisitors; ++i) {
@@ -311,7 +311,7 @@ TEST_CASE("visitors that say nothing, or only a part, are dropped and keep nobod
   CHECK(house.warnings.empty());
 }
 
-TEST_CASE("what is longer than any greeting is not waited for") {
+TEST_CASE("a greeting longer than any is not waited for") {
   House house;
   const Fd visitor = house.visitor();
   say(visitor, ints({7, 0, 4000}) + std::string(pmi::kMaxGreeting, 'x'));

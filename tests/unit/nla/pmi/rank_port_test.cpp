@@ -49,7 +49,7 @@ TEST_CASE("a port is for the protocols with ranks that connect by themselves") {
   CHECK_FALSE(RankPort::is_needed(PmiKind::none));
 }
 
-TEST_CASE("a doubted rank is judged a second later, and not if it has ended") {
+TEST_CASE("a suspected rank is judged a second later, and not if it has ended") {
   Fixture f;
   CHECK(f.port->number() != 0);
   CHECK_FALSE(f.port->believe_claim(0));

@@ -94,7 +94,7 @@ std::string agent_refused_under(void (*limit)()) {
 
 }  // namespace
 
-TEST_CASE("who gets no process is told of the limit of processes") {
+TEST_CASE("an error for want of a process names the limit of processes") {
   const std::string why = GENERATE(false, true) ? agent_refused_under(no_more_processes)
                                                 : rank_refused_under(no_more_processes);
   INFO(why);
@@ -103,7 +103,7 @@ TEST_CASE("who gets no process is told of the limit of processes") {
   CHECK(why.find("ulimit -u") != std::string::npos);
 }
 
-TEST_CASE("who gets no descriptor is told of the limit of open files") {
+TEST_CASE("an error for want of a descriptor names the limit of open files") {
   const std::string why = GENERATE(false, true) ? agent_refused_under(no_more_descriptors)
                                                 : rank_refused_under(no_more_descriptors);
   INFO(why);

@@ -43,7 +43,7 @@ class Folder {
 
 }  // namespace
 
-TEST_CASE("a rank's counters goes to the root with its number, and a rank may leave several") {
+TEST_CASE("counters of a rank go to the root with its number, and a rank may leave several") {
   const Folder node;
   node.write(3, "channel {\"sent\":1}\nchannel {\"sent\":2}\n");
   node.write(5, "my-own {}\n");
@@ -54,7 +54,7 @@ TEST_CASE("a rank's counters goes to the root with its number, and a rank may le
         "{\"counters\":\"my-own\",\"rank\":5,\"values\":{}}\n");
 }
 
-TEST_CASE("what is no counters is left out, and so is what is too much or no file") {
+TEST_CASE("malformed, large and special counter files are left out") {
   for (const char* line : {"", "channel", "channel ", " {}", "Channel {}", "a\"b {}", "channel 5",
                            "channel {", "channel {\t}", "channel {}\r"})
     CHECK(counters_line(line, 1).empty());

@@ -37,7 +37,7 @@ TEST_CASE("a session begins when its turn has come, not when it is asked for") {
                                          "b is over", "c is over"});
 }
 
-TEST_CASE("what only scela-run can reach is handed back to it, its own host included") {
+TEST_CASE("hosts that only scela-run can reach are handed back to it") {
   boost::asio::io_context io;
   SpawnContext context;
   context.agent = "/nowhere/agent";

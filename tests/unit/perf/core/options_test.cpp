@@ -11,15 +11,14 @@ Result<Options> parsed(std::initializer_list<std::string_view> words) {
   return parse_options(list);
 }
 
-TEST_CASE("perf options: sizes are read as everybody writes them") {
+TEST_CASE("perf options: sizes are read in their usual spellings") {
   const auto options = parsed({"latency", "--sizes", "0,8,64K,4M"});
   REQUIRE(options);
   CHECK(options->bench == "latency");
   CHECK(options->sizes == std::vector<std::size_t>{0, 8, 65536, 4194304});
 }
 
-TEST_CASE(
-    "perf options: a benchmark has its usual sizes, one round trip beside nobody, two ranks") {
+TEST_CASE("perf options: a benchmark has its usual sizes, no peers and two ranks") {
   const auto options = parsed({"rate"});
   REQUIRE(options);
   CHECK(options->sizes == usual_sizes("rate"));
@@ -39,7 +38,7 @@ TEST_CASE("perf options: unknown words are refused with those that there are") {
   CHECK(why({"coll", "scater"}).find("there are barrier, bcast") != std::string::npos);
 }
 
-TEST_CASE("perf options: what only a job of its own can have is told") {
+TEST_CASE("perf options: options for a separate job only are reported") {
   const auto own = [](std::vector<std::string_view> words) {
     return parse_options(words)->of_own_job;
   };
@@ -118,7 +117,7 @@ TEST_CASE("perf options: how often operations are helped on, and where ranks run
   CHECK(census->ops.empty());
 }
 
-TEST_CASE("perf options: what cannot be is refused, by its name") {
+TEST_CASE("perf options: impossible values are refused, by name") {
   const auto why = [](std::initializer_list<std::string_view> words) {
     const auto options = parsed(words);
     REQUIRE_FALSE(options);

@@ -60,7 +60,7 @@ TEST_CASE("perf overlap: overhead is what work does not hide, by the blocking ti
   CHECK(overhead_of(95, 100, 0).nbcbench == Approx(100));
 }
 
-TEST_CASE("perf overlap: what of a delay another feels") {
+TEST_CASE("perf overlap: the share of a delay that reaches another rank") {
   CHECK(propagated(10, 1000010, 1e6) == Approx(100));
   CHECK(propagated(10, 20010, 1e6) == Approx(2));
   CHECK(propagated(10, 10, 1e6) == Approx(0));

@@ -10,7 +10,7 @@
 namespace scela::perf::patterns_test {
 namespace {
 
-TEST_CASE("perf patterns: partners are ranks, are each other's, and everybody is reached") {
+TEST_CASE("perf patterns: partners are ranks, in pairs, and every rank is reached") {
   for (const std::string_view name : kPatterns)
     for (const int ranks : {1, 2, 4, 8, 9, 16, 32, 36, 64}) {
       if (!fits(name, ranks)) continue;

@@ -32,7 +32,7 @@ TEST_CASE("perf report: the median of all rounds of all turns, and the ratio to 
   CHECK(rows[1].ratio == Approx(0.4));
 }
 
-TEST_CASE("perf report: sizes in order, and nobody is compared with another size") {
+TEST_CASE("perf report: sizes are in order, and no library is compared with another size") {
   Report report;
   report.add("scela", sample(1024, {2}));
   report.add("scela", sample(8, {1}));
@@ -71,7 +71,7 @@ TEST_CASE("perf report: a row is an object, and a line of the table") {
   CHECK(table_of({}).empty());
 }
 
-TEST_CASE("perf report: what else was measured is in the row, by medians, for each thing done") {
+TEST_CASE("perf report: other figures are in the row, as medians for each operation") {
   const auto told = [](const char* op, double kib) {
     return parse_sample(cat(R"({"bench":"memory","op":")", op,
                             R"(","bytes":8,"ranks":8,"nodes":2,"provider":"verbs","us":[100],)",
@@ -174,7 +174,7 @@ TEST_CASE("perf report: overhead of each number of bytes after which an operatio
   CHECK_FALSE(row.contains("overhead_every_overlapped_us"));
 }
 
-TEST_CASE("perf report: what a contestant prints is looked at before it is believed") {
+TEST_CASE("perf report: output of a contestant is checked before it is used") {
   CHECK(parse_sample(
       R"({"bench":"latency","bytes":8,"ranks":2,"nodes":1,"provider":"shm","us":[0.5,1]})"));
   for (

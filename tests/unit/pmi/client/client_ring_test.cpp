@@ -100,7 +100,7 @@ TEST_CASE("a rank and its agent pass more than the memory holds, each asleep whi
   CHECK(end_of(rank) == 0);
 }
 
-TEST_CASE("a rank whose agent serves it no more is told") {
+TEST_CASE("a rank is told when its agent serves it no more") {
   Offer offer;
   const pid_t rank = start([&] {
     const auto made = offer.take();

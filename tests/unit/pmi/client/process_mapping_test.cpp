@@ -34,7 +34,7 @@ TEST_CASE("blocks begin again when they give too few ranks, as in MPICH") {
   CHECK(ranks_beside("(vector, (0,1,2), (1,1,1))", 1, 3) == std::vector<int>{0, 1});
 }
 
-TEST_CASE("what is no mapping gives nobody") {
+TEST_CASE("a malformed mapping gives no ranks") {
   for (const char* text :
        {"", "(", "(vector", "(vector,)", "(vector,(0,2)", "(vector,(0,2,x))", "(vector,(0,-2,4))",
         "(vector,(0,0,0))", "(list,(0,1,1))", "(vector,(0,99999999999,1))"}) {

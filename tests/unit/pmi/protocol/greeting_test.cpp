@@ -46,7 +46,7 @@ TEST_CASE("PMI_PORT: four lines answer it") {
         "cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\n");
 }
 
-TEST_CASE("PMI_PORT: what is no such line is nonsense") {
+TEST_CASE("PMI_PORT: a malformed line is refused") {
   const auto is_nonsense = [](const std::string& bytes, bool ended = false) {
     return meaning(Dialect::pmi1, bytes, ended).starts_with("sent ");
   };
@@ -80,7 +80,7 @@ TEST_CASE("PMGR: an abort comes with a code, a rank and a message") {
   CHECK(meaning(Dialect::mvapich1, ints({-1, 1}), true) == "abort 1 -1 ''");
 }
 
-TEST_CASE("PMGR: an abort whose code looks like a version is one of a rank that is there") {
+TEST_CASE("PMGR: an abort with a code that looks like a version is told from a greeting") {
   CHECK(meaning(Dialect::pmgr, ints({8, 1})) == "more");
   CHECK(meaning(Dialect::pmgr, ints({8, 1, 3}) + std::string("no\0", 3)) == "abort 1 8 'no'");
   CHECK(meaning(Dialect::pmgr, ints({8, 1}), true) == "again 1");

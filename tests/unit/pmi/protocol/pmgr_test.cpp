@@ -172,7 +172,7 @@ TEST_CASE("PMGR: an abort is heard at once, even behind an operation that waits"
   CHECK(world.ends[0] == "abort 7");
 }
 
-TEST_CASE("PMGR: what no server could serve is named") {
+TEST_CASE("PMGR: an impossible request is named") {
   World world(4);
   const auto why = [&](const std::string& bytes) {
     world.say(1, bytes);
@@ -204,7 +204,7 @@ TEST_CASE("PMGR: what no server could serve is named") {
   CHECK_FALSE(world.sessions[1]->wants_bytes());
 }
 
-TEST_CASE("PMGR: ranks that disagree about a size are told apart by who receives") {
+TEST_CASE("PMGR: the receiver finds that ranks disagree about a size") {
   World world(3);
   world.say(0, ints({5, 0, 4}) + "aaaa");
   world.say(1, ints({5, 0, 4}) + "bbbb");
@@ -243,7 +243,7 @@ TEST_CASE("PMGR: ranks that ask for different things break the protocol, a lost 
   CHECK(session->take_output().empty());
 }
 
-TEST_CASE("PMGR: who sends on without waiting is read no further than to a bound") {
+TEST_CASE("PMGR: a client that sends without waiting is read only to a bound") {
   const auto session = make_pmgr_session(0, 2);
   session->receive(ints({3}));
   REQUIRE(session->next());

@@ -229,7 +229,7 @@ TEST_CASE("no schedule of a rank and its agent loses a wake-up") {
 }
 
 TEST_CASE(
-    "a rank that is killed at any step of any schedule leaves what it said, and an agent at rest") {
+    "a rank that is killed at any step of any schedule leaves its requests, and an agent at rest") {
   const int steps = play({0, 0, 0}, 0).steps + 20;
   for (int killed = 1; killed < steps; ++killed) {
     for (int first = 0; first < killed; ++first) {

@@ -89,7 +89,8 @@ TEST_CASE("bytes of both directions come out as they went in, however pieces wra
   CHECK(got > 100 * ring::kCapacity);
 }
 
-TEST_CASE("a rank rings once for what an agent has not seen, and not while it is looked at") {
+TEST_CASE(
+    "a rank rings once for requests that an agent has not seen, and not while the agent looks") {
   Mapped mapped;
   ring::ServerEnd server(mapped.memory(), 1);
   ring::ClientEnd client(mapped.memory());
@@ -110,7 +111,7 @@ TEST_CASE("a rank rings once for what an agent has not seen, and not while it is
   CHECK(rings);
 }
 
-TEST_CASE("a rank that waits is woken by what it waits for") {
+TEST_CASE("a rank that waits is woken by its answers") {
   Mapped mapped;
   ring::ServerEnd server(mapped.memory(), 1);
   ring::ClientEnd client(mapped.memory());
@@ -321,7 +322,7 @@ TEST_CASE("a rank that is killed at any moment leaves an agent that goes on") {
   }
 }
 
-TEST_CASE("uses are told once, of very many the last ones, in their order") {
+TEST_CASE("uses are reported once, the last of very many, in order") {
   std::vector<std::uint64_t> words(ring::kTotalBytes / 8);
   ring::UseNotes rank(words.data()), agent(words.data());
   const auto take = [&] {

@@ -170,7 +170,7 @@ TEST_CASE("a cache that evicts has a segment that stays small") {
   CHECK(used * 8 < 4 * 1024 * 1024);
 }
 
-TEST_CASE("what does not fit is absent, never old") {
+TEST_CASE("a value that does not fit is absent, never old") {
   Table table{{"key", "small"}};
   Memory memory(4096);
   segment::Writer writer(memory.base(), memory.bytes(), 1, pairs_of(table));
@@ -282,7 +282,7 @@ TEST_CASE("readers beside the writer see whole values of the right key, newer an
   CHECK(seen >= 1000);
 }
 
-TEST_CASE("a writer that is killed at any moment blocks nobody and leaves whole values") {
+TEST_CASE("a writer that is killed at any moment blocks no reader and leaves whole values") {
   constexpr std::uint64_t kBytes = 96 * 1024;
   Random random(5);
   for (int round = 0; round < 40; ++round) {

@@ -18,7 +18,7 @@ std::string line(std::string text) {
 
 }  // namespace
 
-TEST_CASE("singleton init: what each side says is what the other expects") {
+TEST_CASE("singleton init: the messages of each side are those that the other expects") {
   CHECK(singinit::hello() == "cmd=singinit authtype=none\n");
   CHECK(singinit::read_hello(line(singinit::hello())));
   CHECK(singinit::read_hello_back(line(singinit::hello_back())));
@@ -29,7 +29,7 @@ TEST_CASE("singleton init: what each side says is what the other expects") {
   CHECK(*singinit::read_info("cmd=singinit_info versionok=yes kvsname=kvs_4_0") == "kvs_4_0");
 }
 
-TEST_CASE("singleton init: what is something else is refused") {
+TEST_CASE("singleton init: other messages are refused") {
   for (const char* text :
        {"", "cmd=init pmi_version=1", "cmd=singinit authtype=shared", "=x", "\1"})
     CHECK_FALSE(singinit::read_hello(text));

@@ -96,7 +96,7 @@ TEST_CASE("PMGR server: a rank that has left is hung up on, one that breaks the 
   CHECK(services.told.size() == before);
 }
 
-TEST_CASE("PMGR server: what a rank had a part in is judged even when it has gone") {
+TEST_CASE("PMGR server: operations of a rank are judged even when it has gone") {
   FakeServices services;
   PmgrServer server(services, 0, make_pmgr_session(0, 2));
   std::string word;

@@ -54,7 +54,7 @@ TEST_CASE("reduce: the root gets the sum of all, in order where that matters") {
   }
 }
 
-TEST_CASE("reduce: who brackets in order anyway makes one list for both kinds of reductions") {
+TEST_CASE("reduce: an algorithm that keeps operands in order has one list for all reductions") {
   for (const int root : {0, 5}) {
     each_shape(Operation::reduce, 12, [&](const Algorithm& algorithm, Shape shape) {
       shape.root = root;

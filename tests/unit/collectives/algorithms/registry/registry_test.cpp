@@ -9,7 +9,7 @@ namespace registry_test {
 
 using namespace scela::collectives;
 
-TEST_CASE("algorithms are found by operation and name, in whose order they stand") {
+TEST_CASE("algorithms are found by operation and name, in the order of the table") {
   const auto before = [](const Algorithm& a, const Algorithm& b) {
     return a.operation != b.operation ? a.operation < b.operation : a.name < b.name;
   };
@@ -42,7 +42,7 @@ TEST_CASE("an algorithm that has a radix does not fit one below 2") {
   }
 }
 
-TEST_CASE("what says that it has no segments, radix, split or nodes does not depend on them") {
+TEST_CASE("algorithms without segments, radix, split or nodes do not depend on them") {
   for (const Algorithm& each : algorithms()) {
     Shape shape{.operation = each.operation, .ranks = 13, .root = 5};
     INFO(text(each, shape));

@@ -36,7 +36,7 @@ std::string refusal(std::initializer_list<std::string> texts) {
 
 }  // namespace
 
-TEST_CASE("a receive that nothing is sent for is refused, and a send that nobody receives") {
+TEST_CASE("a receive without a send is refused, and a send without a receive") {
   CHECK(refusal({kNoBlocks + "send 1 <- out[0+0]\nwait sent 1 1",
                  kNoBlocks + "receive 0 -> out[0+0]\nreceive 0 -> out[0+0]\nwait received 0 2"}) ==
         "rank 1, task 1 'receive 0 -> out[0+0]': is receive 2 from rank 0, which sends rank 1 1 "
@@ -51,7 +51,7 @@ TEST_CASE("a receive that nothing is sent for is refused, and a send that nobody
       "0");
 }
 
-TEST_CASE("messages whose ends are not of as many blocks or bytes are refused") {
+TEST_CASE("messages with different block or byte counts at their two ends are refused") {
   Lists lists = flat_bcast(3);
   lists[1].tasks[0].to.count = 0;
   CHECK(refusal(shape_of(Operation::bcast, 3), lists) ==
@@ -85,8 +85,7 @@ TEST_CASE("two ranks that each wait for their own send first are refused, with t
         "waits for rank 0");
 }
 
-TEST_CASE(
-    "a circle of three that wait for each other is refused, and who hangs on it is not named") {
+TEST_CASE("a wait cycle of three ranks is refused, without naming a rank that waits for it") {
   const std::string last = kNoBlocks + "receive 1 -> out[0+0]\nwait received 1 1";
   const auto rank = [](const std::string& left, const std::string& right, const std::string& more) {
     return kNoBlocks + "receive " + left + " -> out[0+0]\nwait received " + left + " 1\nsend " +
@@ -186,7 +185,7 @@ TEST_CASE("a held send has its buffer from when it is enabled") {
         "out[0]' may still be writing: no wait has covered it");
 }
 
-TEST_CASE("what is begun is waited for") {
+TEST_CASE("a list that does not wait for a message that it has begun is refused") {
   const std::string sends = kNoBlocks + "send 1 <- out[0+0]\nsend 1 <- out[0+0]\nwait sent 1 ";
   const std::string receives =
       kNoBlocks + "receive 0 -> out[0+0]\nreceive 0 -> out[0+0]\nwait received 0 ";
@@ -264,7 +263,7 @@ TEST_CASE("the input is not written, nor what a broadcast's root sends") {
         "rank 0, task 0 'receive 1 -> out[0]': writes the output, which is the caller's");
 }
 
-TEST_CASE("what nobody has given or written is not read") {
+TEST_CASE("a block that was neither input nor written is not read") {
   const Shape shape = shape_of(Operation::allreduce, 1);
   const std::string head = "blocks in 1 out 1 scratch 1\n";
   CHECK(refusal(shape, lists_of({head + "copy scratch[0] -> out[0]"})) ==

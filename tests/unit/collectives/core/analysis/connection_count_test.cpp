@@ -22,7 +22,7 @@ TEST_CASE("nodes are numbered as their first ranks come, whatever they are calle
   CHECK(NodeMap(std::vector<int>{}).nodes() == 0);
 }
 
-TEST_CASE("a census counts whom a rank speaks with once, however often and in either direction") {
+TEST_CASE("a census counts each peer of a rank once, however often and in either direction") {
   const std::vector<int> called = {0, 0, 1, 1};
   Census census(4);
   const auto list = parse(

@@ -74,7 +74,7 @@ TEST_CASE("LogGP: a ring takes a message a step, and exchanges by doubling grow"
     CHECK(done == Approx(doubling));
 }
 
-TEST_CASE("LogGP: what arrives at one port at once goes through it one after the other") {
+TEST_CASE("LogGP: messages that arrive at one port at once pass it one after the other") {
   // In a flat gather of 5 ranks, four messages arrive together.
   Lists lists(5);
   lists[0].blocks[2] = 5;

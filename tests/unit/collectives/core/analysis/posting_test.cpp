@@ -117,7 +117,7 @@ std::vector<TaskList> random_lists(Random& random) {
   return lists;
 }
 
-TEST_CASE("posting: what the checker proves comes to its end on queues of any depth, at random") {
+TEST_CASE("posting: lists that the checker proves end on queues of any depth, at random") {
   Random random(7);
   int proved = 0;
   int held_up = 0;

@@ -149,7 +149,7 @@ TEST_CASE("scans and a reduce-scatter by hand are proved") {
 }
 
 // Offload thesis, Table 2.2: a barrier by recursive doubling, all of it posted at the start.
-TEST_CASE("a barrier whose sends are held and enabled is proved") {
+TEST_CASE("a barrier with held and enabled sends is proved") {
   const auto rank = [](int first, int second) {
     const std::string a = std::to_string(first);
     const std::string b = std::to_string(second);

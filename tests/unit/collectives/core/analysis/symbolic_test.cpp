@@ -105,7 +105,7 @@ TEST_CASE("lists that check() would refuse are an error, not a crash") {
   CHECK(why(head + "signal\nwait sent 1 1", head) != "");
 }
 
-TEST_CASE("sums of ranks in any order are one where that is allowed, and joined where they meet") {
+TEST_CASE("sums of ranks in any order are equal where allowed, and joined where they meet") {
   Random random(3);
   for (int ranks : {1, 2, 7, 40}) {
     for (int round = 0; round < 50; ++round) {

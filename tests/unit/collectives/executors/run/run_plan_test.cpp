@@ -39,7 +39,7 @@ TEST_CASE("plan: held sends stand where they are enabled, in their order") {
   CHECK(tasks == std::vector<std::uint32_t>{2, 0, 4, 1, 6, 7});
 }
 
-TEST_CASE("plan: what a run could not survive is refused, with its task") {
+TEST_CASE("plan: a list that a run could not survive is refused, with its task") {
   CHECK(refusal("send 1 <- in[0]\nsignal\n") == "task 0 'send 1 <- in[0]': nothing waits for it");
   CHECK(refusal("send 1 <- in[0] held\nsignal\n") ==
         "task 0 'send 1 <- in[0] held': is held for ever");

@@ -50,7 +50,8 @@ TEST_CASE("connections: two processes connect at once, with losses, copies and a
   }
 }
 
-TEST_CASE("connections: two of a node are reached by one link, and either may die at any step") {
+TEST_CASE(
+    "connections: two ranks of a node are reached by one link, and either may die at any step") {
   for (const Mode mode : {Mode::shared, Mode::owned}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -63,7 +64,7 @@ TEST_CASE("connections: two of a node are reached by one link, and either may di
   }
 }
 
-TEST_CASE("connections: two of a node die one after the other, and nothing is held for nobody") {
+TEST_CASE("connections: two ranks of a node die in turn, and no queue pair stays held") {
   for (const Mode mode : {Mode::shared, Mode::owned}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -75,7 +76,7 @@ TEST_CASE("connections: two of a node die one after the other, and nothing is he
   }
 }
 
-TEST_CASE("connections: copies and early repeats of what two of a node are told change nothing") {
+TEST_CASE("connections: copied and early answers to two ranks of a node change nothing") {
   for (const Mode mode : {Mode::shared, Mode::owned}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -87,7 +88,7 @@ TEST_CASE("connections: copies and early repeats of what two of a node are told 
   }
 }
 
-TEST_CASE("connections: the one link that there may be goes from node to node") {
+TEST_CASE("connections: with a limit of one, the link moves from node to node") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -113,7 +114,7 @@ TEST_CASE("connections: the one link serves two of a node before it goes to anot
   }
 }
 
-TEST_CASE("connections: who leaves is sent nothing more, and holds nothing then") {
+TEST_CASE("connections: a process that leaves is sent nothing more and holds no queue pair") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -138,7 +139,7 @@ TEST_CASE("connections: all leave in any order, and no queue pair is left") {
   }
 }
 
-TEST_CASE("connections: one leaves and the other dies, and no queue pair is left") {
+TEST_CASE("connections: no queue pair is left if one process leaves and the other dies") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Scenario scenario;
     scenario.options = options_for(mode);
@@ -175,8 +176,7 @@ TEST_CASE("connections: a link that breaks is made anew, and what it led to is l
   }
 }
 
-TEST_CASE(
-    "connections: a queue pair that cannot be made fails those who wait, and leaves nothing") {
+TEST_CASE("connections: a queue pair that cannot be made fails all that wait and leaves nothing") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Scenario scenario;
     scenario.options = options_for(mode);

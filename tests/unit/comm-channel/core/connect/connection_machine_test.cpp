@@ -86,7 +86,7 @@ TEST_CASE("connection: the first of a node is connected to, the others share the
     CHECK(handles(world.processes[process]) == 1);
 }
 
-TEST_CASE("connection: those who are wanted meanwhile wait for the link, and nobody asks for two") {
+TEST_CASE("connection: peers wanted meanwhile wait for the link, and no second one is requested") {
   World world({0, 1, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   want(world, 0, 2);
@@ -129,7 +129,7 @@ TEST_CASE("connection: a lost answer is said again, and no second queue pair is 
   }
 }
 
-TEST_CASE("connection: who never answers fails after the tries that there are") {
+TEST_CASE("connection: a peer that never answers fails after the maximum number of tries") {
   World world({0, 1, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   want(world, 0, 2);
@@ -169,8 +169,7 @@ TEST_CASE("connection: the direct peer ends, and the others still receive by the
   CHECK(world.processes[0].machine.counts().links == 0);
 }
 
-TEST_CASE(
-    "connection: without ibv_open_qp it ends with its maker, and another of the node makes one") {
+TEST_CASE("connection: without ibv_open_qp a queue pair ends with its maker, and another is made") {
   World world({0, 1, 1}, options_for(Mode::owned));
   connect_to(world, 0, 1);
   connect_to(world, 0, 2);
@@ -185,7 +184,7 @@ TEST_CASE(
   CHECK(world.judge(true) == "");
 }
 
-TEST_CASE("connection: who makes the queue pair leaves, and what is on its way arrives first") {
+TEST_CASE("connection: the queue pair's maker leaves after messages under way have arrived") {
   World world({0, 1, 1}, options_for(Mode::owned));
   connect_to(world, 0, 1);
   connect_to(world, 0, 2);
@@ -205,7 +204,7 @@ TEST_CASE("connection: who makes the queue pair leaves, and what is on its way a
   CHECK(world.processes[0].failures[1] == Failure::leaving);
 }
 
-TEST_CASE("connection: who leaves says so with RC too, and is not asked for again") {
+TEST_CASE("connection: a process that leaves says so with RC too and gets no more requests") {
   World world({0, 1, 2}, options_for(Mode::pairs));
   connect_to(world, 0, 1);
   connect_to(world, 2, 0);
@@ -259,7 +258,7 @@ TEST_CASE("connection: a process that leaves tells of a queue pair that is gone,
   CHECK(world.processes[1].left);
 }
 
-TEST_CASE("connection: a process that was accepted where the other leaves by now hears of it") {
+TEST_CASE("connection: a process hears that the peer that accepted it is leaving") {
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);
   world.deliver(0);       // the request, which is accepted
@@ -273,7 +272,7 @@ TEST_CASE("connection: a process that was accepted where the other leaves by now
   CHECK(world.processes[1].left);
 }
 
-TEST_CASE("connection: a request is told again that the other leaves until that was heard") {
+TEST_CASE("connection: notice of a leaving peer is repeated until it was heard") {
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);
   world.late = 1;
@@ -289,7 +288,7 @@ TEST_CASE("connection: a request is told again that the other leaves until that 
   CHECK(world.processes[0].failures[1] == Failure::leaving);
 }
 
-TEST_CASE("connection: a confirmation of what was given up is answered") {
+TEST_CASE("connection: a confirmation of an abandoned connection is answered") {
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);
   world.deliver(0);  // the request, which is accepted
@@ -324,7 +323,7 @@ TEST_CASE("connection: an acceptance that is repeated while the queue pair is be
   CHECK(world.judge(true).empty());
 }
 
-TEST_CASE("connection: queues' numbers are known for good where nobody needs to hold anything") {
+TEST_CASE("connection: in owned mode the numbers of queues stay known after the link has closed") {
   World world({0, 1, 1, 2}, options_for(Mode::owned, 1));
   connect_to(world, 0, 1);
   connect_to(world, 0, 2);
@@ -381,7 +380,7 @@ TEST_CASE("connection: two jobs on a node are told apart by name, and share the 
   CHECK(world.processes[1].machine.hold_of(*known) == XrcTargetState::held);
 }
 
-TEST_CASE("connection: what an earlier life said, or what was said to one, counts for nothing") {
+TEST_CASE("connection: messages of an earlier life, or to one, count for nothing") {
   World world({0, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   Handshake old = said(world.network[0]);
@@ -442,7 +441,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("connection: a lost node fails all who are wanted there, and nobody of it is asked") {
+TEST_CASE("connection: a lost node fails all wanted peers there, and none of it is asked") {
   World world({0, 1, 1, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   want(world, 0, 2);
@@ -456,7 +455,7 @@ TEST_CASE("connection: a lost node fails all who are wanted there, and nobody of
   CHECK(world.processes[0].failures[3] == Failure::ended);
 }
 
-TEST_CASE("connection: who uses queue pairs in another way says so") {
+TEST_CASE("connection: a peer that uses queue pairs in another mode is answered with an error") {
   World world({0, 1}, options_for(Mode::shared));
   want(world, 0, 1);
   Handshake other = said(world.network[0]);
@@ -469,7 +468,7 @@ TEST_CASE("connection: who uses queue pairs in another way says so") {
   CHECK(world.queue_pairs() == 0);
 }
 
-TEST_CASE("connection: failures say what was tried, with whom, what happened and what to do") {
+TEST_CASE("connection: failures name the attempt, the peer, the cause and the advice") {
   PeerAddress peer;
   peer.name.rank = 17;
   for (const Failure failure : {Failure::ended, Failure::unreachable, Failure::refused,
@@ -514,7 +513,7 @@ std::vector<Handshake> said_by_intruder(const Handshake& real) {
 
 }  // namespace
 
-TEST_CASE("connection: who has not the job's secret changes nothing, whatever he says") {
+TEST_CASE("connection: a sender without the job's secret changes nothing") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     Options options = options_for(mode);
     options.secret = 0x5ec7e7;
@@ -546,7 +545,7 @@ TEST_CASE("connection: who has not the job's secret changes nothing, whatever he
   }
 }
 
-TEST_CASE("connection: names that the job has not are not kept, whoever says them") {
+TEST_CASE("connection: names that are not of the job are never kept") {
   Options options = options_for(Mode::shared);
   options.ranks = 2;
   PeerAddress self, peer;

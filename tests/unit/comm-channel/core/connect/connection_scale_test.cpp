@@ -145,7 +145,7 @@ TEST_CASE("connections of 64 ranks on 8 nodes: 7 of each by XRC, 56 by RC, as Ta
   }
 }
 
-TEST_CASE("connections of 64 ranks on 8 nodes: deaths fail only who is dead, and nothing is left") {
+TEST_CASE("connections of 64 ranks on 8 nodes: deaths fail only the dead, and nothing is left") {
   for (const Mode mode : {Mode::shared, Mode::owned, Mode::pairs}) {
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
       World world = many(mode);

@@ -63,7 +63,7 @@ std::string request(const PeerAddress& from, const PeerAddress& to,
 
 }  // namespace
 
-TEST_CASE("give-ups: who is given up is told, says that he has heard, and is told no more") {
+TEST_CASE("give-ups: a process that is given up is told until it confirms, and then no more") {
   Process one(0), other(1);
   one.ends.give_up(other.card, 0ms);
   CHECK_FALSE(one.ends.settled());
@@ -80,7 +80,7 @@ TEST_CASE("give-ups: who is given up is told, says that he has heard, and is tol
   CHECK(one.said(1).empty());
 }
 
-TEST_CASE("give-ups: what is lost is said again, and what comes twice is told once") {
+TEST_CASE("give-ups: lost notices are repeated, and doubled notices are reported once") {
   Process one(0), other(1);
   one.ends.give_up(other.card, 0ms);
   static_cast<void>(one.said(1));
@@ -96,7 +96,7 @@ TEST_CASE("give-ups: what is lost is said again, and what comes twice is told on
   CHECK(other.ends.take_those_that_did().empty());
 }
 
-TEST_CASE("give-ups: of who does not answer nothing is awaited for long, and leaving less") {
+TEST_CASE("give-ups: an unanswered notice is repeated a few times, and delays leaving less") {
   Process one(0);
   one.ends.give_up(card_of(1), 0ms);
   int said = 1, before_leaving = 0;
@@ -110,8 +110,7 @@ TEST_CASE("give-ups: of who does not answer nothing is awaited for long, and lea
   CHECK(one.ends.settled());
 }
 
-TEST_CASE(
-    "give-ups: who asks for a connection later is told again, and the machine does not hear") {
+TEST_CASE("give-ups: a given-up process that asks to connect is told again, not served") {
   Process one(0), other(1);
   one.ends.give_up(other.card, 0ms);
   other.hear(one.said(1), 1ms);
@@ -127,7 +126,7 @@ TEST_CASE(
   CHECK(one.said(1).empty());
 }
 
-TEST_CASE("give-ups: without the job's secret, or to another process, nothing is heard") {
+TEST_CASE("give-ups: notices without the job's secret, or to another process, are ignored") {
   Process one(0), stranger(1, 6), other(1), later(0, 5, 2);
   stranger.ends.give_up(one.card, 0ms);
   CHECK_FALSE(one.ends.take(stranger.said(0).front(), 1ms));

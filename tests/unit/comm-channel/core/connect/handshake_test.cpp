@@ -39,7 +39,7 @@ Handshake example(HandshakeKind said) {
 
 }  // namespace
 
-TEST_CASE("handshake: what is said is read as it was said, and has one length") {
+TEST_CASE("handshake: an encoded handshake is decoded as it was, and has one length") {
   for (int said = static_cast<int>(HandshakeKind::connect);
        said <= static_cast<int>(HandshakeKind::given_up); ++said) {
     const Handshake shake = example(static_cast<HandshakeKind>(said));
@@ -54,7 +54,7 @@ TEST_CASE("handshake: what is said is read as it was said, and has one length") 
   }
 }
 
-TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
+TEST_CASE("handshake: malformed, short and long bytes are refused") {
   const std::string bytes = encode(example(HandshakeKind::accept));
   for (std::size_t length = 0; length < bytes.size(); ++length)
     CHECK_FALSE(decode(std::string_view(bytes).substr(0, length)));
@@ -71,7 +71,7 @@ TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
   CHECK_FALSE(decode(other));
 }
 
-TEST_CASE("handshake: what has a field that it does not need, or lacks one, is refused") {
+TEST_CASE("handshake: a message with a needless field, or without a needed one, is refused") {
   Handshake shake = example(HandshakeKind::close);
   shake.srq = 1;
   CHECK_FALSE(decode(encode(shake)));

@@ -13,7 +13,7 @@ namespace {
 
 using Run = ContextSet::Run;
 
-TEST_CASE("channel context set: neighbours are one run, and what was not there is told") {
+TEST_CASE("channel context set: neighbours are one run, and an absent context is reported") {
   ContextSet set;
   CHECK(set.add({5, 6}) == std::vector<Run>{{5, 6}});
   CHECK(set.add({9, 9}) == std::vector<Run>{{9, 9}});
@@ -43,7 +43,7 @@ TEST_CASE("channel context set: the highest and the lowest context") {
   CHECK(set.empty());
 }
 
-TEST_CASE("channel context set: as a set of numbers, by chance") {
+TEST_CASE("channel context set: random operations agree with a set of numbers") {
   constexpr std::uint32_t kMax = 60;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);

@@ -44,7 +44,7 @@ TEST_CASE("matching: a message takes the earliest receive that it fits, wildcard
   CHECK(matcher.arrived({0, 1, 5, 0}) == &alone);
 }
 
-TEST_CASE("matching: a receive takes the earliest message that fits it, whatever it leaves open") {
+TEST_CASE("matching: a receive takes the earliest message that fits, with any wildcards") {
   for (const Pattern pattern :
        {Pattern{0, 1, 5}, Pattern{0, kAny, 5}, Pattern{0, 1, kAny}, Pattern{0, kAny, kAny}}) {
     Matcher matcher;
@@ -85,7 +85,7 @@ TEST_CASE("matching: the largest tag, context and source are ones like any other
   CHECK(matcher.arrived({0xffff'ffffu, 0, 0, 0}) == &any);
 }
 
-TEST_CASE("matching: a receive that is cancelled gets nothing, and keeps nobody from anything") {
+TEST_CASE("matching: a cancelled receive gets no message and holds none back") {
   Matcher matcher;
   Posted first = receive(0, 1, 5), middle = receive(0, 1, 5), last = receive(0, 1, 5);
   for (Posted* posted : {&first, &middle, &last})
@@ -102,7 +102,7 @@ TEST_CASE("matching: a receive that is cancelled gets nothing, and keeps nobody 
   CHECK(matcher.arrived({0, 1, 5, 0}) == &last);
 }
 
-TEST_CASE("matching: who is taken by a probe is received by nobody else") {
+TEST_CASE("matching: a message that a probe has taken is received by no other receive") {
   Matcher matcher;
   Unexpected first = message(0, 1, 5), second = message(0, 1, 5);
   matcher.keep(first);
@@ -164,7 +164,7 @@ TEST_CASE("matching: messages and their bytes are counted, and the most there we
   CHECK(matcher.counts().max_bytes == 150);
 }
 
-TEST_CASE("matching: what waits is seen in its order, and that of one pattern on its own") {
+TEST_CASE("matching: a probe sees waiting messages in order, overall and for one pattern") {
   Matcher matcher;
   Posted a = receive(0, 1, 5), b = receive(0, 1, 6), c = receive(0, 1, 5);
   for (Posted* posted : {&a, &b, &c})

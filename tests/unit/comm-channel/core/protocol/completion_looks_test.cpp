@@ -27,7 +27,7 @@ struct Queue {
   }
 };
 
-TEST_CASE("looks: nothing that was there is left once they have passed, and then they soon have") {
+TEST_CASE("looks: all earlier completions are taken once a look ends, and it ends soon") {
   Random random(11);
   for (int turn = 0; turn < 2000; ++turn) {
     Queue queue;

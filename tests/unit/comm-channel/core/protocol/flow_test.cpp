@@ -298,7 +298,7 @@ TEST_CASE("flow: a hundred thousand messages pass through a single buffer") {
   CHECK(world.delivered() >= operations(150'000) / 2);
 }
 
-TEST_CASE("flow: who dies takes no buffer along, and leaves nobody waiting") {
+TEST_CASE("flow: a peer that dies takes no buffer along and leaves no other waiting") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     const auto first = static_cast<std::uint32_t>(seed % 3);
@@ -333,7 +333,7 @@ struct Pair {
   Flow::Peer to_b, to_a;
 };
 
-TEST_CASE("flow: who speaks more is granted more, with few messages about it, up to the most") {
+TEST_CASE("flow: a busy peer is granted more credits up to the limit, with few messages") {
   Pair pair({64, 1, 16});
   int notes = 0;
   std::uint32_t most = 0;
@@ -354,7 +354,7 @@ TEST_CASE("flow: who speaks more is granted more, with few messages about it, up
   CHECK(notes < 200);
 }
 
-TEST_CASE("flow: of two who answer each other, credits ride along and nothing is said about them") {
+TEST_CASE("flow: credits of two peers that answer each other need no messages of their own") {
   Pair pair({64, 2, 16});
   int notes = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -382,7 +382,7 @@ TEST_CASE("flow: a process that keeps too much says so, and says when it does no
   CHECK_FALSE(pair.to_b.offers_only());
 }
 
-TEST_CASE("flow: what a peer brings along is posted once, and used again by the next one") {
+TEST_CASE("flow: buffers that a peer brings are posted once, and used again by the next peer") {
   Flow flow({4, 1, 8});
   Flow::Peer first, second, third;
   CHECK(flow.connect(first) == 1 + Flow::kReserved);

@@ -12,7 +12,7 @@ using namespace scela;
 using scela::channel::RegistrationMap;
 using Range = RegistrationMap::Range;
 
-TEST_CASE("a registration is found by what it covers, and used until it is released") {
+TEST_CASE("a registration is found by the memory that it covers, until it is released") {
   RegistrationMap map(1000);
   const auto id = map.add({100, 200}, true);
   CHECK(map.use({100, 200}) == id);
@@ -27,7 +27,7 @@ TEST_CASE("a registration is found by what it covers, and used until it is relea
   CHECK(map.use({150, 160}) == id);
 }
 
-TEST_CASE("what is not used goes when there is too much of it, the least recently used first") {
+TEST_CASE("unused registrations end when there are too many, the least recently used first") {
   RegistrationMap map(250);
   const auto a = map.add({0, 100}, true);
   const auto b = map.add({100, 200}, true);
@@ -44,7 +44,7 @@ TEST_CASE("what is not used goes when there is too much of it, the least recentl
   CHECK(map.use({200, 201}) == c);
 }
 
-TEST_CASE("one that is not kept is found by nobody and goes with its use") {
+TEST_CASE("a registration that is not kept is not found again and ends with its use") {
   RegistrationMap map(1000);
   const auto id = map.add({0, 10}, false);
   CHECK_FALSE(map.use({0, 10}));
@@ -53,7 +53,7 @@ TEST_CASE("one that is not kept is found by nobody and goes with its use") {
   CHECK(map.bytes() == 0);
 }
 
-TEST_CASE("memory that is gone is found by nobody, and given back when nobody uses it") {
+TEST_CASE("registrations of memory that is gone are not found, and released after their last use") {
   RegistrationMap map(1000);
   const auto used = map.add({0, 100}, true);
   const auto unused = map.add({100, 200}, true);

@@ -336,7 +336,7 @@ TEST_CASE("rendezvous: in pieces, in every order of events, deaths and failures"
   CHECK(explore_all(way::kAll, way::kPieces) > 100);
 }
 
-TEST_CASE("rendezvous: in pieces, of which one meets a buffer that is not there any more") {
+TEST_CASE("rendezvous: in pieces, when one meets a buffer that has gone") {
   for (const int freed : {1, 2})
     for (const int dies : {0, 1, 2})
       for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{9}}) {
@@ -356,7 +356,7 @@ TEST_CASE("rendezvous: where the kernel refuses the copy, in pieces") {
   CHECK(explore(world) > 0);
 }
 
-TEST_CASE("rendezvous: sides that have no way in common both fail") {
+TEST_CASE("rendezvous: sides without a common protocol both fail") {
   CHECK(explore(World({10, 10, way::kCopy, way::kWrite, false, true, false, 0})) == 1);
 }
 
@@ -367,7 +367,7 @@ std::vector<Act> acts_of(const Steps& steps) {
   return acts;
 }
 
-TEST_CASE("rendezvous: the preferred way is taken where both can, else the cheapest") {
+TEST_CASE("rendezvous: the preferred protocol is taken if both can, else the cheapest") {
   const Rts offer{100, 1000, 7, way::kWrite | way::kRead};
   ReceiveTransfer by_read(offer, 100, way::kAll, 0);
   CHECK(acts_of(by_read.start()) == std::vector{Act::read});
@@ -379,7 +379,7 @@ TEST_CASE("rendezvous: the preferred way is taken where both can, else the cheap
   CHECK(acts_of(not_possible.start()) == std::vector{Act::read});
 }
 
-TEST_CASE("rendezvous: what makes no sense where it comes fails on both sides, or is passed over") {
+TEST_CASE("rendezvous: an unexpected message fails both sides or is passed over") {
   SendTransfer sender(100, way::kWrite);
   sender.start();
   // The sender refuses a way that was not offered, then more bytes than there are.

@@ -11,7 +11,7 @@ namespace {
 
 using Seen = Sequence::Seen;
 
-TEST_CASE("sequence: what is sent again is known, and so is what is missing") {
+TEST_CASE("sequence: repeated and missing messages are recognized") {
   Sequence from, to;
   CHECK(to.arrived(from.number()) == Seen::next);
   const std::uint32_t second = from.number(), third = from.number();

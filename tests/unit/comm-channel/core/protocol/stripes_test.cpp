@@ -44,7 +44,7 @@ TEST_CASE("channel stripes: a large message is cut evenly, a small one goes whol
   CHECK(small.move(0, 0b11) == Stripes::Shares{});
 }
 
-TEST_CASE("channel stripes: what went by one port is made up for by the others") {
+TEST_CASE("channel stripes: bytes that went by one port are balanced by the others") {
   Ports ports;
   ports.other(0, 304 * kKiB);
   CHECK(ports.move(kMiB, 0b11) == Stripes::Shares{360 * kKiB, 664 * kKiB});
@@ -53,7 +53,7 @@ TEST_CASE("channel stripes: what went by one port is made up for by the others")
   CHECK(ports.move(kMiB, 0b11) == Stripes::Shares{0, kMiB});
 }
 
-TEST_CASE("channel stripes: a port that cannot be used gets nothing, and makes up for so much") {
+TEST_CASE("channel stripes: an unusable port gets nothing, and catches up within a bound") {
   Ports ports;
   for (int i = 0; i < 1000; ++i)
     CHECK(ports.move(kMiB, 0b01) == Stripes::Shares{kMiB, 0});

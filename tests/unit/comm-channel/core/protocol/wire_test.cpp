@@ -54,7 +54,7 @@ TEST_CASE("channel wire: an eager message is 24 bytes and its own, and comes as 
   REQUIRE(message_of(written(header_of_kind(Kind::eager), {})));
 }
 
-TEST_CASE("channel wire: a message that is cut anywhere, or has more behind it, is none") {
+TEST_CASE("channel wire: a message that is cut anywhere, or is too long, is refused") {
   const Rts offer{1000, 0x1234, 5, way::kRead};
   auto bytes = written(header_of_kind(Kind::rts), bytes_of(offer));
   REQUIRE(message_of(bytes));
@@ -88,7 +88,7 @@ bool reads(const Body& body) {
   return only_body_of<Body>(bytes_of(body)).has_value();
 }
 
-TEST_CASE("channel wire: what no transfer can say is refused") {
+TEST_CASE("channel wire: messages that no transfer sends are refused") {
   CHECK(reads(Rts{1, 2, 3, way::kAll}));
   CHECK_FALSE(reads(Rts{1, 2, 3, 0}));
   CHECK_FALSE(reads(Rts{1, 2, 3, way::kAll + 1}));
@@ -139,7 +139,7 @@ TEST_CASE("channel wire: a list of parked messages has as many as it says, and n
   CHECK_FALSE(reads(agreement));
 }
 
-TEST_CASE("channel wire: who opens an offloaded channel says where, and who refuses says no more") {
+TEST_CASE("channel wire: an opened channel has an address, and a refusal has none") {
   LaneEnd end;
   end.gid[15] = 7;
   end.queue_pair = 0xff'ffff;

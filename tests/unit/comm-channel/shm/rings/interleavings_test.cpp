@@ -245,13 +245,13 @@ void sleeps_for_room(Interleavings& run, std::uint64_t count, Ways ways, FastBox
 
 }  // namespace
 
-TEST_CASE("shm interleavings: what several ranks send arrives once and in each one's order") {
+TEST_CASE("shm interleavings: messages of several ranks arrive once and in each sender's order") {
   passes(explore(1, [](Interleavings& run) { two_senders(run, 2, 2, false, {}, kNoBoxes); }));
   // There are more messages than cells.
   passes(explore(1, [](Interleavings& run) { two_senders(run, 3, 2, false, {}, kNoBoxes); }));
 }
 
-TEST_CASE("shm interleavings: a sender that is killed anywhere blocks nobody") {
+TEST_CASE("shm interleavings: a sender that is killed anywhere blocks no other") {
   passes(explore(1, [](Interleavings& run) { two_senders(run, 2, 1, true, {}, kNoBoxes); }));
   passes(explore(0, [](Interleavings& run) { two_senders(run, 2, 3, true, {}, kBoxesChange); }));
   // The exploration fails if the reader does not find out that the sender has ended.
@@ -262,7 +262,7 @@ TEST_CASE("shm interleavings: a sender that is killed anywhere blocks nobody") {
       "wait");
 }
 
-TEST_CASE("shm interleavings: boxes and the inbox have one order, whoever is given a box") {
+TEST_CASE("shm interleavings: boxes and the inbox have one order, for any owners of the boxes") {
   passes(explore(0, [](Interleavings& run) { two_senders(run, 3, 2, false, {}, kBoxAtOnce); }));
   passes(explore(0, [](Interleavings& run) { with_a_box(run, false, false, 3, 3, {}); }));
 }
@@ -283,12 +283,12 @@ TEST_CASE("shm interleavings: without a barrier on either side a box has two own
   CHECK(found.problem != "");
 }
 
-TEST_CASE("shm interleavings: who sleeps is woken by what comes") {
+TEST_CASE("shm interleavings: a sleeping rank is woken by a message") {
   passes(explore(2, [=](Interleavings& run) { sleeper(run, 2, {}, kNoBoxes); }));
   passes(explore(1, [=](Interleavings& run) { sleeper(run, 2, {}, kBoxAtOnce); }));
 }
 
-TEST_CASE("shm interleavings: who sleeps is woken by who fences") {
+TEST_CASE("shm interleavings: a sleeping rank is woken by a sender that fences") {
   const Ways fences{false, true, true};
   passes(explore(2, [=](Interleavings& run) { sleeper(run, 2, fences, kNoBoxes); }));
   passes(explore(1, [=](Interleavings& run) { sleeper(run, 2, fences, kBoxAtOnce); }));
@@ -302,12 +302,12 @@ TEST_CASE("shm interleavings: without a barrier on either side a sleeper is miss
         "sleeper waits for ever");
 }
 
-TEST_CASE("shm interleavings: who sleeps for want of room is woken when there is some") {
+TEST_CASE("shm interleavings: a sender that sleeps for want of room is woken when there is some") {
   passes(explore(2, [](Interleavings& run) { sleeps_for_room(run, 4, {}, kNoBoxes); }));
   passes(explore(1, [](Interleavings& run) { sleeps_for_room(run, 6, {}, kBoxAtOnce); }));
 }
 
-TEST_CASE("shm interleavings: without a barrier who sleeps for want of room is missed") {
+TEST_CASE("shm interleavings: without a barrier a sender that sleeps for want of room is missed") {
   const Ways neither{false, false, true};
   fails(explore(2, [=](Interleavings& run) { sleeps_for_room(run, 4, neither, kNoBoxes); }),
         "waits for ever");

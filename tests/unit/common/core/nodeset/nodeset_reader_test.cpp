@@ -73,7 +73,7 @@ TEST_CASE("two brackets in one number are refused, since their names would be am
   CHECK(NodeSet::parse("n[1-2]x[4-5]"));
 }
 
-TEST_CASE("what needs a list of all nodes is refused by name") {
+TEST_CASE("notation that needs a list of all nodes is refused by name") {
   CHECK(complaint("n1,@io") == "4: node groups (@name) are not supported");
   CHECK(complaint("n*") ==
         "2: wildcards are not supported, there is no list of all nodes to match");

@@ -127,7 +127,7 @@ TEST_CASE("more ranks than cores are refused, or start again from the beginning"
   CHECK(places(two, policy(MapBy::slot, BindTo::hwthread), 3) == "2 8 9");
 }
 
-TEST_CASE("what a node does not have is named") {
+TEST_CASE("objects that a node does not have are named") {
   const Topology small = topology_of(kSmall);
   CHECK(places(small, policy(MapBy::slot, BindTo::l3), 1) ==
         "place ranks by their L3 cache (--bind-to): the node tells of no L3 caches (name numa, "
@@ -206,7 +206,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cores that are somebody's are given to nobody else, unless ranks may share") {
+TEST_CASE("cores of a rank are given to no other, unless ranks may share") {
   PlacementPolicy placement;
   placement.bind_to = BindTo::core;
   auto placer = Placer::create(topology_of(kSmall), placement);
@@ -221,7 +221,7 @@ TEST_CASE("cores that are somebody's are given to nobody else, unless ranks may 
   CHECK((*placer->next(1, true))[0].text() == "0-1");
 }
 
-TEST_CASE("a refusal counts what is left beside cores that are somebody's by name") {
+TEST_CASE("a refusal counts the cores that are left beside those that the rankfile names") {
   const auto refusal = [](const char* named, PlacementPolicy placement, std::uint64_t ranks) {
     auto placer = Placer::create(topology_of(kSmall), placement);
     placer->reserve(CpuSet::parse(named).value());
@@ -238,7 +238,7 @@ TEST_CASE("a refusal counts what is left beside cores that are somebody's by nam
         std::string::npos);
 }
 
-TEST_CASE("where a rank runs is told in one line") {
+TEST_CASE("the place of a rank is one line") {
   const Topology small = topology_of(kSmall);
   CHECK(binding_text(3, small, CpuSet::parse("2-3").value()) ==
         "rank 3 is bound to socket 0[core 1[hwt 0-1]], cpus 2-3, mask 0xc");

@@ -47,7 +47,7 @@ TEST_CASE("objects are numbered in the machine's order, whatever numbers the sys
   CHECK(topology.has(Level::numa));
 }
 
-TEST_CASE("what may not be used goes, the numbers of the rest stay") {
+TEST_CASE("processors that may not be used are removed, and the others keep their numbers") {
   CpuSet allowed = CpuSet::parse("5,13,6").value();
   const Topology some = usual().restricted(allowed, Restriction::cgroup);
   CHECK(some.cpus() == allowed);
@@ -88,7 +88,7 @@ TEST_CASE("more nodes than processors get one each in turn") {
   CHECK(Topology().share(3, 5).empty());
 }
 
-TEST_CASE("a place is told by socket, cores and threads, and as a mask") {
+TEST_CASE("a place is shown by socket, cores and threads, and as a mask") {
   const Topology topology = usual();
   CHECK(topology.place_of(CpuSet::parse("0-3,8-11").value()) == "socket 0[core 0-3[hwt 0-1]]");
   CHECK(topology.place_of(CpuSet::parse("0,8,9,7").value()) ==

@@ -128,7 +128,7 @@ TEST_CASE("a child has the descriptors it was given and no other, close-on-exec 
   wait_status(*pid);
 }
 
-TEST_CASE("descriptors whose numbers are each other's places arrive where they belong") {
+TEST_CASE("descriptors with swapped numbers arrive at their places") {
   // Descriptors 0 and 1 are exchanged: the child reads what is written to its 0 and answers on its
   // 1.
   Result<Pipe> in = make_pipe();

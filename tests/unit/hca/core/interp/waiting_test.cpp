@@ -99,7 +99,8 @@ TEST_CASE("hca waiting: a large read by a stopped process is whole when that goe
   CHECK(kept(nodes.left, 1) == 0);
 }
 
-TEST_CASE("hca waiting: what many queue pairs send to a stopped process has bounds, and arrives") {
+TEST_CASE(
+    "hca waiting: messages of many queue pairs to a stopped process have a bound, and arrive") {
   Nodes nodes({2});
   Way way;
   // Without retries, a send fails if a wait counts as a failed try.
@@ -132,7 +133,8 @@ TEST_CASE("hca waiting: what many queue pairs send to a stopped process has boun
   CHECK(kept(nodes.right, 2) == 0);
 }
 
-TEST_CASE("hca waiting: what many queue pairs of a stopped process read has bounds, and comes") {
+TEST_CASE(
+    "hca waiting: reads of many queue pairs of a stopped process have a bound, and complete") {
   Nodes nodes({1});
   Way way;
   way.retries = 0;
@@ -196,7 +198,7 @@ TEST_CASE(
   CHECK(kept(nodes.right, 2) == 0);
 }
 
-TEST_CASE("hca waiting: answers without end, which nobody has asked for, are not kept") {
+TEST_CASE("hca waiting: endless answers without a question are not kept") {
   Nodes nodes({1});
   Way way;
   way.retries = 2;
@@ -227,7 +229,7 @@ TEST_CASE("hca waiting: answers without end, which nobody has asked for, are not
   CHECK(kept(nodes.left, 1) == 0);
 }
 
-TEST_CASE("hca waiting: who waits for a queue pair that ends is told, and does not wait for ever") {
+TEST_CASE("hca waiting: a process that waits for a queue pair that ends is told") {
   Nodes nodes({2});
   Way way;
   way.retries = 2;
@@ -263,8 +265,7 @@ TEST_CASE("hca waiting: who waits for a queue pair that ends is told, and does n
   CHECK(statuses(nodes.a.poll()) == std::vector{Status::retry_exceeded});
 }
 
-TEST_CASE(
-    "hca waiting: what is fetched for a slow process has bounds, and nobody is left waiting") {
+TEST_CASE("hca waiting: bytes fetched for a slow process have a bound, and none waits for ever") {
   Fabric fabric;
   fabric.machine.distant = fabric.machine.stopped = {2};
   fabric.machine.max_orders = 16;

@@ -34,7 +34,7 @@ TEST_CASE("pieces of an arena are aligned and stand one behind the other") {
   CHECK(arena.used() == 256);
 }
 
-TEST_CASE("what comes after a full chunk stands in a new one, larger where it must be") {
+TEST_CASE("a piece that does not fit a full chunk goes to a new one, larger if needed") {
   Arena arena(kSizes);
   REQUIRE(arena.take(1024));
   const auto next = arena.take(64);
@@ -95,7 +95,7 @@ TEST_CASE("an arena does not grow beyond its bound") {
   CHECK(arena.take(1024));
 }
 
-TEST_CASE("what is given back is one with its neighbours, and is known to be used") {
+TEST_CASE("a returned piece joins its free neighbours") {
   Arena arena(kSizes);
   REQUIRE(arena.take(128));
   REQUIRE(arena.take(128));

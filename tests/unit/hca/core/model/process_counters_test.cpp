@@ -185,7 +185,7 @@ TEST_CASE("hca counters: requests are posted, executed or failed, and counted wh
   CHECK(all.traffic.received == 2);
 }
 
-TEST_CASE("hca counters: retries are counted by their cause, and who is woken") {
+TEST_CASE("hca counters: retries are counted by their cause, and so are wake-ups") {
   Two two;
   Way way;
   way.rnr_retries = 3;
@@ -228,7 +228,7 @@ TEST_CASE("hca counters: counters that a process has spoilt are counted as far a
   CHECK(all.holdings.srq_requests <= srq.recv_slots);
 }
 
-TEST_CASE("hca watcher: it is told of what is posted, executed and completed, in that order") {
+TEST_CASE("hca watcher: posts, executions and completions are reported in that order") {
   Two two;
   two.connect_both();
   Listener listener;
@@ -259,7 +259,7 @@ TEST_CASE("hca watcher: it is told of what is posted, executed and completed, in
   CHECK(listener.take().empty());
 }
 
-TEST_CASE("hca watcher: it is told of what is posted while the queue has its turn") {
+TEST_CASE("hca watcher: posts are reported while the queue has its turn") {
   Two two;
   two.connect_both();
   Listener listener;

@@ -78,8 +78,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "hca: what the other half of an XRC connection would need may be named, and counts for "
-    "nothing") {
+    "hca: attributes that the other half of an XRC connection needs are accepted and ignored") {
   const std::uint32_t path = a::kState | a::kAv | a::kPathMtu | a::kDestQpn | a::kRqPsn;
   const std::uint32_t responder = a::kMaxDestRdAtomic | a::kMinRnrTimer;
   const std::uint32_t requester = a::kRetryCount | a::kRnrRetry | a::kMaxRdAtomic;

@@ -94,7 +94,7 @@ TEST_CASE("hca: a strict engine tells of a last receive once all receives are to
   CHECK(most > 1);
 }
 
-TEST_CASE("hca: a strict engine spoils what a message is to fill, and nothing else") {
+TEST_CASE("hca: a strict engine spoils the buffer that a message will fill, and nothing else") {
   Settings settings;
   settings.seed = 5;
   Fabric fabric(settings);

@@ -38,7 +38,7 @@ std::vector<Status> statuses(const std::vector<Completion>& completions) {
 
 }  // namespace
 
-TEST_CASE("hca transfers: a stopped process holds up those who need its memory, and nobody else") {
+TEST_CASE("hca transfers: a stopped process delays only transfers that need its memory") {
   Pair pair({2});
   Fabric& fabric = pair.fabric;
   const Buffer from = pair.a.buffer(64, 7), to_b = pair.b.buffer(64), to_c = pair.c.buffer(64);
@@ -77,8 +77,7 @@ TEST_CASE("hca transfers: a stopped process holds up those who need its memory, 
 }
 
 TEST_CASE(
-    "hca transfers: what a stopped process posted waits for it alone, and tasks and inline data do "
-    "not") {
+    "hca transfers: requests of a stopped process wait for it, except tasks and inline data") {
   Pair pair({1});
   Fabric& fabric = pair.fabric;
   const Buffer from = pair.a.buffer(64, 7), to_b = pair.b.buffer(64), to_c = pair.c.buffer(64);
@@ -104,8 +103,7 @@ TEST_CASE(
   CHECK(to_b.bytes == from.bytes);
 }
 
-TEST_CASE(
-    "hca transfers: an atomic operation is carried out once, whoever's memory takes its time") {
+TEST_CASE("hca transfers: an atomic operation is carried out once, though either memory is slow") {
   Pair pair({1, 2});
   Fabric& fabric = pair.fabric;
   Buffer result = pair.a.buffer(8), number = pair.b.buffer(8);

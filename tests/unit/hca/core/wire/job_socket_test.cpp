@@ -19,7 +19,7 @@ std::string socket_in(const std::map<std::string, std::string>& environment) {
 
 }  // namespace
 
-TEST_CASE("what launchers say of a job names its engine's socket") {
+TEST_CASE("variables of launchers name the socket of a job's engine") {
   CHECK(socket_in({}) == "socket");
   CHECK(socket_in({{"PMIX_NAMESPACE", "708771841"}}) == "socket.pmix-708771841");
   CHECK(socket_in({{"PMI_JOBID", "12.0"}}) == "socket.pmi-12.0");
@@ -42,7 +42,7 @@ TEST_CASE("a job's name that cannot be part of a file's becomes digits, others s
   }
 }
 
-TEST_CASE("what a program says names its job and its node") {
+TEST_CASE("the program's own settings name its job and its node") {
   CHECK(joined_job("kvs_1_0", 0) == "job-kvs_1_0.0");
   CHECK(joined_job("kvs_1_0", 0) != joined_job("kvs_1_0", 1));
   CHECK(joined_job("a", 11) != joined_job("a.1", 1));

@@ -35,7 +35,7 @@ TEST_CASE("hca address: every node and port has a GID of its own, the second por
   }
 }
 
-TEST_CASE("hca address: what is no address of this adapter leads nowhere") {
+TEST_CASE("hca address: a foreign address leads nowhere") {
   CHECK_FALSE(address_of(Gid{}));
   Gid link_local{{0xFE, 0x80, 0, 0, 0, 0, 0, 0, 2}};
   CHECK_FALSE(address_of(link_local));

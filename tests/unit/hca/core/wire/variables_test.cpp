@@ -23,7 +23,7 @@ TEST_CASE("hca variables: a switch is yes, 1, no, 0 or nothing, and nothing else
   }
 }
 
-TEST_CASE("hca variables: a name that is none is said to be, and what there is") {
+TEST_CASE("hca variables: an unknown name is reported, with the known ones") {
   for (const auto name : kVariables) {
     CHECK(unknown_variable(std::string(name) + "=1").empty());
     CHECK(unknown_variable(std::string(name)).empty());
@@ -35,7 +35,7 @@ TEST_CASE("hca variables: a name that is none is said to be, and what there is")
     CHECK(unknown_variable(other).empty());
 }
 
-TEST_CASE("hca variables: words that ask for the same as the engine was told are nothing to say") {
+TEST_CASE("hca variables: settings that repeat the engine's own are not reported") {
   const auto says = [](Variable variable, const char* here, const char* there) {
     return !without_effect(variable, here, mark_of(variable, there)).empty();
   };

@@ -44,7 +44,7 @@ TEST_CASE("the engine's options are read in both forms") {
   CHECK(parse({"--version", "--nonsense"})->action == Options::Action::version);
 }
 
-TEST_CASE("what is no option of the engine is named") {
+TEST_CASE("an unknown option of the engine is named") {
   for (const auto& words : {std::vector<std::string_view>{"--nonsense"},
                             {"socket"},
                             {"--socket"},

@@ -15,7 +15,7 @@ namespace pending_handshakes_test {
 using namespace scela;
 using namespace scela::hca;
 
-TEST_CASE("who has come is due once, when its time is over") {
+TEST_CASE("a pending handshake is due once, when its time is over") {
   PendingHandshakes pending(10);
   CHECK_FALSE(pending.deadline());
   pending.came(1, 100);

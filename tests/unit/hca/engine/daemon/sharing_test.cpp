@@ -229,7 +229,7 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
   two.shares(CopyJobKind::push);  // it helps again as any other process
 }
 
-TEST_CASE("hca sharing: a process that ends with a part ends the copy, and blocks nobody") {
+TEST_CASE("hca sharing: a process that ends with a part ends the copy and blocks no other") {
   Two two([](Two& world) {
     Two::takes(world);
     ::raise(SIGKILL);
@@ -241,7 +241,7 @@ TEST_CASE("hca sharing: a process that ends with a part ends the copy, and block
   }));
 }
 
-TEST_CASE("hca sharing: memory that is not there fails the copy, whoever comes to it") {
+TEST_CASE("hca sharing: missing memory fails the copy, for the engine and for a process") {
   Two two(Two::polls);
   two.shares(CopyJobKind::push);
   const std::size_t page = 4096;
@@ -286,7 +286,7 @@ TEST_CASE("hca sharing: whatever a process writes to its page, a copy ends") {
     CHECK(two.copy(CopyJobKind::push));
 }
 
-TEST_CASE("hca sharing: what an engine that has ended had offered is left alone") {
+TEST_CASE("hca sharing: offers of an engine that has ended are ignored") {
   const auto page = std::make_unique<ProcessPage>();
   page->board.pid_space = Sharing::pid_space();
   library::Helper helper;
@@ -300,7 +300,7 @@ TEST_CASE("hca sharing: what an engine that has ended had offered is left alone"
   CHECK(job.state.load() == CopyJobState::refused);  // no engine owns it
 }
 
-TEST_CASE("hca sharing: programs whose process numbers are of another space do not help") {
+TEST_CASE("hca sharing: processes of another PID namespace do not help") {
   const auto page = std::make_unique<ProcessPage>();
   page->board.pid_space = GENERATE(std::uint64_t{0}, Sharing::pid_space() + 1);
   library::Helper helper;

@@ -42,7 +42,7 @@ TEST_CASE("events that a socket does not take are kept, and come in order") {
   CHECK(read(pair->theirs) == ~0ULL);
 }
 
-TEST_CASE("not without bound: a process that reads nothing is told of") {
+TEST_CASE("a process that reads no events is reported at a bound") {
   auto pair = make_socket_pair(SOCK_SEQPACKET);
   REQUIRE(pair);
   EventSocket socket(std::move(pair->ours));
@@ -52,7 +52,7 @@ TEST_CASE("not without bound: a process that reads nothing is told of") {
   CHECK(sent >= EventSocket::kMaxKept);
 }
 
-TEST_CASE("events for who has closed its end go nowhere, and the end of the engine's is seen") {
+TEST_CASE("events for a closed connection are dropped, and the end of the engine's side is seen") {
   auto pair = make_socket_pair(SOCK_SEQPACKET);
   REQUIRE(pair);
   {

@@ -103,7 +103,7 @@ TEST_CASE("pools: bytes go in and out of the file, from the offset on that was n
   }
 }
 
-TEST_CASE("pools: nothing before, behind or between them is reached, nor what has gone") {
+TEST_CASE("pools: memory before, behind, between and of removed pools is not reached") {
   const File file;
   Pools pools;
   const auto first = pools.map(file.fd, {100, 1000, true});
@@ -160,7 +160,7 @@ TEST_CASE("pools: a file that could shrink, lacks memory, or is none in memory i
   CHECK(pools.count() == 1);
 }
 
-TEST_CASE("pools: what is shared for reading only is not written to") {
+TEST_CASE("pools: memory shared for reading only is not written to") {
   const File file;
   std::memset(file.at, 7, kBytes);
   const Fd reading(
@@ -254,7 +254,7 @@ TEST_CASE("pools: one process's addresses mean nothing in another, and go with i
   CHECK(mappings() == 1);
 }
 
-TEST_CASE("pools: what is mapped for all processes together has a bound as well") {
+TEST_CASE("pools: the mappings of all processes together have a bound as well") {
   const File file;
   Machine machine;
   const std::size_t enough = Pools::kMaxOfAll / Pools::kMax;
@@ -286,7 +286,7 @@ TEST_CASE("pools: from one to another, bytes are copied without a system call's 
 }
 
 // The copies use process_vm_readv and process_vm_writev.
-TEST_CASE("pools: between one and other memory, of which either may not be there") {
+TEST_CASE("pools: copies between a pool and other memory, of which either may be missing") {
   const File file;
   const auto sent = numbered(kBytes);
   std::vector<std::byte> memory = sent;

@@ -172,7 +172,7 @@ TEST_CASE("nothing goes to a process that has ended") {
   CHECK_FALSE(memory.write(address_of(bytes.data()), bytes));
 }
 
-TEST_CASE("the number of a process that has ended is not trusted, whoever has it now") {
+TEST_CASE("the number of an ended process is not trusted, even if another process has it") {
   std::vector<std::byte> bytes(100);
   Child gone;
   const Child here;

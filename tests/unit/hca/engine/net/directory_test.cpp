@@ -42,7 +42,7 @@ struct Asking {
 
 }  // namespace
 
-TEST_CASE("an engine says where it listens, and asks for nobody by itself") {
+TEST_CASE("an engine announces its address and asks for no other by itself") {
   Asking a(0);
   CHECK(a.said() == "listening " + a.node.says("listens"));
   REQUIRE(a.knows_lid_of(3));
@@ -51,7 +51,7 @@ TEST_CASE("an engine says where it listens, and asks for nobody by itself") {
   CHECK(Asking(0).node.says("nodes") == "8");
 }
 
-TEST_CASE("by a LID alone: the directory is asked once, and what was sent meanwhile arrives") {
+TEST_CASE("a LID alone is looked up in the directory once, and frames sent meanwhile arrive") {
   Asking a(0);
   Node b(record(1));
   a.said();
@@ -66,7 +66,7 @@ TEST_CASE("by a LID alone: the directory is asked once, and what was sent meanwh
   CHECK(a.said().empty());
 }
 
-TEST_CASE("a node that is nobody's loses what was sent there, and is asked for again") {
+TEST_CASE("a node without an engine loses its messages and is asked for again") {
   Asking a(0);
   Node b(record(1));
   a.said();
@@ -120,7 +120,7 @@ TEST_CASE("an engine's successor, which listens elsewhere, is asked for") {
   CHECK(run_until([&] { return b->count("frames received") == 1; }, a.node, *b));
 }
 
-TEST_CASE("answers that make no sense, or that nobody has asked for, lead nowhere") {
+TEST_CASE("answers without sense or without a question lead nowhere") {
   Asking a(0);
   Node b(record(1)), stranger(record(1, 'x'));
   a.said();

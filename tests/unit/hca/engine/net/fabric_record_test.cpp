@@ -56,7 +56,7 @@ TEST_CASE("an engine reads which node of which job it is") {
   CHECK(own->key == record->key);
 }
 
-TEST_CASE("what is wrong with a record is said, and never the key") {
+TEST_CASE("errors of a record are reported, without the key") {
   const std::string long_name(256, 'x');
   for (const std::string& text :
        {std::string(),

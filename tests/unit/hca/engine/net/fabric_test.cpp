@@ -189,7 +189,7 @@ TEST_CASE("a node that refuses connections loses the frames for it, and is let a
   CHECK(a.count("frame bytes waiting") == 0);
 }
 
-TEST_CASE("who speaks in vain is told of a node that never answered, not of one that has ended") {
+TEST_CASE("a sender is told of a node that never answered, not of one that has ended") {
   Node a(record(0));
   auto b = std::make_unique<Node>(record(1));
   REQUIRE(a.knows(*b));
@@ -211,7 +211,7 @@ TEST_CASE("who speaks in vain is told of a node that never answered, not of one 
   CHECK((said.find("cannot speak to node 1") == std::string::npos) == has_spoken);
 }
 
-TEST_CASE("a full way says so, and says when it is not any more") {
+TEST_CASE("a full connection says so, and says when it has room again") {
   Node a(record(0)), b(record(1));
   REQUIRE(a.knows(b));
   std::uint64_t sent = 0;
@@ -245,7 +245,7 @@ TEST_CASE(
   CHECK_FALSE(a.fabric.node_of(gid_of(beyond), true, 0));
 }
 
-TEST_CASE("who does not know the key is not spoken to, by LID neither") {
+TEST_CASE("a peer without the key gets no frames, by LID neither") {
   Node b(record(1, 'o'));
   FabricRecord told = record(0);
   told.directory[1] = *Endpoint::parse(cat("127.0.0.1:", address_of(b.gid())->tcp_port));
@@ -270,8 +270,7 @@ TEST_CASE("a directory counts more than what a program says") {
   CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
 }
 
-TEST_CASE(
-    "an address that a program makes up takes the place of none where the node has proved itself") {
+TEST_CASE("an address made up by a program is not used once the node has proved its own") {
   Node a(record(0)), b(record(1));
   REQUIRE(a.knows(b));
   REQUIRE(a.send(b));
@@ -324,7 +323,7 @@ TEST_CASE("a node without an IPv4 address is found by its number, over IPv6") {
   CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
 }
 
-TEST_CASE("what is left to be sent at the end is sent") {
+TEST_CASE("frames that are left at the end are sent") {
   auto a = std::make_unique<Node>(record(0));
   Node b(record(1));
   REQUIRE(a->knows(b));
@@ -415,7 +414,7 @@ TEST_CASE("a node may wish for encryption until it has spoken with another, and 
   CHECK(b.count("of these encrypted") == 1);
 }
 
-TEST_CASE("who stands between two nodes reads nothing of what is encrypted") {
+TEST_CASE("a relay between two nodes can read nothing of encrypted frames") {
   const bool encrypt = GENERATE(true, false);
   Node b(record(1));
   Middle middle(*Endpoint::parse(b.says("listens")));
@@ -432,7 +431,7 @@ TEST_CASE("who stands between two nodes reads nothing of what is encrypted") {
   CHECK((middle.seen.find(pattern) == std::string::npos) == encrypt);
 }
 
-TEST_CASE("a byte that is changed between two nodes ends the connection, and reaches nobody") {
+TEST_CASE("a byte that is changed between two nodes ends the connection and is not delivered") {
   Node b(encrypting(1, true));
   Middle middle(*Endpoint::parse(b.says("listens")));
   FabricRecord told = record(0);
@@ -450,7 +449,7 @@ TEST_CASE("a byte that is changed between two nodes ends the connection, and rea
   CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a, b, middle));
 }
 
-TEST_CASE("what comes with the answer to a greeting counts, though the connection has ended") {
+TEST_CASE("frames that come with the answer to a greeting count, though the connection has ended") {
   const bool encrypts = GENERATE(true, false);
   Node a(encrypting(0, encrypts));
   auto b = std::make_unique<Node>(record(1));
@@ -503,7 +502,7 @@ TEST_CASE("an encrypted connection that is cut is told from one that its engine 
          std::string::npos) == is_cut);
 }
 
-TEST_CASE("what is left to be sent encrypted at the end is sent") {
+TEST_CASE("encrypted frames that are left at the end are sent") {
   auto a = std::make_unique<Node>(encrypting(0, true));
   Node b(record(1));
   REQUIRE(a->knows(b));

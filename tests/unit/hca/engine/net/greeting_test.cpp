@@ -108,7 +108,7 @@ TEST_CASE("with any byte of a greeting changed, no end that hears it believes th
   CHECK(harmless == 2);
 }
 
-TEST_CASE("what follows is encrypted if either end wishes so") {
+TEST_CASE("frames after the greeting are encrypted if either end wishes so") {
   const auto [left, right] = GENERATE(std::pair{false, false}, std::pair{true, false},
                                       std::pair{false, true}, std::pair{true, true});
   Talk talk(identity(0, left), identity(1, right));
@@ -186,7 +186,7 @@ TEST_CASE("a number beyond the job's nodes, and another version, are refused") {
   }
 }
 
-TEST_CASE("bytes come one by one") {
+TEST_CASE("a greeting may arrive byte by byte") {
   Talk talk;
   for (bool more = true; more;) {
     more = false;

@@ -37,7 +37,7 @@ TEST_CASE("a key that is given back is noticed, so that the other tests see some
   CHECK(watch.count() == 1);
 }
 
-TEST_CASE("what is told of a job leaves no key behind, whether it is understood or not") {
+TEST_CASE("the description of a job leaves no key behind, whether it is understood or not") {
   const std::string good = told(), bad = told("nonsense\n"),
                     impossible = told("peer 9 1.2.3.4:5\n");
   Watch watch({kKeyView});
@@ -56,7 +56,7 @@ TEST_CASE("what is told of a job leaves no key behind, whether it is understood 
   CHECK(watch.count() == 0);
 }
 
-TEST_CASE("a greeting leaves no key behind, nor what is made of it") {
+TEST_CASE("a greeting and its derived values leave no key behind") {
   const std::string engine = engine_key_of(kKeyView, 1), connection = connection_key(engine, 0);
   Watch watch({kKeyView, engine, connection});
   {

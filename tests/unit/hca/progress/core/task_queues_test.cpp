@@ -110,7 +110,8 @@ Notes::Completed done(std::uint64_t id, Status status = Status::success, bool re
 
 }  // namespace
 
-TEST_CASE("hca progress: what is held goes in its order, as it is enabled, before or after") {
+TEST_CASE(
+    "hca progress: held requests go in order as they are enabled, before or after their post") {
   Bench b;
   const PairId manager = b.pair(), held = b.pair(true, true);
   for (std::uint64_t i = 1; i <= 3; ++i)
@@ -219,7 +220,7 @@ TEST_CASE("hca progress: where the device is full, requests go on with its compl
   CHECK(b.notes.watched.empty());
 }
 
-TEST_CASE("hca progress: what stands behind a calculation waits for it") {
+TEST_CASE("hca progress: requests behind a calculation wait for it") {
   Bench b;
   const PairId pair = b.pair();
   b.notes.calculates_later = true;
@@ -306,8 +307,7 @@ TEST_CASE("hca progress: receives that are held are flushed behind those that th
   CHECK(b.notes.watched.empty());
 }
 
-TEST_CASE(
-    "hca progress: what is named and has gone, or holds nothing, is an error of who names it") {
+TEST_CASE("hca progress: a request that names a gone or empty queue fails its own queue pair") {
   Bench b;
   const PairId manager = b.pair(), plain = b.pair(), gone = b.pair(true);
   const CountId count = b.queues.add_count();

@@ -31,7 +31,7 @@ TEST_CASE("a host list without slots takes the operators of node sets") {
   CHECK(parse_hosts("n[1-3]!n2:4") == Hosts{{"n1", 4}, {"n3", 4}});
 }
 
-TEST_CASE("a host named twice is one host whose stated slots add up") {
+TEST_CASE("a host named twice is one host, and its stated slots add up") {
   CHECK(parse_hosts("a,b,a") == Hosts{{"a", kNone}, {"b", kNone}});
   CHECK(parse_hosts("a:2,b:1,a:3") == Hosts{{"a", 5}, {"b", 1}});
   CHECK(parse_hosts("a,a:3") == Hosts{{"a", 3}});
@@ -64,7 +64,7 @@ TEST_CASE("an IPv6 address is a host, with slots behind brackets") {
   CHECK(parse_hostfile("::1\n", "f") == Hosts{{"::1", kNone}});
 }
 
-TEST_CASE("what no host can be called is refused before anything is told it") {
+TEST_CASE("an impossible host name is refused before it is looked up") {
   for (const char* name :
        {"-oProxyCommand=x", "-v", "a/b", "$(x)", "a;b", "a'b", ".hidden", "caf\xc3\xa9"}) {
     CAPTURE(name);

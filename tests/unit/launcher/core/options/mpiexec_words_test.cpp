@@ -35,7 +35,7 @@ TEST_CASE("an option's argument is not taken for the program") {
   CHECK(only({"--stats", "json", "p"}).argv == Words{"json", "p"});
 }
 
-TEST_CASE("two dashes end the options, for a program whose name begins with a dash") {
+TEST_CASE("two dashes end the options, for a program with a dash at its beginning") {
   const ProgramWords split = only({"-l", "--", "-odd", "--", "x"});
   CHECK(split.options == Words{"-l"});
   CHECK(split.argv == Words{"-odd", "--", "x"});

@@ -40,7 +40,7 @@ std::string refusal(Words words, std::vector<std::pair<std::string, std::string>
 
 }  // namespace
 
-TEST_CASE("what says where ranks run beside a rankfile is told to mean nothing") {
+TEST_CASE("placement options beside a rankfile are reported as without meaning") {
   const auto said = parsed({"--rankfile", "f", "--ppn", "2", "--map-by", "node", "./p"}).warnings;
   REQUIRE(said.size() == 2);
   CHECK(said[0] == "--ppn means nothing beside --rankfile, which says where each rank runs");
@@ -403,7 +403,7 @@ TEST_CASE("the command line wins over variables, they over the configuration fil
   CHECK(parsed({"p"}, {{"SCELA_NP", ""}}, config).apps[0].np == 2u);
 }
 
-TEST_CASE("what lower sources say about programs holds for every program that says nothing") {
+TEST_CASE("program options of lower sources hold for every program without its own") {
   const Options options =
       parsed({"a", ":", "-n", "5", "b"}, {{"SCELA_NP", "3"}, {"SCELA_WDIR", "/w"}});
   CHECK(options.apps[0].np == 3u);

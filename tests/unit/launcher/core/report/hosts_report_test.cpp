@@ -103,7 +103,7 @@ TEST_CASE("a host that was missed counts once, whatever its rank was given") {
   CHECK(exit_status(job) == kExitUnreachable);
 }
 
-TEST_CASE("a host whose agent was lost did not do well, even if its command did") {
+TEST_CASE("a host that lost its agent did not do well, even if its command did") {
   JobOutcome job = forty_hosts();
   job.add(RankSet::run(0, 40), of_kind(Kind::exited));
   job.lost = RankSet::single(2);

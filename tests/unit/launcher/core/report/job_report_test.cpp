@@ -44,14 +44,14 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a job whose ranks all exit with 0 is a silent success") {
+TEST_CASE("a job is a silent success if all ranks exit with 0") {
   JobOutcome job;
   job.add(RankSet::run(0, 16), exited(0));
   CHECK(exit_status(job) == 0);
   CHECK(verdict_text(job).empty());
 }
 
-TEST_CASE("the first failing rank's code is the job's, with one line that says whose it is") {
+TEST_CASE("the first failing rank's code is the job's, with one line that names the rank") {
   const JobOutcome job = failed_job(exited(3));
   CHECK(exit_status(job) == 3);
   CHECK(verdict_text(job) ==
@@ -261,7 +261,7 @@ TEST_CASE("a message from a rank can neither add lines nor write to the terminal
   CHECK(text.size() < 400);
 }
 
-TEST_CASE("what nodes and ranks say is printed without what a terminal obeys") {
+TEST_CASE("texts of nodes and ranks are printed without terminal control characters") {
   CHECK(printable("a\tb\r\nc\n") == "a b  c");
   CHECK(printable("\x1b[31mred\x07\x7f") == "?[31mred??");
   // U+009B, which is CSI, and its neighbours are control characters. U+00A0 is the first that is

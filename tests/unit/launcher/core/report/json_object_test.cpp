@@ -24,7 +24,7 @@ TEST_CASE("bytes that are no UTF-8 become the replacement character") {
   CHECK(json_string("\xed\xa0\x80") == "\"" + replaced + replaced + replaced + "\"");
 }
 
-TEST_CASE("members keep their order, and what is missing is null") {
+TEST_CASE("members keep their order, and missing values are null") {
   JsonObject object;
   object.text("b", "x").number("a", -3).flag("c", true).json("d", "[1]");
   object.optional_text("e", std::nullopt).number("f", std::optional<int>()).seconds("g", {});

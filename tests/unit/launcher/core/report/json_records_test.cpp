@@ -105,7 +105,7 @@ TEST_CASE(
   CHECK(lines_with(text, R"("hosts":{"lost":1,"missing":2,"ok":1})").size() == 1);
 }
 
-TEST_CASE("once per host, a rank whose host was lost is lost, whatever it did") {
+TEST_CASE("once per host, a rank is lost if its host was lost, whatever the rank did") {
   JsonResult result = three_hosts();
   result.outcomes = {group(0, 6, Kind::exited)};
   JobOutcome job;

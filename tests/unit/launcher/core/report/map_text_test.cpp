@@ -64,7 +64,7 @@ TEST_CASE("a command is shown as a shell would need it") {
   CHECK(command_text({"p", "", "$HOME", "it's"}) == "p '' '$HOME' 'it'\\''s'");
 }
 
-TEST_CASE("nodes whose ranks are bound alike share their lines") {
+TEST_CASE("nodes with ranks that are bound alike share their lines") {
   std::vector<NodeBindings> nodes;
   for (Rank node = 0; node < 100; ++node) {
     nodes.push_back({cat("n", node), "2 cores", {{2 * node, "core 0"}, {2 * node + 1, "core 1"}}});

@@ -78,7 +78,7 @@ TEST_CASE("a flush shows a prompt, and the rest of its line follows") {
   CHECK(show(presentation, 0, "ok\n") == "ok\n");
 }
 
-TEST_CASE("a prompt is shown once nobody has printed for a while") {
+TEST_CASE("a prompt is shown once all ranks have been silent for a while") {
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "name? ");
   CHECK(presentation.tick(false).empty());  // something came within this moment
@@ -167,7 +167,7 @@ TEST_CASE("moments are awaited only for a line that they will show") {
         shown += joined(presentation.tick(false));
       CHECK(shown.find("name? ") != std::string::npos);
     }
-    SECTION("until nobody can be") {
+    SECTION("until no rank can be answered") {
       presentation.set_no_input();
       CHECK_FALSE(presentation.needs_ticks());
     }
@@ -183,7 +183,7 @@ TEST_CASE("while the reader is slow no partial line is shown, however long it ta
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
 }
 
-TEST_CASE("a line with a mark is cut for nobody, unless its rank takes input") {
+TEST_CASE("a line with a mark is never cut, unless its rank takes input") {
   Presentation presentation({.ranks = 2, .label = true, .prompts = RankSet::single(1)});
   show(presentation, 0, "0: a line on ");
   show(presentation, 1, "1: name? ");
@@ -198,7 +198,7 @@ TEST_CASE("a line with a mark is cut for nobody, unless its rank takes input") {
     CHECK(presentation.tick(false).empty());
 }
 
-TEST_CASE("what is held has a bound in all, and costs no rank its credit") {
+TEST_CASE("held output has a total bound, and costs no rank its credit") {
   constexpr Rank kRanks = kMaxHeld / kMaxHeldLine + 2;
   Presentation presentation({.ranks = kRanks, .label = true});
   const std::string most(kMaxHeldLine - 1, 'x');
@@ -408,7 +408,7 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
   }
 }
 
-TEST_CASE("what goes to a terminal is shown at once and as it is") {
+TEST_CASE("output for a terminal is shown at once and as it is") {
   Presentation presentation({.ranks = 2, .label = true, .terminal = 1});
   CHECK(show(presentation, 0, "0: half a ") == "");
   const auto writes = presentation.accept(1, kOut, "\x1b[Hx", false);

@@ -121,7 +121,7 @@ TEST_CASE("hidden names are found, and are not looked at when a plain line names
   CHECK(hashes == 2);
 }
 
-TEST_CASE("revoked keys are never accepted, whoever names them") {
+TEST_CASE("revoked keys are never accepted, whichever line names them") {
   const std::string text = "node1 " + key("a") + "\nnode1 " + key("b") + "\n@revoked * " +
                            key("a") + "\n@revoked 10.0.0.2 " + key("c") + "\n@revoked " +
                            hidden("node3") + " " + key("d") + "\nnode3 " + key("d") + "\n";

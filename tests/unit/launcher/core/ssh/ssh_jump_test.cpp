@@ -31,7 +31,7 @@ TEST_CASE("the configuration that was named is named again") {
   CHECK(jump_command(*jump, "it's", "::1", 2200) == "ssh -F 'it'\\''s' -W '[::1]:2200' 'gate'");
 }
 
-TEST_CASE("what is no host, or would be an option or a command, is refused") {
+TEST_CASE("a malformed host, option or command is refused as a jump") {
   for (const char* bad : {"", ",", "a,", "-oProxyCommand=x", "-l@gate", "a;b", "$(x)", "a b", "a:0",
                           "a:99999", "a:x", "a:", "[::1", "[::1]x", "@a", "user@", "`x`@a"}) {
     INFO(bad);

@@ -69,7 +69,7 @@ TEST_CASE("the root adopts, and an agent it has adopted ends with it at once") {
   CHECK_FALSE(chain.tree.node(1).signals.empty());
 }
 
-TEST_CASE("an agent that nobody adopts ends when its time is over") {
+TEST_CASE("an agent that is not adopted ends when its time is over") {
   Chain chain(3);
   chain.tree.post_to_host(1, event::LinkEnded{kParentLink, "cut"});
   chain.tree.run();
@@ -80,7 +80,7 @@ TEST_CASE("an agent that nobody adopts ends when its time is over") {
   CHECK_FALSE(chain.tree.node(1).signals.empty());
 }
 
-TEST_CASE("under kill, and without time for it, nobody waits for another parent") {
+TEST_CASE("under kill, and without time for it, no agent waits for another parent") {
   TreeHarness tree(3, 1);
   SECTION("kill") {
     tree.shell.adopt_ms = 0;  // scela-run sends 0 for this policy
@@ -154,7 +154,7 @@ TEST_CASE("an operation with members beyond a lost agent fails on both sides and
   chain.ends_with("1", "0,2-3");
 }
 
-TEST_CASE("who waits for a message from beyond a lost agent is told") {
+TEST_CASE("a rank that waits for a message from beyond a lost agent is told") {
   Chain chain(4);
   chain.tree.ask(0, ask::Receive{3, 7});
   chain.tree.ask(2, ask::Receive{0, 7});
@@ -187,8 +187,7 @@ TEST_CASE("a rank that failed while its agent had no parent is reported to the a
   CHECK(chain.tree.all_left());
 }
 
-TEST_CASE(
-    "an orphan whose work was taken is adopted by one that does not know it, and so are others") {
+TEST_CASE("orphans are adopted by an agent that does not know that their work was taken") {
   // Degree 2: the root starts 0, that 1, and that 2 (3) and 4.
   TreeHarness tree(18, 2);
   tree.shell.adopt_ms = 1000;
@@ -300,7 +299,7 @@ TEST_CASE("an orphan answers for no more than it is adopted for") {
   CHECK(with_outcome(chain.tree.shell.ended[0], Ending::lost).text() == "0-3");
 }
 
-TEST_CASE("what can be reported as cut off is bounded") {
+TEST_CASE("reports of cut-off nodes are bounded") {
   Chain chain(12);
   std::size_t reports = 0;
   const auto report = [&](std::uint32_t first, std::uint32_t ranks) {

@@ -210,7 +210,7 @@ TEST_CASE("a node that cannot hold its ranks ends the whole job, whatever the po
   CHECK(tree.all_left());
 }
 
-TEST_CASE("who waits for the ranks of a node that cannot hold them is told at once") {
+TEST_CASE("ranks that wait for the ranks of a node that cannot hold them are told at once") {
   Agent agent(Role::agent);
   Actions actions;
   const auto from_parent = [&](Message message) {
@@ -254,7 +254,7 @@ TEST_CASE("a lost agent costs its subtree's ranks and, under kill, the job") {
   CHECK(tree.all_left());
 }
 
-TEST_CASE("a barrier releases nobody before the last rank has entered") {
+TEST_CASE("a barrier releases no rank before the last rank has entered") {
   TreeHarness tree(5, 2);
   tree.begin();
   tree.launch(TreeHarness::job(5, 2));
@@ -349,7 +349,7 @@ TEST_CASE("collectives move every part to where it belongs, on subsets and with 
   CHECK(tree.answer(6, id)->parts[5] == payload(9, 6));
 }
 
-TEST_CASE("ranks that disagree about a collective are all told who differs") {
+TEST_CASE("ranks that disagree about a collective are all told which ranks differ") {
   TreeHarness tree(3, 1);
   tree.begin();
   tree.launch(TreeHarness::job(3, 1));
@@ -475,7 +475,7 @@ TEST_CASE("a rank that ignores the end of its host's time is killed after the gr
   CHECK(with_outcome(tree.shell.ended[0], Ending::timed_out).text() == "1");
 }
 
-TEST_CASE("a time limit is no news to a host whose ranks have ended") {
+TEST_CASE("a time limit means nothing to a host if its ranks have ended") {
   TreeHarness tree(3, 2);
   tree.begin();
   tree.launch(limited_job(3, OnFailure::wait));

@@ -38,7 +38,7 @@ TEST_CASE("a rank's stream ends once: whatever a child sends of it later breaks 
   CHECK(chain.closed(1));
 }
 
-TEST_CASE("what is for a node goes on when the rank that it came to ends in the middle") {
+TEST_CASE("a message to a node is completed though the rank that it came to ends in the middle") {
   Chain chain(true, 1000);
   chain.launch();
   const Chunk piece(std::string(1000, 'p'));
@@ -93,7 +93,7 @@ TEST_CASE("a child hands back no other nodes, and none once it is ready") {
   SECTION("its own node") {
     chain.from(1, msg::HandBack{{1, 3}});
   }
-  SECTION("somebody else's") {
+  SECTION("another child's") {
     chain.from(1, msg::HandBack{{2, 4}});
   }
   SECTION("none") {
@@ -107,7 +107,7 @@ TEST_CASE("a child hands back no other nodes, and none once it is ready") {
   CHECK(chain.sent<msg::HandBack>(kParentLink).empty());
 }
 
-TEST_CASE("a trace that nobody asked for breaks the protocol") {
+TEST_CASE("a trace without a request breaks the protocol") {
   Chain chain;
   chain.launch();
   chain.from(kParentLink, msg::Shutdown{});
@@ -218,11 +218,11 @@ TEST_CASE("a child reports what was cut off only where agents are adopted") {
   }
 }
 
-TEST_CASE("what a child says was cut off is a slice of its own, with all its ranks") {
+TEST_CASE("a child's report of cut-off nodes is a slice of its own, with all its ranks") {
   Chain chain(true, 1000);  // ranks 2 to 5 are below the child
   chain.launch();
   RankSet ranks;
-  SECTION("nobody") {}
+  SECTION("no rank") {}
   SECTION("half a node") {
     ranks = RankSet::run(4, 1);
   }
@@ -235,7 +235,7 @@ TEST_CASE("what a child says was cut off is a slice of its own, with all its ran
   SECTION("its parent's") {
     ranks = RankSet::run(0, 2);
   }
-  SECTION("nobody's") {
+  SECTION("ranks beyond the job") {
     ranks = RankSet::run(8, 2);
   }
   chain.from(1, msg::CutOff{ranks});
@@ -338,7 +338,7 @@ TEST_CASE("topologies go up with those below, and only of nodes below the child 
     CHECK(told.topologies == TopologyList{{"four", RankSet::single(1)}});
 }
 
-TEST_CASE("a topology that nobody asked for, or larger than any, breaks the protocol") {
+TEST_CASE("a topology without a request, or larger than any, breaks the protocol") {
   SECTION("with Ready, unasked") {
     Chain chain(false, 0, "");
     chain.from(1, msg::Ready{2, {{"seven", RankSet::single(2)}}});
@@ -441,8 +441,7 @@ TEST_CASE("an operation is of ranks of the job only") {
   }
 }
 
-TEST_CASE(
-    "what operations that a child begins take has a bound, which they give back at their end") {
+TEST_CASE("operations that a child begins have a memory bound, which they give back at their end") {
   Chain chain;
   chain.launch();
   // Each operation has two ranges of ranks, and takes 1536 + 2 * 272 bytes of the 128 MiB that two
@@ -493,7 +492,7 @@ TEST_CASE("sets of very many ranges count for what they take") {
   CHECK(up.id.seq < 500);
 }
 
-TEST_CASE("how members disagree is told in a few words") {
+TEST_CASE("the disagreement of members is reported in a few words") {
   Chain chain;
   chain.launch();
   msg::CollectiveUp up;
@@ -518,8 +517,7 @@ TEST_CASE("a record of the log is of a node that its link leads to") {
   CHECK(chain.sent<msg::Log>(kParentLink).empty());
 }
 
-TEST_CASE(
-    "what nodes say in the log has a bound, at which they fall silent and their link goes on") {
+TEST_CASE("log records of nodes have a bound, at which they fall silent and their link goes on") {
   Chain chain;
   chain.launch();
   std::size_t bytes = 0, records = 0;
@@ -539,7 +537,7 @@ TEST_CASE(
   CHECK(records > 10);
 }
 
-TEST_CASE("why a rank or a node failed is kept in its first words") {
+TEST_CASE("the reason why a rank or node failed is kept to its first words") {
   Chain chain;
   chain.launch();
   const std::string long_why(100'000, 'w');

@@ -77,7 +77,7 @@ TEST_CASE("an agent says once that no rank below it takes input, and then passes
   CHECK(chain.actions.empty());
 }
 
-TEST_CASE("an agent that owes no answer says with the next bytes that nobody takes them") {
+TEST_CASE("an agent that owes no answer says with the next bytes that no rank takes input") {
   Chain chain;
   chain.stdin_ranks = RankSet::single(1);
   chain.launch();
@@ -89,7 +89,7 @@ TEST_CASE("an agent that owes no answer says with the next bytes that nobody tak
         std::vector<msg::StdinTaken>{msg::StdinTaken{kPiece, true}});
 }
 
-TEST_CASE("who takes no input does not keep it from those who do") {
+TEST_CASE("a rank that takes no input does not keep it from others") {
   Chain chain;
   chain.stdin_ranks.add(0);
   chain.stdin_ranks.add(1);

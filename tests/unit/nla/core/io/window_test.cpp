@@ -79,7 +79,7 @@ TEST_CASE("an agent that is adopted learns the size that it missed") {
   CHECK(tree.node(6).windows.size() == 2);
 }
 
-TEST_CASE("a size for a terminal that nobody below has breaks the protocol") {
+TEST_CASE("a size for a terminal that no rank below has breaks the protocol") {
   Chain chain;
   SECTION("no rank has one") {
     chain.launch();

@@ -59,7 +59,7 @@ TEST_CASE("a get that waits is answered when a rank of its node puts the attribu
   CHECK(tree.answer(4, there) == nullptr);
 }
 
-TEST_CASE("who waits for an attribute is told when a rank of the node fails and the job goes on") {
+TEST_CASE("a rank that waits for an attribute is told if a rank of the node fails") {
   Tree tree(OnFailure::wait);
   const RequestId here = tree.get(0, "key", true);
   const RequestId there = tree.get(3, "key", true);
@@ -94,7 +94,7 @@ TEST_CASE("the attributes of a node take a bounded room, what is replaced not co
   CHECK(tree.answer(0, tree.get(0, "key1", false))->found);
 }
 
-TEST_CASE("who has failed is told to who asks, under wait") {
+TEST_CASE("under wait, a rank that asks is told which ranks have failed") {
   Tree tree(OnFailure::wait);
   const auto failed = [&] {
     tree.ask(0, ask::Failed{}, ++tree.last);

@@ -50,7 +50,7 @@ struct Receiver {
 
 }  // namespace
 
-TEST_CASE("a message whose rest was lost does not spoil the next one") {
+TEST_CASE("an incomplete message does not spoil the next one") {
   Receiver node;
   const std::uint32_t tag = GENERATE(1u, kTag);
   if (tag < kServiceTags) node.mailbox.ask(0, 1, ask::Receive{3, tag});
@@ -64,7 +64,7 @@ TEST_CASE("a message whose rest was lost does not spoil the next one") {
   CHECK(node.mailbox.held_bytes() == 0);
 }
 
-TEST_CASE("what has come of messages without an end has a bound, and others pass") {
+TEST_CASE("incomplete messages have a bound, and others pass") {
   Receiver node;
   const bool service = GENERATE(true, false);
   const std::uint32_t first = service ? kServiceTags : 0;

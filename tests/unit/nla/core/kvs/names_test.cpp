@@ -62,7 +62,7 @@ TEST_CASE("a rank has only so many names published") {
   CHECK(tree.of(1, publish("name7", "port")).ok);
 }
 
-TEST_CASE("who waits for a name is answered when it is published, and for so many at most") {
+TEST_CASE("look-ups that wait for a name are answered when it is published, up to a limit") {
   Tree tree(9, 2);
   const auto wait = [&](Rank rank, const std::string& name) {
     tree.ask(rank, ask::Name{NameAct::await, name, {}}, ++tree.last);
@@ -84,7 +84,7 @@ TEST_CASE("who waits for a name is answered when it is published, and for so man
   CHECK_FALSE(tree.answer(2, refused)->ok);
 }
 
-TEST_CASE("a name that is there once is given to who waited first, and is gone") {
+TEST_CASE("a name for one look-up is given to the first that waits, and is gone") {
   Tree tree(9, 2);
   const auto wait = [&](Rank rank) {
     tree.ask(rank, ask::Name{NameAct::await, "once", {}}, ++tree.last);
@@ -110,7 +110,7 @@ TEST_CASE("a name that is there once is given to who waited first, and is gone")
   CHECK_FALSE(tree.of(1, lookup("once")).ok);
 }
 
-TEST_CASE("a name that is there once is not given to who has failed meanwhile") {
+TEST_CASE("a name for one look-up is not given to a rank that has failed meanwhile") {
   nla::testing::TreeHarness tree(9, 2);
   tree.begin();
   tree.launch(nla::testing::TreeHarness::job(9, 1, OnFailure::wait));
@@ -126,7 +126,7 @@ TEST_CASE("a name that is there once is not given to who has failed meanwhile") 
   CHECK(tree.answer(3, 2)->parts[0].view() == "a");
 }
 
-TEST_CASE("who gives up waiting for a name is told at the root, and is not given it any more") {
+TEST_CASE("a look-up that is given up is withdrawn at the root and is not answered any more") {
   Tree tree(9, 2);
   const auto ask = [&](Rank rank, RequestId id, const ask::Name& question) {
     tree.ask(rank, question, id);
@@ -196,7 +196,7 @@ TEST_CASE(
   CHECK(found(2, NameRange::job) == "job");
   CHECK(found(2, NameRange::node).empty());
 
-  SECTION("who waits is given what is for it, not what is for others") {
+  SECTION("a look-up that waits is given a name for its range, not for others") {
     tree.ask(1, ask::Name{NameAct::await, "m", {}}, ++last);
     const RequestId waits = last;
     tree.run();
@@ -291,14 +291,14 @@ TEST_CASE("a child asks about names for its own ranks only, and not at any lengt
     chain.from(1, msg::NameAsked{3, 9, NameAct::publish, "n", std::string(kMaxPublished + 1, 'p')});
     CHECK(chain.closed(1));
   }
-  SECTION("an answer that nobody waits for is dropped") {
+  SECTION("an answer without a waiting look-up is dropped") {
     chain.from(kParentLink, msg::NameAnswer{0, 9, true, "p"});
     CHECK(chain.replies() == 0);
     CHECK(chain.actions.empty());
   }
 }
 
-TEST_CASE("who asks about a name while the way to the root is lost is told, not kept waiting") {
+TEST_CASE("a look-up that finds the link to the root lost fails instead of waiting") {
   Tree tree(4, 1, OnFailure::wait, 1000);
   CHECK(tree.of(3, publish("service", "port")).ok);
   tree.links.hold_attach = true;

@@ -151,7 +151,7 @@ TEST_CASE("questions go towards the owner, once, and answers are kept until the 
   CHECK(node.sent<msg::Get>(kParentLink).size() == 1);
 }
 
-TEST_CASE("an answer that was under way when a fence passed is for those who asked before it") {
+TEST_CASE("an answer that was under way when a fence passed is for ranks that asked before it") {
   Owners node;
   const std::string key = key_of(6);
   const RankSet pair = RankSet::run(0, 2);  // a group on this node alone
@@ -191,7 +191,7 @@ TEST_CASE("a pair that passes makes the copy, and the answer under way, an old o
   CHECK(node.sent<msg::Get>(1).size() == 1);
 }
 
-TEST_CASE("who waits for a pair is answered when it comes to its owner") {
+TEST_CASE("a rank that waits for a pair is answered when the pair comes to its owner") {
   Owners node;
   node.from(1, msg::Get{key_of(0), true});
   node.from(kParentLink, msg::Get{key_of(0), true});
@@ -203,7 +203,7 @@ TEST_CASE("who waits for a pair is answered when it comes to its owner") {
   CHECK(node.sent<msg::Answer>(kParentLink).size() == 1);
 }
 
-TEST_CASE("what a lost child's ranks owned is answered as lost, at once and later") {
+TEST_CASE("pairs that a lost child's ranks owned are answered as lost, at once and later") {
   Owners node;
   node.get(0, key_of(3));
   node.from(kParentLink, msg::Get{key_of(4), true});
@@ -224,7 +224,7 @@ TEST_CASE("pairs, questions and answers that do not belong where they come from 
   SECTION("a question about one") {
     node.from(1, msg::Get{key_of(4), false});
   }
-  SECTION("an answer that nobody has asked for") {
+  SECTION("an answer without a question") {
     node.from(1, msg::Answer{key_of(4), false, true, false, chunk("v")});
   }
   SECTION("an answer to what the parent was asked") {
@@ -235,7 +235,7 @@ TEST_CASE("pairs, questions and answers that do not belong where they come from 
     node.get(0, key_of(4), true);
     node.from(1, msg::Answer{key_of(4), false, true, false, chunk("v")});
   }
-  SECTION("an answer that a pair is not there, to who waits for it") {
+  SECTION("an answer that a pair is not there, to a get that waits for it") {
     node.get(0, key_of(4), true);
     node.from(1, msg::Answer{key_of(4), true, false, false, {}});
   }
@@ -251,7 +251,7 @@ TEST_CASE("pairs, questions and answers that do not belong where they come from 
   CHECK(node.closed(1));
 }
 
-TEST_CASE("the same from the parent ends this agent") {
+TEST_CASE("misdirected pairs, questions and answers from the parent end this agent") {
   Owners node;
   SECTION("pairs for others") {
     node.from(kParentLink, msg::Pairs{chunk(pairs({key_of(0), key_of(6)}))});
@@ -262,7 +262,7 @@ TEST_CASE("the same from the parent ends this agent") {
   SECTION("a question about others' keys") {
     node.from(kParentLink, msg::Get{key_of(6), false});
   }
-  SECTION("an answer that nobody has asked for") {
+  SECTION("an answer without a question") {
     node.from(kParentLink, msg::Answer{key_of(6), false, true, false, chunk("v")});
   }
   CHECK(node.sent<msg::Terminate>(1).size() == 1);

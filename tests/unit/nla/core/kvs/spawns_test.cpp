@@ -44,7 +44,7 @@ TEST_CASE("ranks that a rank asks for run, and their world has a name, pairs and
   CHECK(tree.shell.ended.at(0).verdicts.at(0).second == RankSet::run(0, 18));
 }
 
-TEST_CASE("a node whose ranks have all ended gets new ones, which fence and end like others") {
+TEST_CASE("a node without live ranks gets new ones, which fence and end like others") {
   Tree tree(7, 2);
   for (Rank rank = 1; rank < 7; ++rank)
     tree.exit(rank);
@@ -136,7 +136,7 @@ TEST_CASE("a node that is lost while a world starts fails it, and its rest is en
   CHECK(tree.node(1).running == RankSet::single(1));
 }
 
-TEST_CASE("an orphan hears of the worlds that it missed from who adopts it") {
+TEST_CASE("an orphan hears of the worlds that it missed from its adopter") {
   Tree tree(4, 1, OnFailure::wait, 60'000);
   tree.links.hold_attach = true;
   tree.crash(1);
@@ -155,7 +155,7 @@ TEST_CASE("an orphan hears of the worlds that it missed from who adopts it") {
   CHECK(tree.all_left());
 }
 
-TEST_CASE("who asked is told when the way to the root is lost") {
+TEST_CASE("a rank that asked to spawn is told when the link to the root is lost") {
   Tree tree(3, 1, OnFailure::wait, 60'000);
   tree.links.hold_attach = true;
   tree.programs.hold = true;

@@ -64,7 +64,7 @@ TEST_CASE("operations of one set with different tags overlap, in any order") {
   CHECK(released(7) == 3);
 }
 
-TEST_CASE("what overlapping fences of the whole job have taken along is not lost to later ones") {
+TEST_CASE("pairs taken along by overlapping fences of the job are not lost to later ones") {
   Tree tree;
   const RankSet all = RankSet::run(0, 6);
   const auto put = [&](const std::string& key) {

@@ -86,7 +86,7 @@ std::string peer(std::uint32_t node, std::string_view address, std::uint32_t fro
 
 }  // namespace
 
-TEST_CASE("engines: where another node's engine is, its agent says") {
+TEST_CASE("engines: the agent answers where another node's engine is") {
   Nodes job(5);
   job.say(4, "listening 192.0.2.4:7000");
   job.say(1, "listening [2001:db8::1]:80");
@@ -117,7 +117,7 @@ TEST_CASE("engines: an engine that has ended, or that never was, is said to be n
   CHECK(job.nodes[0].told.back() == "nobody 0");
 }
 
-TEST_CASE("engines: what an engine has said before the question came counts") {
+TEST_CASE("engines: an address that an engine announced before the question counts") {
   Nodes job(2);
   job.nodes[1].not_taken = {"listening 127.0.0.1:5"};
   job.say(0, "where 1");
@@ -134,7 +134,7 @@ TEST_CASE("engines: they are found also when the ranks that would be asked have 
   CHECK(job.nodes[0].told == Told{peer(2, "127.0.0.1:5", 0)});
 }
 
-TEST_CASE("engines: what makes no sense is not passed on") {
+TEST_CASE("engines: senseless messages are not passed on") {
   Nodes job(2);
   EngineDirectory& directory = *job.nodes[0].directory;
   for (const char* const text :

@@ -89,8 +89,7 @@ RankSet set_of(std::initializer_list<Rank> ranks) {
 
 }  // namespace
 
-TEST_CASE(
-    "copies of what ranks of any node write go to the servers that want them, and no others") {
+TEST_CASE("copies of ranks' output on any node go to the servers that want them, and no others") {
   Copiers copiers(3);
   copiers.write(3, false, "before");
   copiers.say(0, Pull{set_of({0, 3}), true, false});
@@ -123,7 +122,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what a slow reader of copies has no room for is left out, and it is told how much") {
+TEST_CASE(
+    "copies for which a slow reader has no room are dropped, and the reader is told how many") {
   const std::uint32_t hosts = GENERATE(1U, 2U);
   Copiers copiers(hosts);
   const Rank writer = hosts == 1 ? 1 : 3;
@@ -152,7 +152,7 @@ TEST_CASE("what a slow reader of copies has no room for is left out, and it is t
   CHECK(copiers.told(0).size() == had / piece.size());
 }
 
-TEST_CASE("copies that nobody has asked for, or of others' ranks, are not believed") {
+TEST_CASE("copies without a request, or of other nodes' ranks, are not believed") {
   Copiers copiers(3);
   constexpr std::uint32_t kCopy = kServiceTags + 13;
   const auto claim = [&](Rank from, Rank of) {

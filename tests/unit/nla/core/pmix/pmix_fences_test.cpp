@@ -71,7 +71,7 @@ TEST_CASE("PMIx fences: the lowest rank of each node gathers, and sets that diff
   CHECK(f.told[0].blob == "b2");
 }
 
-TEST_CASE("PMIx fences: those of one set follow each other") {
+TEST_CASE("PMIx fences: fences of one set follow each other") {
   Fixture f;
   CHECK(f.fence(1, f.own));
   CHECK(f.fence(2, f.own));

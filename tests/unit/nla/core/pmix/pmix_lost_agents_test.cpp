@@ -76,7 +76,7 @@ TEST_CASE("PMIx servers beyond an adoption's edge are asked as before, those of 
   CHECK(nodes.last<pmix::msg::Event>(3)->blob == "news");
 }
 
-TEST_CASE("who had ended well on a node that is lost is told as ended, and nobody waits for it") {
+TEST_CASE("ranks that ended well before their node was lost count as ended, and no rank waits") {
   const bool all = GENERATE(false, true);  // all or one of the node's ranks
   const bool asked_before = GENERATE(false, true);
   const auto policy = all ? GENERATE(OnFailure::wait, OnFailure::kill) : OnFailure::wait;
@@ -104,7 +104,7 @@ TEST_CASE("who had ended well on a node that is lost is told as ended, and nobod
   CHECK(nodes.answer_of(0, 10)->status == Status::not_found);
 }
 
-TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
+TEST_CASE("adopted and late agents hear which nodes were lost before") {
   SECTION("adopted") {
     Nodes nodes = chain(5, 1);
     nodes.links.hold_attach = true;

@@ -41,7 +41,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("PMIx names: only those of a rank go with it, and only once") {
+TEST_CASE("PMIx names: only the names of a rank end with it, and only once") {
   Fixture f;
   CHECK(f.publish(2, "stays"));
   CHECK(f.publish(3, "goes", pmix::Keep::rank));

@@ -47,7 +47,7 @@ TEST_CASE("PMIx questions: each is taken once, by its number") {
   CHECK(f.told[0].blob == "b");
 }
 
-TEST_CASE("PMIx questions: those of a rank are taken in their order, and no others") {
+TEST_CASE("PMIx questions: the questions of a rank are taken in order, and no others") {
   Fixture f;
   f.ask(70, 1);
   f.ask(71, 2);

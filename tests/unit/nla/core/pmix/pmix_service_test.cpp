@@ -124,7 +124,7 @@ TEST_CASE("a member that has ended fails a PMIx fence on every node") {
   CHECK(nodes.answer_of(1, 1)->blob.empty());
 }
 
-TEST_CASE("a PMIx fence whose rank here ends while others are awaited is answered") {
+TEST_CASE("a PMIx fence is answered if its rank here ends while others are awaited") {
   Nodes nodes(2, 1, OnFailure::wait);
   nodes.say(0, pmix::msg::Fence{1, RankSet::run(0, 2), "a"});
   nodes.nodes[0].service->rank_ended(0);
@@ -207,7 +207,7 @@ TEST_CASE("PMIx values are for a range, and go with their rank if that was asked
   CHECK(nodes.answer_of(1, 11)->status == Status::not_found);
 }
 
-TEST_CASE("what a rank of another node has put is asked of its server, and brought back") {
+TEST_CASE("a value put on another node is fetched from its server") {
   Nodes nodes(3, 2);
   nodes.say(0, pmix::msg::DataWanted{7, 5, {}});
   const auto* asked = nodes.last<pmix::msg::DataAsked>(2);
@@ -326,7 +326,7 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
     end(2, 0);
     CHECK(sent.empty());
   }
-  SECTION("but where its failure ends the job, or nobody is left to wait") {
+  SECTION("but where its failure ends the job, or no rank is left to wait") {
     REQUIRE(service.receive(pmix::msg::Connected{0}));
     end(1, 3);
     service.note_end({2, 0, ProcessState::not_started, 2});
@@ -338,7 +338,7 @@ TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others
   }
 }
 
-TEST_CASE("a PMIx server that says what none says is not believed") {
+TEST_CASE("an impossible message of a PMIx server is not believed") {
   const Job job = TreeHarness::job(2, 2);
   const RankSet own = RankSet::run(0, 2);
   const PmixService::Callbacks deaf = {[](const pmix::Message&) {},
@@ -407,7 +407,7 @@ TEST_CASE("ranks that a PMIx rank asks for are a namespace that every server is 
   }
 }
 
-TEST_CASE("what a PMIx rank says of ranks that it wants reaches the plan") {
+TEST_CASE("the hints of a PMIx spawn reach the plan") {
   const Job job = TreeHarness::job(1, 1);
   const RankSet own = RankSet::run(0, 1);
   std::vector<Request> asked;
@@ -474,7 +474,7 @@ TEST_CASE("PMIx sets may have ranks of several namespaces") {
   }
 }
 
-TEST_CASE("who asks a node for a rank whose namespace its server has still to take in waits") {
+TEST_CASE("a request for a rank waits until the node's server knows the rank's namespace") {
   Nodes nodes(2, 1);
   // Node 1 is slower than others: its server has been told, and has not answered.
   PmixService slow(
@@ -550,7 +550,7 @@ TEST_CASE("a question that is asked again after a loss is the same question") {
   CHECK(nodes.answer_of(0, 1)->blob == "blob");
 }
 
-TEST_CASE("what a lost node has asked for is forgotten") {
+TEST_CASE("requests of a lost node are forgotten") {
   Nodes nodes(2, 1);
   nodes.say(0, pmix::msg::DataWanted{1, 1, "late"});
   nodes.nodes[1].service->nodes_lost(RankSet::single(0));

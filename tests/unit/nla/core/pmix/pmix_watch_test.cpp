@@ -107,7 +107,7 @@ TEST_CASE("a table of PMIx processes has those of all nodes, and what has become
   for (Rank rank = 0; rank < 5; ++rank)
     CHECK(table[rank] == Process{rank, 100 + rank, ProcessState::running, 0});
   CHECK(table[5] == Process{5, 0, ProcessState::signaled, 11});
-  SECTION("that of one node asks nobody else") {
+  SECTION("that of one node asks no other node") {
     CHECK(all.say(1, pmix::msg::TableWanted{8, true}) == 0);
     REQUIRE(all.table(1).size() == 2);
     CHECK(all.table(1).front().rank == 2);
@@ -133,7 +133,7 @@ TEST_CASE("a table of PMIx processes does not wait for nodes that are gone") {
   all.nodes[2].gone = true;
   all.say(0, pmix::msg::TableWanted{1, false});
   CHECK(all.told<pmix::msg::Answer>(0).empty());
-  SECTION("but for one whose agent may be there it does") {
+  SECTION("but it waits for a node with an agent that may be there") {
     all.nodes[0].watch->peers_failed(RankSet::single(4));
     CHECK(all.told<pmix::msg::Answer>(0).empty());
   }

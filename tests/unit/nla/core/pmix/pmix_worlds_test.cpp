@@ -66,7 +66,7 @@ TEST_CASE("PMIx worlds: one is ready when the server has given every rank here i
   CHECK(f.worlds.environment(0).empty());
 }
 
-TEST_CASE("PMIx worlds: those of ranks that were spawned are told in order") {
+TEST_CASE("PMIx worlds: worlds of spawned ranks are told in order") {
   Fixture f;
   f.grow();
   f.worlds.tell_new();

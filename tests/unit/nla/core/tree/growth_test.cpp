@@ -52,7 +52,7 @@ TEST_CASE("hosts that are added get agents below the root, which run ranks like 
   CHECK(tree.shell.ended.at(0).stats.agents == 10);
 }
 
-TEST_CASE("a late agent knows what others put, whatever the policy, and who has failed") {
+TEST_CASE("a late agent knows all pairs put before, under any policy, and the failed ranks") {
   for (const auto policy : {cache::PolicyKind::hcs, cache::PolicyKind::hcma,
                             cache::PolicyKind::hcmab, cache::PolicyKind::hcmab_lru}) {
     nla::testing::TreeHarness tree(2, 1);
@@ -181,7 +181,7 @@ TEST_CASE("a late agent that is lost costs its ranks, and those below it are ado
   CHECK(tree.all_left());
 }
 
-TEST_CASE("where nobody adopts, hosts below a late one that is lost are told as lost with it") {
+TEST_CASE("without adoption, hosts below a late host that is lost are lost with it") {
   Tree tree(1, 1);
   tree.add_hosts(3);  // a chain
   const bool ran = GENERATE(false, true);

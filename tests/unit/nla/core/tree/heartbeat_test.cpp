@@ -13,7 +13,7 @@ constexpr std::uint32_t kPeriod = Heartbeat::kTicksPerPeriod;
 
 }  // namespace
 
-TEST_CASE("who sends nothing else sends a beat before a period has passed") {
+TEST_CASE("an agent that sends nothing else sends a beat before a period has passed") {
   Heartbeat heart;
   std::uint64_t sent = 1, heard = 0;
   std::uint32_t since = 0;
@@ -29,7 +29,7 @@ TEST_CASE("who sends nothing else sends a beat before a period has passed") {
   }
 }
 
-TEST_CASE("who sends all the time anyway sends no beat") {
+TEST_CASE("an agent that sends all the time sends no beat") {
   Heartbeat heart;
   for (std::uint64_t bytes = 1; bytes < 100; ++bytes)
     CHECK(heart.tick({bytes, bytes, false}) == Verdict::nothing);
@@ -79,7 +79,7 @@ TEST_CASE("however late one's own timer comes, it counts as one tick") {
   CHECK(heart.tick({2, 0, false}) == Verdict::lost);
 }
 
-TEST_CASE("time in which we did not read does not count") {
+TEST_CASE("time in which the agent did not read does not count") {
   Heartbeat heart;
   heart.tick({1, 1, false});
   for (int tick = 0; tick < 1000; ++tick)
@@ -91,7 +91,7 @@ TEST_CASE("time in which we did not read does not count") {
   CHECK(ticks + 1 == Heartbeat::kLostTicks);
 }
 
-TEST_CASE("a slow peer that lets no byte of ours through is alive as long as it is heard") {
+TEST_CASE("a slow peer that takes no byte is alive as long as it sends") {
   Heartbeat heart;
   for (std::uint64_t tick = 0; tick < 1000; ++tick)
     REQUIRE(heart.tick({tick / kPeriod, 1, false}) != Verdict::lost);

@@ -48,7 +48,7 @@ TEST_CASE("answers are found between the noise of shells, however it is cut") {
     CHECK(answers(text, piece) == expected);
 }
 
-TEST_CASE("bytes behind an answer are left to whoever reads next") {
+TEST_CASE("bytes behind an answer are left to the next reader") {
   const std::string text = ready_line("b") + "frames";
   std::string_view rest = text;
   AnswerScanner scanner;
@@ -112,7 +112,7 @@ TEST_CASE("without a package the command asks for one, but reads nothing") {
   CHECK(command.ends_with("'echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"'"));
 }
 
-TEST_CASE("what cannot stand in the command is refused") {
+TEST_CASE("text that cannot stand in the command is refused") {
   RemoteAgent odd = agent();
   odd.path = "/opt/$(reboot)/scela-nla";
   CHECK_FALSE(remote_command(odd, "a"));

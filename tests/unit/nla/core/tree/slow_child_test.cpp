@@ -132,7 +132,7 @@ TEST_CASE("work is taken once, and not where most are silent") {
   CHECK_FALSE(root.armed());
 }
 
-TEST_CASE("who waits for its turn is not slow, and keeps its work") {
+TEST_CASE("a child that waits for its turn is not slow and keeps its work") {
   Root root(6, 2, false);
   root.give(event::ChildBegun{1});
   root.hello(1, 0);
@@ -184,7 +184,7 @@ TEST_CASE("a child speaks for no node that was taken from it") {
   CHECK(closed[0].link == 2);
 }
 
-TEST_CASE("an agent whose list of hosts is shorter than its slice answers for those alone") {
+TEST_CASE("an agent with a host list shorter than its slice answers for those hosts alone") {
   Agent agent{Role::agent};
   Actions actions;
   const auto give = [&](Message message) {

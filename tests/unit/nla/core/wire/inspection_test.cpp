@@ -66,7 +66,7 @@ TEST_CASE("a question about ranks reaches this node and those below, and answers
   }
 }
 
-TEST_CASE("what a child says of its ranks without a question is dropped") {
+TEST_CASE("a child's report about its ranks without a question is dropped") {
   Chain chain;
   chain.launch();
   chain.from(1, msg::Inspected{2, true, Chunk(std::string("unasked"))});

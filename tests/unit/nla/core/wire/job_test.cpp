@@ -92,7 +92,7 @@ TEST_CASE("random and damaged jobs are refused or whole") {
   }
 }
 
-TEST_CASE("a rank's application is the one whose ranks it is among") {
+TEST_CASE("a rank's application is the one that has it among its ranks") {
   Job job = small_job();
   job.apps = {App{{"./even"}, {}, "", "", RankSet::parse("0,2").value()},
               App{{"./odd"}, {}, "", "", RankSet::parse("1,3").value()}};
@@ -116,7 +116,7 @@ TEST_CASE("applications must partition the job's ranks") {
                  "no ranks"));
 }
 
-TEST_CASE("a rank map whose product or sum is out of hand is an error, not a wrap") {
+TEST_CASE("a rank map with too large a product or sum is an error, not a wrap") {
   CHECK(mentions(fault_of_blocks({}), "no ranks"));
   CHECK(mentions(fault_of_blocks({{0, 2, 2}, {2, 0, 1}}), "empty block"));
   CHECK(mentions(fault_of_blocks({{0, 2, 2}, {2, 1, 0}}), "empty block"));

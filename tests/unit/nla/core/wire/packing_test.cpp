@@ -47,7 +47,7 @@ msg::CollectiveUp piece_up(std::string_view records, bool packed) {
 
 }  // namespace
 
-TEST_CASE("what is packed is unpacked, and what gains nothing is not packed") {
+TEST_CASE("packed bytes are unpacked, and bytes that gain nothing are not packed") {
   const std::string pairs = cards(0, 500);
   const std::string packed = pack(pairs);
   REQUIRE_FALSE(packed.empty());
@@ -58,7 +58,7 @@ TEST_CASE("what is packed is unpacked, and what gains nothing is not packed") {
   CHECK(unpack(pack(std::string(kPackFrom, 'a'))) == std::string(kPackFrom, 'a'));
 }
 
-TEST_CASE("bytes that nobody packed are told, and cannot claim to be more than they could be") {
+TEST_CASE("bytes that are not packed are refused, and cannot claim more than packing allows") {
   const std::string packed = pack(cards(0, 100));
   for (std::size_t size = 0; size < packed.size(); ++size)
     CHECK(unpack(packed.substr(0, size)) == std::nullopt);

@@ -118,7 +118,7 @@ TEST_CASE("names are published, looked up and unpublished by the job") {
         "cmd=publish_result rc=1 msg=port_too_long\n");
 }
 
-TEST_CASE("who has failed is told as a key") {
+TEST_CASE("the ranks that have failed are the value of a key") {
   LockStep session = ready();
   CHECK(feed(session, "cmd=get kvsname=kvs_0 key=PMI_dead_processes\n") ==
         std::vector<std::string>{"failed"});
@@ -126,7 +126,7 @@ TEST_CASE("who has failed is told as a key") {
   CHECK(session.take_output() == "cmd=get_result rc=0 msg=success found=TRUE value=0,2-3\n");
 }
 
-TEST_CASE("barriers of groups name who takes part, and do not keep other requests waiting") {
+TEST_CASE("barriers of groups name their members and do not keep other requests waiting") {
   LockStep session = ready();
   CHECK(feed(session,
              "cmd=barrier_in group=WORLD:0\ncmd=barrier_in group=NODE:7\n"

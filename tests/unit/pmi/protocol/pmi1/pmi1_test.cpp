@@ -93,7 +93,7 @@ TEST_CASE("init agrees on 1.2 for every version 1 and refuses the others") {
   CHECK(session.unfinished());
 }
 
-TEST_CASE("a get of what is not there is answered and not an error") {
+TEST_CASE("a get of an absent key is answered and is no error") {
   LockStep session = ready();
   CHECK(feed(session, "cmd=get kvsname=kvs_0 key=a\n") == std::vector<std::string>{"get a"});
   session.answer({});
@@ -115,7 +115,7 @@ TEST_CASE("failed requests are answered with the reason as one word") {
   CHECK(session.take_output() == "cmd=get_result rc=1 msg=gone\n");
 }
 
-TEST_CASE("what PMI-2 may put and no line can carry is refused to PMI-1") {
+TEST_CASE("a PMI-2 value that no PMI-1 line can carry is refused to PMI-1") {
   for (const std::string& value :
        {std::string("x\ncmd=barrier_out rc=0"), std::string("\x1b[0m"), std::string(1024, 'v')}) {
     LockStep session = ready();
@@ -189,7 +189,7 @@ TEST_CASE("pipelined requests are served in order, one at a time") {
         "cmd=finalize_ack rc=0\n");
 }
 
-TEST_CASE("an answer nobody waits for is ignored") {
+TEST_CASE("an answer without a waiting request is ignored") {
   LockStep session = ready();
   session.answer({.found = true, .parts = {Chunk("1")}});
   CHECK(session.take_output() == "");

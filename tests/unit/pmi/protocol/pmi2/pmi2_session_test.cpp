@@ -198,7 +198,7 @@ TEST_CASE("a failed request is answered with the protocol's error") {
   }
 }
 
-TEST_CASE("what is too long, missing or not for ranks is refused and the session goes on") {
+TEST_CASE("a long, incomplete or foreign request is refused, and the session goes on") {
   const std::string key(kMaxPmi2Key, 'k');
   const std::string value(kMaxPmi2Value, 'v');
   Pmi2Session session = ready();
@@ -422,7 +422,7 @@ TEST_CASE("a spawn asks for programs, their hints and pairs, and is answered wit
   CHECK(said(session) == Strings{"cmd=spawn-response;rc=14;errmsg=no such program;errcodes=1,0;"});
 }
 
-TEST_CASE("a spawn whose counts are not what comes is refused without a job") {
+TEST_CASE("a spawn with wrong counts is refused without a job") {
   const std::string head = "cmd=spawn-response;rc=3;errmsg=";
   const std::string program = "subcmd=a;maxprocs=1;argc=0;infokeycount=0;";
   CHECK(answer_to("cmd=spawn;ncmds=2;" + program) == head + "ncmds is not how many come;");
@@ -443,7 +443,7 @@ TEST_CASE("a spawn whose counts are not what comes is refused without a job") {
                   ";" + program) == "cmd=spawn-response;rc=7;errmsg=a preput value is too long;");
 }
 
-TEST_CASE("a spawned rank is told who has spawned it") {
+TEST_CASE("a spawned rank is told its parent") {
   JobFacts spawned = facts();
   spawned.spawner = "job_0";
   spawned.kvsname = "job_0.1";

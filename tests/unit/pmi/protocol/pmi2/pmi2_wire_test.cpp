@@ -38,7 +38,7 @@ TEST_CASE("a semicolon in a value is written twice") {
   CHECK(message->find("last") == "1");
 }
 
-TEST_CASE("what is written is read back") {
+TEST_CASE("a written message is read back") {
   const std::string text =
       Pmi2Writer("put").add("key", "a;b").add("value", ";").add("none", "").add("rc", -1).text();
   CHECK(text == "    38cmd=put;key=a;;b;value=;;;none=;rc=-1;");
