@@ -1,6 +1,8 @@
-// Starts the agents of all hosts of a job by one command, srun, and waits until they have dialed in
-// (nla/dial/dial_hello.h). launcher/hosts/host_contacts.cpp uses it before the session; its process
-// and connections stay until the session is over.
+// Starts the agents of all hosts of a job by one command, and waits until they have dialed in
+// (nla/dial/dial_hello.h). The rules are pure: launcher/core/detect/bulk_command.h, its
+// neighbour launcher/core/detect/bulk_roster.h, and launcher/core/detect/bulk_output.h.
+// launcher/hosts/host_contacts.cpp uses this part before the session; its process and connections
+// stay until the session is over.
 //
 // All functions block, and belong to the main thread.
 #pragma once
@@ -13,13 +15,15 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "launcher/core/detect/bulk_command.h"
 #include "launcher/core/report/job_report.h"
 
 namespace scela {
 
 // The input of a bulk start.
 struct BulkRequest {
-  std::vector<std::string> hosts;        // as the starter calls them
+  BulkStarter starter;
+  std::vector<std::string> hosts;        // of the starter
   std::string agent;                     // path of scela-nla here
   std::string agent_there;               // and on the hosts
   std::vector<std::string> environment;  // of scela-run
@@ -47,8 +51,8 @@ class BulkStart {
   const std::string& secret() const;
   // Returns the process of the command, which leads a session.
   pid_t pid() const;
-  // Returns the last lines that the command and its agents have written, without control
-  // characters.
+  // Returns the last lines that the command and its agents have written (bulk_lines()), safe to
+  // print.
   std::vector<std::string> output() const;
 
  private:

@@ -9,6 +9,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
+#include "launcher/core/detect/bulk_output.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/hosts/bulk_start.h"
@@ -162,17 +163,18 @@ std::vector<HostLookup> find_by_ssh(const std::vector<std::string>& names,
 }
 
 // Returns an error for the hosts without an agent if the plan needs all hosts.
-Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan) {
+Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan,
+                   const std::string& command) {
   const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
   if (missing.empty() || !needs_all) return {};
   std::vector<std::string> names;
   for (const MissingHost& host : missing)
     names.push_back(host.host);
   const MissingHost& first = missing.front();
-  return fail(Error{
-      ErrorKind::launch,
-      cat("start agents by srun (", counted(names.size(), "host"), " of ", plan.hosts.size(), ")"),
-      folded(names), first.why, first.hint});
+  return fail(Error{ErrorKind::launch,
+                    cat("start agents by ", command, " (", counted(names.size(), "host"), " of ",
+                        plan.hosts.size(), ")"),
+                    folded(names), first.why, first.hint});
 }
 
 // Starts the agents of all hosts by one command.
@@ -180,26 +182,28 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
                                    const std::vector<std::string>& environment) {
   const auto agent = nla::find_agent(options.agent.value_or(""), true);
   if (!agent) return fail(agent.error());
-  auto made = BulkStart::start(
-      {plan.hosts, *agent, options.agent.value_or(*agent), environment, options.connect_timeout});
+  const std::string& command = options.bulk.command;
+  auto made = BulkStart::start({options.bulk, plan.hosts, *agent, options.agent.value_or(*agent),
+                                environment, options.connect_timeout});
   if (!made) return fail(std::move(made.error()));
   HostContacts out;
   out.bulk = std::move(*made);
-  if (auto good = check(out.bulk->missing(), plan); !good) return fail(std::move(good.error()));
+  if (auto good = check(out.bulk->missing(), plan, command); !good)
+    return fail(std::move(good.error()));
   out.missing = out.bulk->missing();
   out.contacts = out.bulk->contacts();
   out.spawn.dial_secret = out.bulk->secret();
   out.spawn.bulk_starter = out.bulk->pid();
-  out.find_later = [](const std::vector<std::string>& hosts) {
+  out.find_later = [command](const std::vector<std::string>& hosts) {
     std::vector<HostLookup> none;
     for (const std::string& host : hosts)
-      none.push_back({host, {}, "srun has not started an agent there"});
+      none.push_back({host, {}, cat(command, " has not started an agent there")});
     return none;
   };
-  out.warnings_at_end = [bulk = out.bulk] {
+  out.warnings_at_end = [bulk = out.bulk, command] {
     std::vector<std::string> lines;
     for (const std::string& line : bulk->output())
-      lines.push_back(line.starts_with("srun: ") ? line : cat("srun: ", line));
+      lines.push_back(named_line(command, line));
     return lines;
   };
   return out;

@@ -5,6 +5,7 @@
 #include "common/core/text.h"
 #include "launcher/core/detect/detect.h"
 #include "launcher/core/detect/launch_choice.h"
+#include "launcher/hosts/captured_command.h"
 #include "launcher/io/whole_files.h"
 
 namespace scela {
@@ -14,8 +15,12 @@ namespace {
 // one. Agents that all run here need no hosts, and no scheduler.
 Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchContext& context) {
   if (options.sim_nodes || options.launch == LaunchMethod::local) return LaunchChoice();
-  const auto read = [](const std::string& path) { return read_file(path, "host file"); };
-  LaunchWish wish{options.launch, options.launch_program, options.scheduler, {}};
+  const Sources read = {[](const std::string& path) { return read_file(path, "host file"); },
+                        [&](const auto& words) {
+                          return output_of(words, context.environment, options.connect_timeout);
+                        }};
+  LaunchWish wish{options.launch,  options.launch_program, options.scheduler, {},
+                  options.exclude, context.host_name};
   if (!names_no_hosts(options)) {
     if (options.launch != LaunchMethod::automatic) return LaunchChoice();
     const auto hosts = find_hosts(options, context);
@@ -44,7 +49,10 @@ Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext&
     options.launch_takes_port = false;
     options.launch_from_here = true;
   }
-  if (choice->is_bulk) options.launch = LaunchMethod::bulk;
+  if (choice->bulk) {
+    options.launch = LaunchMethod::bulk;
+    options.bulk = std::move(*choice->bulk);
+  }
   context.allocation = std::move(choice->allocation);
   return std::move(choice->lines);
 }

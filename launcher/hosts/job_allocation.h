@@ -1,6 +1,7 @@
 // Uses the job of a scheduler in which scela-run runs: its hosts, its slots, and its command that
 // starts agents. launcher/command.cpp calls it before the plan is made. The rules are pure, in
-// launcher/core/detect; this part reads the host files that variables name, and blocks on that.
+// launcher/core/detect; this part reads the host files that variables name, and runs the
+// command that tells the hosts of Flux. It blocks on both.
 #pragma once
 
 #include <string>

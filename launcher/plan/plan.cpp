@@ -30,7 +30,7 @@ bool is_of_this_login(std::string_view name) {
       "HOME",   "USER",    "LOGNAME",         "SHELL",
       "MAIL",   "PWD",     "OLDPWD",          "HOSTNAME",
       "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
-      "SHLVL",  "_"};
+      "SHLVL",  "_",       "FLUX_URI"};
   constexpr std::string_view kPrefixes[] = {"SSH_", "XDG_"};
   return std::ranges::find(kNames, name) != std::end(kNames) ||
          std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });

@@ -1,8 +1,8 @@
 // The first words of an agent that dials in, and the keys of its links.
 //
-// A bulk starter (srun) starts the agents of all nodes by one command, and carries no stream of
-// theirs. Each agent therefore connects to scela-run by TCP, says which node it is on, and listens
-// for its parent. The parent, scela-run or another agent, connects by TLS.
+// A bulk starter (srun, flux exec) starts the agents of all nodes by one command, and carries no
+// stream of theirs. Each agent therefore connects to scela-run by TCP, says which node it is
+// on, and listens for its parent. The parent, scela-run or another agent, connects by TLS.
 //
 //   agent -> scela-run   scela-dial BUILD NAME ADDRESS PORT PROOF\n
 //   parent -> agent      TLS 1.3 with the key of dial_link_key(), then a link as any other
@@ -33,7 +33,7 @@ std::string new_dial_secret();
 // An agent that waits for its parent.
 struct DialHello {
   std::string build;    // of the agent (AgentFile::build())
-  std::string name;     // of its node, as the starter calls it
+  std::string name;     // of its node, as the starter or the machine calls it
   std::string address;  // numeric; the agent listens there
   std::uint16_t port = 0;
   friend bool operator==(const DialHello&, const DialHello&) = default;

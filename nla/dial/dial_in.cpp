@@ -72,7 +72,7 @@ Result<std::string> read_secret() {
                     kWhat,
                     {},
                     "standard input has no secret of the job",
-                    "do not give srun the option --input"});
+                    "the command that has started this agent must pass its own input on"});
 }
 
 // Connects within kDialMs. Returns an errno if that fails.

@@ -1,6 +1,6 @@
-// How an agent that a bulk starter (srun) has started reaches scela-run: the steps before it is an
-// agent. It reads the job's secret from standard input, and connects to scela-run. scela-nla calls
-// this in its only thread; it blocks.
+// How an agent that a bulk starter (srun, flux exec) has started reaches scela-run: the steps
+// before it is an agent. It reads the job's secret from standard input, and connects to scela-run.
+// scela-nla calls this in its only thread; it blocks.
 //
 // The connection stays open for as long as the node is not clean, as the guardian has it
 // (nla/guard/guardian.h). Its end tells either side of the end of the other.

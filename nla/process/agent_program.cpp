@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -38,7 +39,7 @@ constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
-    "       scela-nla --dial ADDRESS:PORT,... --name-from VARIABLE --id BUILD\n"
+    "       scela-nla --dial ADDRESS:PORT,... {--name-from VARIABLE | --own-name} --id BUILD\n"
     "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
 
 struct Arguments {
@@ -66,6 +67,12 @@ bool parse_number(std::string_view text, Number& out) {
   return std::from_chars(text.data(), end, out).ptr == end;
 }
 
+std::string name_of_machine() {
+  utsname names{};
+  ::uname(&names);
+  return names.nodename;
+}
+
 bool parse(int argc, char** argv, Arguments& out) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
@@ -75,6 +82,10 @@ bool parse(int argc, char** argv, Arguments& out) {
     }
     if (option == "--attach") {
       out.attach = true;
+      continue;
+    }
+    if (option == "--own-name") {
+      out.name = name_of_machine();
       continue;
     }
     if (++i == argc) return false;
@@ -156,11 +167,13 @@ int take_stdio(Arguments& arguments) {
   return 0;
 }
 
-void remove_variables(std::string_view prefix) {
+// Removes the variables with this prefix, but for `kept`.
+void remove_variables(std::string_view prefix, std::string_view kept = {}) {
   for (std::size_t at = 0; environ[at] != nullptr;) {
     const std::string_view variable = environ[at];
     const std::string name(variable.substr(0, variable.find('=')));
-    if (!name.starts_with(prefix) || ::unsetenv(name.c_str()) != 0) ++at;  // the others move up
+    const bool stays = !name.starts_with(prefix) || name == kept;
+    if (stays || ::unsetenv(name.c_str()) != 0) ++at;  // the others move up
   }
 }
 
@@ -181,9 +194,11 @@ int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
     std::fprintf(stderr, "scela-nla: %s\n", made.error().text().c_str());
     return kOther;
   }
-  // srun has described the agent's own task. Ranks get the variables of the job from scela-run.
+  // srun has described the agent's own task. Ranks get the variables of the job from scela-run, but
+  // for the socket of this node's broker of Flux.
   remove_variables("SLURM_");
   remove_variables("SRUN_");
+  remove_variables("FLUX_", "FLUX_URI");
   ::setenv("SSH_CONNECTION", made->ssh_connection.c_str(), 1);
   arguments.link = made->socket.get();
   dialed = std::move(*made);

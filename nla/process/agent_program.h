@@ -13,10 +13,10 @@
 //     --package FD                             its package, which it sends on to other nodes
 //     --unlink FILE                            this program's file, which it removes
 //
-//   scela-nla --dial ADDRESS:PORT,... --name-from VARIABLE --id BUILD
+//   scela-nla --dial ADDRESS:PORT,... {--name-from VARIABLE | --own-name} --id BUILD
 //                                              a bulk starter has started the agent, which connects
 //                                              to scela-run (nla/dial/dial_in.h); VARIABLE has the
-//                                              name of the node
+//                                              name of the node, or it is that of the machine
 //
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs

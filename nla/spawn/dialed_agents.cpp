@@ -20,7 +20,7 @@ void DialedAgents::connect(const Contact& contact, std::uint32_t limit_ms, Spawn
   Attempt& attempt = attempts_[contact.name];
   attempt.done = std::move(done);
   attempt.connection = context_.network->connect_tls(
-      io_, *address, contact.port, dial_link_key(context_.dial_secret, contact.name),
+      io_, *address, contact.port, dial_link_key(context_.dial_secret, contact.user),
       std::chrono::milliseconds(limit_ms), [this, name = contact.name](auto stream) {
         const auto at = attempts_.find(name);
         const auto over = std::make_shared<Attempt>(std::move(at->second));

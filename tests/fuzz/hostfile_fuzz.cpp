@@ -71,7 +71,9 @@ void check_allocation(std::string_view text) {
     environment.emplace_back(rest.substr(0, line));
     rest.remove_prefix(std::min(line + 1, rest.size()));
   }
-  const auto read = [&](const std::string&) { return scela::Result<std::string>(file); };
+  const scela::Sources read = {
+      [&](const std::string&) { return scela::Result<std::string>(file); },
+      [&](const std::vector<std::string>&) { return scela::Result<std::string>(file); }};
   auto found = scela::detect({environment, "node1", std::nullopt}, read);
   if (!found) {
     const scela::Error& error = found.error();

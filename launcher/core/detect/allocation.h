@@ -45,6 +45,9 @@ struct AllocatedHost {
   // only.
   std::optional<std::uint32_t> slots;
   std::optional<std::uint32_t> cpus;  // processors of the job there, at least 1; absent: not told
+  // The number by which the starter takes the host: the rank of its broker (Flux). Absent: it takes
+  // the name.
+  std::optional<std::uint32_t> number = std::nullopt;
   friend bool operator==(const AllocatedHost&, const AllocatedHost&) = default;
 };
 

@@ -1,5 +1,5 @@
-// Schedulers with simple lists: LSF, Grid Engine, PBS, Cobalt, LoadLeveler, HTCondor; Flux, of
-// which only the presence is seen; and default host files of MPI launchers.
+// Schedulers with simple lists: LSF, Grid Engine, PBS, Cobalt, LoadLeveler, HTCondor; and default
+// host files of MPI launchers.
 #include <algorithm>
 
 #include "common/core/text.h"
@@ -15,13 +15,13 @@ using Hosts = std::vector<AllocatedHost>;
 
 // Reads the file that a variable names, and parses it. Errors name the variable and the file.
 Result<Hosts> hosts_of_file(const Environment& environment, std::string_view name,
-                            const FileReader& read, Result<Hosts> (*parse)(std::string_view)) {
+                            const Sources& read, Result<Hosts> (*parse)(std::string_view)) {
   const std::string path(environment.value(name));
   const auto failed = [&](Error error) {
     error.where = cat(name, "=", path);
     return fail(std::move(error));
   };
-  auto text = read(path);
+  auto text = read.file(path);
   if (!text) {
     // Schedulers remove the file with the job, and variables may live on in a shell.
     text.error().hint = cat("has the job ended? unset ", name);
@@ -33,7 +33,7 @@ Result<Hosts> hosts_of_file(const Environment& environment, std::string_view nam
 }
 
 // Makes the allocation of a scheduler that names a file with one line for each slot.
-Result<std::optional<Allocation>> by_line(const Environment& environment, const FileReader& read,
+Result<std::optional<Allocation>> by_line(const Environment& environment, const Sources& read,
                                           Scheduler scheduler, std::string_view file,
                                           std::string_view job_id) {
   const auto path = environment.find(file);
@@ -67,7 +67,7 @@ Result<Hosts> parse_mpi_hostfile(std::string_view text) {
 
 }  // namespace
 
-Result<std::optional<Allocation>> read_lsf(const Environment& environment, const FileReader& read) {
+Result<std::optional<Allocation>> read_lsf(const Environment& environment, const Sources& read) {
   Allocation out;
   out.scheduler = Scheduler::lsf;
   out.job_id = environment.value("LSB_JOBID");
@@ -97,14 +97,14 @@ Result<std::optional<Allocation>> read_lsf(const Environment& environment, const
   if (!done) return fail(std::move(done.error()));
   const auto affinity = environment.find("LSB_AFFINITY_HOSTFILE");
   if (!affinity) return out;
-  auto text = read(std::string(*affinity));
+  auto text = read.file(std::string(*affinity));
   // Processors are a refinement: a job runs without them.
   if (text) static_cast<void>(add_affinity(*text, out.hosts));
   return out;
 }
 
 Result<std::optional<Allocation>> read_grid_engine(const Environment& environment,
-                                                   const FileReader& read) {
+                                                   const Sources& read) {
   const auto path = environment.find("PE_HOSTFILE");
   if (!path) return std::nullopt;
   auto hosts = hosts_of_file(environment, "PE_HOSTFILE", read, parse_pe_hostfile);
@@ -117,12 +117,11 @@ Result<std::optional<Allocation>> read_grid_engine(const Environment& environmen
                     cat("PE_HOSTFILE=", *path)};
 }
 
-Result<std::optional<Allocation>> read_pbs(const Environment& environment, const FileReader& read) {
+Result<std::optional<Allocation>> read_pbs(const Environment& environment, const Sources& read) {
   return by_line(environment, read, Scheduler::pbs, "PBS_NODEFILE", "PBS_JOBID");
 }
 
-Result<std::optional<Allocation>> read_cobalt(const Environment& environment,
-                                              const FileReader& read) {
+Result<std::optional<Allocation>> read_cobalt(const Environment& environment, const Sources& read) {
   auto out = by_line(environment, read, Scheduler::cobalt, "COBALT_NODEFILE", "COBALT_JOBID");
   if (!out || !*out) return out;
   // Cobalt gives whole nodes, and each of them has one line.
@@ -134,12 +133,11 @@ Result<std::optional<Allocation>> read_cobalt(const Environment& environment,
 }
 
 Result<std::optional<Allocation>> read_load_leveler(const Environment& environment,
-                                                    const FileReader& read) {
+                                                    const Sources& read) {
   return by_line(environment, read, Scheduler::load_leveler, "LOADL_HOSTFILE", "LOADL_STEP_ID");
 }
 
-Result<std::optional<Allocation>> read_condor(const Environment& environment,
-                                              const FileReader& read) {
+Result<std::optional<Allocation>> read_condor(const Environment& environment, const Sources& read) {
   // Only a parallel job has a number of processes, and its script names the contact file.
   const auto path = environment.find("CONDOR_CONTACT_FILE");
   if (!path || !environment.find("_CONDOR_NPROCS")) return std::nullopt;
@@ -148,16 +146,8 @@ Result<std::optional<Allocation>> read_condor(const Environment& environment,
   return Allocation{Scheduler::condor, "", std::move(*hosts), cat("CONDOR_CONTACT_FILE=", *path)};
 }
 
-Result<std::optional<Allocation>> read_flux(const Environment& environment, const FileReader&) {
-  const auto uri = environment.find("FLUX_URI");
-  if (!uri) return std::nullopt;
-  return fail(Error{ErrorKind::usage, "", cat("FLUX_URI=", *uri),
-                    "an instance of Flux tells its hosts to a command only",
-                    "name them with -w \"$(flux getattr hostlist)\""});
-}
-
 Result<std::optional<Allocation>> read_host_file(const Environment& environment,
-                                                 const FileReader& read) {
+                                                 const Sources& read) {
   constexpr std::string_view kVariables[] = {"HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile",
                                              "PRTE_MCA_prte_default_hostfile",
                                              "I_MPI_HYDRA_HOST_FILE"};
@@ -173,7 +163,7 @@ Result<std::optional<Allocation>> read_host_file(const Environment& environment,
     return out;
   }
   if (environment.value("K_MPI_JOB_ROLE") != "launcher") return std::nullopt;
-  auto text = read(std::string(kOperatorFile));
+  auto text = read.file(std::string(kOperatorFile));
   if (!text) return std::nullopt;
   auto hosts = parse_mpi_hostfile(*text);
   if (!hosts) {

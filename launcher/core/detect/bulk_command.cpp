@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/core/rank_set.h"
 #include "common/core/text.h"
+#include "launcher/core/detect/bulk_roster.h"
 
 namespace scela {
 namespace {
+
+using Words = std::vector<std::string>;
 
 bool is_of_srun(std::string_view name) {
   constexpr std::string_view kPrefixes[] = {"SLURM_", "SRUN_", "SALLOC_", "SBATCH_", "SLURMD_"};
@@ -21,19 +25,8 @@ bool finds_the_job(std::string_view name) {
          name.starts_with("SLURM_WORKING_CLUSTER");
 }
 
-}  // namespace
-
-bool has_external_launcher(const std::vector<std::string>& environment) {
-  // Those of Open MPI, PRRTE, Hydra and Intel MPI. A site may switch some of them off.
-  return std::ranges::any_of(environment, [](std::string_view variable) {
-    return variable.ends_with("=--external-launcher");
-  });
-}
-
-std::vector<std::string> srun_words(const std::vector<std::string>& environment,
-                                    const std::vector<std::string>& hosts,
-                                    const std::vector<std::string>& agent) {
-  std::vector<std::string> words = {"srun", "--quiet"};
+Words srun_words(const Words& environment, const Words& hosts) {
+  Words words = {"srun", "--quiet"};
   if (has_external_launcher(environment)) {
     words.emplace_back("--external-launcher");
   } else {
@@ -50,11 +43,52 @@ std::vector<std::string> srun_words(const std::vector<std::string>& environment,
   words.push_back(cat("--nodes=", hosts.size()));
   words.push_back(cat("--ntasks=", hosts.size()));
   words.push_back(cat("--nodelist=", list));
-  words.insert(words.end(), agent.begin(), agent.end());
   return words;
 }
 
-std::vector<std::string> srun_environment(const std::vector<std::string>& environment) {
+// Returns the words with the ranks of the brokers, such as "0,2-3" (RFC 22 of Flux). Only the first
+// broker of a host is among them. Options are cut off at the first word that is none, the agent.
+Words flux_words(const BulkStarter& starter, const Words& hosts) {
+  Words names;
+  for (const AllocatedHost& host : starter.hosts)
+    names.push_back(host.name);
+  RankSet ranks;
+  for (const std::string& host : hosts) {
+    const auto at = host_called(names, host);
+    if (at) ranks.add(starter.hosts[*at].number.value_or(static_cast<std::uint32_t>(*at)));
+  }
+  // The directory is that of scela-run without -d, which a node may lack.
+  return {"flux", "exec", "-r", ranks.text(), "-d", "/"};
+}
+
+}  // namespace
+
+bool has_external_launcher(const std::vector<std::string>& environment) {
+  // Those of Open MPI, PRRTE, Hydra and Intel MPI. A site may switch some of them off.
+  return std::ranges::any_of(environment, [](std::string_view variable) {
+    return variable.ends_with("=--external-launcher");
+  });
+}
+
+std::vector<std::string> bulk_words(const BulkStarter& starter,
+                                    const std::vector<std::string>& environment,
+                                    const std::vector<std::string>& hosts, const BulkAgent& agent) {
+  const bool is_flux = starter.scheduler == Scheduler::flux;
+  Words words = is_flux ? flux_words(starter, hosts) : srun_words(environment, hosts);
+  for (const std::string& word : {agent.path, std::string("--dial"), agent.dial})
+    words.push_back(word);
+  // flux exec tells a process neither the rank of its broker nor a name.
+  if (is_flux)
+    words.emplace_back("--own-name");
+  else
+    words.insert(words.end(), {"--name-from", "SLURMD_NODENAME"});
+  words.insert(words.end(), {"--id", agent.build});
+  return words;
+}
+
+std::vector<std::string> bulk_environment(const BulkStarter& starter,
+                                          const std::vector<std::string>& environment) {
+  if (starter.scheduler == Scheduler::flux) return environment;
   std::vector<std::string> out;
   for (const std::string& variable : environment) {
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));

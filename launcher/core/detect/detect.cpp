@@ -25,7 +25,7 @@ Error cannot_use(Scheduler scheduler, Error error) {
 
 // Returns the allocation of one scheduler, with at least one host.
 Result<std::optional<Allocation>> read_one(Scheduler scheduler, const Environment& environment,
-                                           const FileReader& read) {
+                                           const Sources& read) {
   auto found = kReaders[static_cast<std::size_t>(scheduler)](environment, read);
   if (!found) return fail(cannot_use(scheduler, std::move(found.error())));
   if (*found && (*found)->hosts.empty()) {
@@ -41,7 +41,7 @@ bool has_host(const Allocation& allocation, std::string_view host_name) {
   });
 }
 
-Result<Detection> detect_wanted(const DetectRequest& request, const FileReader& read) {
+Result<Detection> detect_wanted(const DetectRequest& request, const Sources& read) {
   auto found = read_one(*request.wanted, Environment(request.environment), read);
   if (!found) return fail(std::move(found.error()));
   if (*found) return Detection{std::move(*found), {}};
@@ -62,7 +62,7 @@ bool is_same_machine(std::string_view host, std::string_view host_name) {
          (host == host_name || extends(host, host_name) || extends(host_name, host));
 }
 
-Result<Detection> detect(const DetectRequest& request, const FileReader& read) {
+Result<Detection> detect(const DetectRequest& request, const Sources& read) {
   if (request.wanted) return detect_wanted(request, read);
   const Environment environment(request.environment);
   Detection out;
@@ -72,8 +72,9 @@ Result<Detection> detect(const DetectRequest& request, const FileReader& read) {
     auto one = read_one(scheduler, environment, read);
     if (!one) {
       out.set_aside.push_back({scheduler, one.error().text()});
-      // Flux may run on one machine for tests, and a job there needs no other host.
-      if (!first_error && scheduler != Scheduler::flux) first_error = std::move(one.error());
+      const bool needs_no_other_host =
+          scheduler == Scheduler::flux && is_one_host_task_of_flux(environment);
+      if (!first_error && !needs_no_other_host) first_error = std::move(one.error());
     } else if (*one) {
       found.push_back(std::move(**one));
     }

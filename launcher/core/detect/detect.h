@@ -40,8 +40,9 @@ struct Detection {
 
 // Returns what was found, which may be nothing. Returns an error (kind usage) if the only
 // allocations cannot be read, or if the wanted one is not there. The error says which variable or
-// file was read, what is wrong in it, and how to go on without it. `read` reads host files.
-Result<Detection> detect(const DetectRequest& request, const FileReader& read);
+// file was read, what is wrong in it, and how to go on without it. `read` reads host files and runs
+// the command that tells the hosts of Flux.
+Result<Detection> detect(const DetectRequest& request, const Sources& read);
 
 // Returns true if the scheduler's name for a host and this machine's own name mean the same
 // machine: they are equal, or one is the other with a domain behind it.

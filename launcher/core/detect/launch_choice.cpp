@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/core/text.h"
+#include "launcher/core/hosts/hostfile.h"
 
 namespace scela {
 namespace {
@@ -16,18 +17,18 @@ std::string first_foreign(const std::vector<std::string>& named, const Allocatio
   return {};
 }
 
-// Returns true if ScELA uses this bulk starter.
-bool is_used(const Starter& starter) {
-  return starter.kind == StarterKind::bulk && starter.command == "srun";
+bool is_usable(const Starter& starter) {
+  return starter.kind == StarterKind::per_host || starter.kind == StarterKind::bulk;
 }
 
 Error not_started_by(Scheduler scheduler, const Starter& starter) {
-  const bool is_bulk = starter.kind == StarterKind::bulk;
-  return Error{ErrorKind::usage, cat("start agents in a job of ", name_of(scheduler)), "",
-               is_bulk ? cat("ScELA does not start agents by ", starter.command, " yet")
-                       : std::string("it has no command that starts agents"),
-               cat("leave --launch ", word_of(scheduler),
-                   " out: agents are then started over ssh on the hosts of the job")};
+  return Error{
+      ErrorKind::usage, cat("start agents in a job of ", name_of(scheduler)), "",
+      starter.kind == StarterKind::unusable
+          ? cat("agents get no secret by ", starter.command, ", which carries no standard input")
+          : std::string("it has no command that starts agents"),
+      cat("leave --launch ", word_of(scheduler),
+          " out: agents are then started over ssh on the hosts of the job")};
 }
 
 std::string set_aside_line(const SetAside& one) {
@@ -36,17 +37,37 @@ std::string set_aside_line(const SetAside& one) {
              word.empty() ? std::string() : cat("; --launch ", word, " chooses it"));
 }
 
+// Returns true if all hosts of the job are this machine, as launcher/plan/job_hosts.cpp sees it.
+bool is_here_only(const LaunchWish& wish, const Allocation& allocation) {
+  if (wish.host_name.empty()) return false;
+  if (!wish.hosts.empty()) {
+    return std::ranges::all_of(wish.hosts, [&](const std::string& name) {
+      return name == wish.host_name || wish.host_name.starts_with(cat(name, "."));
+    });
+  }
+  std::vector<HostEntry> hosts;
+  for (const AllocatedHost& host : allocation.hosts) {
+    const bool is_own = is_same_machine(host.name, wish.host_name);
+    hosts.push_back({is_own ? wish.host_name : host.name, std::nullopt});
+  }
+  auto left = wish.exclude ? exclude_hosts(hosts, *wish.exclude) : std::move(hosts);
+  return left && !left->empty() && std::ranges::all_of(*left, [&](const HostEntry& host) {
+           return host.name == wish.host_name;
+         });
+}
+
 // Returns a line that says how agents are started.
-std::string agents_line(const LaunchWish& wish, const LaunchChoice& choice,
-                        const Starter& starter) {
-  if (choice.is_bulk) return cat("agents: by one ", starter.command, " for all hosts");
+std::string agents_line(const LaunchWish& wish, const LaunchChoice& choice, const Starter& starter,
+                        const Allocation& allocation) {
+  if (is_here_only(wish, allocation)) return "agents: by scela-run itself, on this machine only";
+  if (choice.bulk) return cat("agents: by one ", starter.command, " for all hosts");
   if (!choice.program.empty())
     return cat("agents: by '", choice.program, "' on each host, from this machine");
   if (wish.method == LaunchMethod::program)
     return cat("agents: by '", wish.program, "' (--launch)");
   if (wish.method == LaunchMethod::ssh) return "agents: over ssh (--launch)";
-  if (starter.kind == StarterKind::bulk)
-    return cat("agents: over ssh, as ScELA does not start them by ", starter.command, " yet");
+  if (starter.kind == StarterKind::unusable)
+    return cat("agents: over ssh, as ", starter.command, " carries no standard input to them");
   return "agents: over ssh";
 }
 
@@ -58,7 +79,7 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
   if (detection.allocation) {
     const Allocation& found = *detection.allocation;
     const Starter starter = starter_of(found.scheduler, environment);
-    if (wish.scheduler && starter.kind != StarterKind::per_host && !is_used(starter))
+    if (wish.scheduler && !is_usable(starter))
       return fail(not_started_by(found.scheduler, starter));
     const std::string foreign = first_foreign(wish.hosts, found);
     if (!foreign.empty() && wish.scheduler) {
@@ -75,8 +96,9 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
       if (!wish.hosts.empty()) out.lines.back() += ", of which the command line names hosts";
       if (wish.method == LaunchMethod::automatic && starter.kind == StarterKind::per_host)
         out.program = starter.command;
-      out.is_bulk = wish.method == LaunchMethod::automatic && is_used(starter);
-      out.lines.push_back(agents_line(wish, out, starter));
+      if (wish.method == LaunchMethod::automatic && starter.kind == StarterKind::bulk)
+        out.bulk = BulkStarter{found.scheduler, starter.command, found.hosts};
+      out.lines.push_back(agents_line(wish, out, starter, found));
       if (wish.hosts.empty()) out.allocation = std::move(detection.allocation);
     }
   }

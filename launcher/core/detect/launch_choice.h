@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "launcher/core/detect/bulk_command.h"
 #include "launcher/core/detect/detect.h"
 #include "launcher/core/detect/launch_method.h"
 #include "launcher/core/detect/starter.h"
@@ -23,6 +24,8 @@ struct LaunchWish {
   std::string program;                            // LaunchMethod::program: "rsh -l me"
   std::optional<Scheduler> scheduler;             // --launch sge: the method is automatic
   std::vector<std::string> hosts;                 // names of hosts; empty: none are named
+  std::optional<std::string> exclude;             // -x: a host list
+  std::string host_name;                          // of this machine: an agent here needs no starter
 };
 
 // The choice, which launcher/hosts/job_allocation.cpp puts into the options and the launch context.
@@ -30,7 +33,7 @@ struct LaunchChoice {
   std::optional<Allocation> allocation;  // the job's hosts; absent: as the options say
   // The command of a starter, as LaunchWish::program; empty: as the options say.
   std::string program;
-  bool is_bulk = false;  // one command, srun, starts all agents
+  std::optional<BulkStarter> bulk;  // one command that starts all agents
   // Lines for --verbose and --dry-run: what was found, how agents are started, what was set aside.
   // Empty if no allocation was found.
   std::vector<std::string> lines;

@@ -11,7 +11,7 @@ enum class LaunchMethod : std::uint8_t {
   local,      // all of them on this machine
   ssh,        // over ssh
   program,    // by a command such as rsh
-  bulk,       // all of them by one command, srun
+  bulk,       // all of them by one command (bulk_command.h)
 };
 
 }  // namespace scela

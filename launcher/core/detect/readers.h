@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/core/result.h"
 #include "launcher/core/detect/allocation.h"
@@ -18,29 +19,36 @@ namespace scela {
 
 // Returns the text of a file, or an error that says why it cannot be read.
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
+// Returns the standard output of a command, of which the first word is the program. Returns an
+// error that says why it could not be run, or how it has failed, with its own words.
+using CommandReader = std::function<Result<std::string>(const std::vector<std::string>& words)>;
+
+// The sources that readers ask, besides the environment.
+struct Sources {
+  FileReader file;
+  CommandReader command;
+};
 
 // Returns the allocation, or std::nullopt if the environment shows no job of this scheduler.
 using AllocationReader = Result<std::optional<Allocation>> (*)(const Environment& environment,
-                                                               const FileReader& read);
+                                                               const Sources& read);
 
-Result<std::optional<Allocation>> read_slurm(const Environment& environment,
-                                             const FileReader& read);
-Result<std::optional<Allocation>> read_lsf(const Environment& environment, const FileReader& read);
+Result<std::optional<Allocation>> read_slurm(const Environment& environment, const Sources& read);
+Result<std::optional<Allocation>> read_lsf(const Environment& environment, const Sources& read);
 Result<std::optional<Allocation>> read_grid_engine(const Environment& environment,
-                                                   const FileReader& read);
-Result<std::optional<Allocation>> read_pbs(const Environment& environment, const FileReader& read);
-Result<std::optional<Allocation>> read_cobalt(const Environment& environment,
-                                              const FileReader& read);
+                                                   const Sources& read);
+Result<std::optional<Allocation>> read_pbs(const Environment& environment, const Sources& read);
+Result<std::optional<Allocation>> read_cobalt(const Environment& environment, const Sources& read);
 Result<std::optional<Allocation>> read_load_leveler(const Environment& environment,
-                                                    const FileReader& read);
+                                                    const Sources& read);
 // The contact file of a parallel job has a line "NUMBER HOST PORT USER ..." for each slot, which
 // the job's script has written there. condor_ssh takes HOST, and finds the port and the key itself.
-Result<std::optional<Allocation>> read_condor(const Environment& environment,
-                                              const FileReader& read);
-// An instance of Flux tells its hosts to a command only (flux getattr hostlist). The result is an
-// error that says so.
-Result<std::optional<Allocation>> read_flux(const Environment& environment, const FileReader& read);
+Result<std::optional<Allocation>> read_condor(const Environment& environment, const Sources& read);
+// An instance of Flux tells its hosts to a command only (flux getattr hostlist). A task of a job
+// has no instance of its own, which is an error; is_one_host_task_of_flux() says if that matters.
+Result<std::optional<Allocation>> read_flux(const Environment& environment, const Sources& read);
+bool is_one_host_task_of_flux(const Environment& environment);
 Result<std::optional<Allocation>> read_host_file(const Environment& environment,
-                                                 const FileReader& read);
+                                                 const Sources& read);
 
 }  // namespace scela

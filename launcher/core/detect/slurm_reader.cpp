@@ -68,11 +68,11 @@ Result<void> add_list(const Environment& environment, const ListNames& names,
 
 // The file of an arbitrary distribution names a host for each task, in the order of the tasks. The
 // order within the file is kept for hosts, and not for single ranks.
-Result<void> use_host_file(const Environment& environment, const FileReader& read,
+Result<void> use_host_file(const Environment& environment, const Sources& read,
                            std::vector<AllocatedHost>& hosts) {
   const std::string path(environment.value("SLURM_HOSTFILE"));
   const std::string where = cat("SLURM_HOSTFILE=", path);
-  auto text = read(path);
+  auto text = read.file(path);
   if (!text) return fail(at_variable(std::move(text.error()), where));
   auto named = hosts_by_line(*text);
   if (!named) return fail(at_variable(std::move(named.error()), where));
@@ -92,8 +92,7 @@ Result<void> use_host_file(const Environment& environment, const FileReader& rea
 
 }  // namespace
 
-Result<std::optional<Allocation>> read_slurm(const Environment& environment,
-                                             const FileReader& read) {
+Result<std::optional<Allocation>> read_slurm(const Environment& environment, const Sources& read) {
   Allocation out;
   out.scheduler = Scheduler::slurm;
   out.job_id = environment.find("SLURM_JOB_ID").value_or(environment.value("SLURM_JOBID"));

@@ -34,9 +34,9 @@ Starter starter_of(Scheduler scheduler, const Environment& environment) {
     case Scheduler::flux:
       return {StarterKind::bulk, "flux exec"};
     case Scheduler::pbs:
-      // pbs_tmrsh has the arguments of rsh. But the tasks that it starts read nothing from its
-      // standard input, and their output goes to the files of the job.
-      return {StarterKind::bulk, "pbsdsh"};
+      // Tasks of pbsdsh and of pbs_tmrsh, which has the arguments of rsh, read nothing from its
+      // standard input, and their output goes to the files of the job (bulk_command.h).
+      return {StarterKind::unusable, "pbsdsh"};
     case Scheduler::cobalt:
     case Scheduler::load_leveler:
     case Scheduler::host_file:

@@ -3,8 +3,7 @@
 // A starter is a command of one of two kinds. One command for each host is shaped like rsh: its
 // standard input and output are the link to the agent, which carries the key of the job, and its
 // end is the end of the agent. One command for all hosts starts the agents in any order; they say
-// which they are, and form the tree over TCP links. Of the second kind only srun is used
-// (bulk_command.h).
+// which they are, and form the tree over TCP links (bulk_command.h).
 #pragma once
 
 #include <cstdint>
@@ -21,13 +20,14 @@ enum class StarterKind : std::uint8_t {
   ssh,       // the scheduler has no command: agents are started over ssh
   per_host,  // PROGRAM WORDS HOST COMMAND, for each host
   bulk,      // one command starts all agents, and carries no stream of theirs
+  unusable,  // its command brings agents no secret: agents are started over ssh
 };
 
 // A way to start agents.
 struct Starter {
   StarterKind kind = StarterKind::ssh;
   // The command up to the host, with blanks between its words: "/usr/bin/qrsh -inherit". With
-  // StarterKind::bulk only its name, for texts. Empty with StarterKind::ssh.
+  // StarterKind::bulk and unusable only its name, for texts. Empty with StarterKind::ssh.
   std::string command;
 };
 

@@ -26,6 +26,7 @@
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
 #include "launcher/core/detect/allocation.h"
+#include "launcher/core/detect/bulk_command.h"
 #include "launcher/core/detect/launch_method.h"
 #include "launcher/core/map/rankfile.h"
 #include "launcher/core/options/placement_options.h"
@@ -148,6 +149,7 @@ struct Options {
   std::optional<std::string> hostfile;            // a path, not yet read
   std::optional<std::string> exclude;             // text of -x
   LaunchMethod launch = LaunchMethod::automatic;  // --launch
+  BulkStarter bulk;                               // LaunchMethod::bulk
   std::string launch_program;                     // LaunchMethod::program: "ssh -x", "rsh"
   bool launch_takes_port = false;                 // the program takes "-p PORT HOST", as ssh does
   bool launch_from_here = false;                  // only scela-run can start agents by the program

@@ -12,7 +12,8 @@
 // "-" accepts none. The FLAG "root" says that only scela-run itself can start this agent: it is on
 // its own machine, or scela-run knows a way there. The FLAG "waits" says that the agent runs
 // already: a bulk starter has started it, and it waits at ADDRESS and PORT for its parent
-// (nla/dial/dial_hello.h). USER and HOSTKEYS have no meaning then.
+// (nla/dial/dial_hello.h). USER is then the name that the agent has given itself, which may lack
+// the domain of NAME or have one more, and HOSTKEYS has no meaning.
 //
 // Values only, for any thread.
 #pragma once
@@ -39,7 +40,7 @@ struct Contact {
   std::string name;     // as the user wrote it, to print
   std::string address;  // numeric, or as --launch's program gets it; empty: the parent's machine
   std::uint16_t port = 22;
-  std::string user;      // login name
+  std::string user;      // login name; with `waits` the agent's own name of its node
   bool any_key = false;  // every host key is accepted
   std::vector<HostKey> keys;
   bool root_only = false;  // the FLAG "root"

@@ -98,7 +98,7 @@ class SchedulersTest(JobTest):
             "agents: by one srun for all hosts",
             f"set aside: PBS, job 17.head: 1 host, 1 slot (PBS_NODEFILE={both['PBS_NODEFILE']}); --launch pbs chooses it"])
         self.assertEqual(lines[3], "4 ranks on 2 nodes")
-        self.assert_ended(self.run_job("--launcher", "pbs", "true", env=both), 64, r".*does not start agents by pbsdsh yet.*")
+        self.assert_ended(self.run_job("--launcher", "pbs", "true", env=both), 64, r".*agents get no secret by pbsdsh, which carries no standard input.*")
         self.assert_ended(self.run_job("-launcher", "lsf", "true", env=both), 64, r"find the job of LSF \(--launch lsf\): no variable.*")
 
     def slurm(self, hosts, **more):
@@ -116,6 +116,15 @@ class SchedulersTest(JobTest):
             calls = f.read().splitlines()
         self.assertEqual(len(calls), 3)
         self.assertIn(f"--nodes=9 --ntasks=9 --nodelist={','.join(hosts)} {AGENT} --dial ", calls[0])
+
+    def test_a_job_of_this_machine_only_needs_no_srun(self):
+        name = os.uname().nodename
+        alone = "agents: by scela-run itself, on this machine only"
+        for hosts, more in ([name], ()), ([name, "un001"], ("-x", "un001")), ([name, "un001"], ("-w", name)):
+            self.assertEqual(self.run_job(*more, "--dry-run", "true", env=self.slurm(hosts)).lines[1], alone)
+            self.assertEqual(self.run_job(*more, "-n", 1, "true", env=self.slurm(hosts)), (0, b"", ""))
+        self.assertEqual(self.run_job("--dry-run", "true", env=self.slurm([name, "un001"])).lines[1], "agents: by one srun for all hosts")
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "calls")))
 
     def test_hosts_on_which_srun_starts_no_agent(self):
         hosts = ["un001", "un002", "un003"]

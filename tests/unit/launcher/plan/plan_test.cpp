@@ -170,7 +170,8 @@ TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are s
 
 TEST_CASE("variables of this login do not reach ranks elsewhere") {
   LaunchContext there = context();
-  there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin"};
+  there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin",
+                       "FLUX_URI=local:///run/flux/local"};
   const auto remote = make_plan(options({"-w", "node1", "-n", "1", "./p"}), there);
   REQUIRE(remote);
   CHECK(remote->job.env == std::vector<std::string>{"LANG=C", "PATH=/bin"});

@@ -28,7 +28,10 @@ FileReader reader(const Files& files) {
 Result<Detection> detected(const Words& environment, const Files& files = {},
                            std::optional<Scheduler> wanted = kNone,
                            const std::string& host_name = "head") {
-  return detect({environment, host_name, wanted}, reader(files));
+  const Sources read = {reader(files), [](const Words&) -> Result<std::string> {
+                          return fail(Error{ErrorKind::usage, "", "", "no command is known", ""});
+                        }};
+  return detect({environment, host_name, wanted}, read);
 }
 
 Allocation found(const Words& environment, const Files& files = {}) {
@@ -198,13 +201,62 @@ TEST_CASE("detect: the MPI Operator's host file, in both dialects, with full nam
   CHECK_FALSE(detected({"K_MPI_JOB_ROLE=worker"}, files)->allocation);
 }
 
-TEST_CASE("detect: Flux tells its hosts to a command only, which is said") {
-  const auto flux = detected({"FLUX_URI=local:///run/flux/local"});
+// Follows flux-environment(7) of flux-core 0.88: what a script of flux batch has.
+const Words kFlux = {"FLUX_URI=local:///tmp/flux-Bq3/local-0", "FLUX_ENCLOSING_ID=f2WbVzEn",
+                     "FLUX_KVS_NAMESPACE=primary"};
+
+Result<Detection> in_flux(const Words& environment, const Result<std::string>& answer,
+                          std::optional<Scheduler> wanted = kNone) {
+  const Sources read = {reader({}), [&](const Words& words) {
+                          CHECK(words == Words{"flux", "getattr", "hostlist"});
+                          return answer;
+                        }};
+  return detect({environment, "head", wanted}, read);
+}
+
+TEST_CASE("detect: an instance of Flux has the hosts that a command tells, in the brokers' order") {
+  const auto flux = in_flux(kFlux, "n[10,8-9]\n");
   REQUIRE(flux);
-  CHECK_FALSE(flux->allocation);
-  REQUIRE(flux->set_aside.size() == 1);
-  CHECK(flux->set_aside[0].text.find("-w \"$(flux getattr hostlist)\"") != std::string::npos);
-  CHECK_FALSE(detected({"FLUX_URI=local:///run/flux/local"}, {}, Scheduler::flux));
+  REQUIRE(flux->allocation);
+  CHECK(flux->allocation->scheduler == Scheduler::flux);
+  CHECK(flux->allocation->job_id == "f2WbVzEn");
+  CHECK(flux->allocation->hosts ==
+        Hosts{{"n10", kNone, kNone, 0}, {"n8", kNone, kNone, 1}, {"n9", kNone, kNone, 2}});
+  CHECK(flux->allocation->source ==
+        "FLUX_URI=local:///tmp/flux-Bq3/local-0, flux getattr hostlist");
+}
+
+TEST_CASE("detect: a host with several brokers of Flux counts once, with the first one's rank") {
+  const auto flux = in_flux(kFlux, "n1,n1,n2,n1,n3");
+  REQUIRE(flux);
+  CHECK(flux->allocation->hosts ==
+        Hosts{{"n1", kNone, kNone, 0}, {"n2", kNone, kNone, 2}, {"n3", kNone, kNone, 4}});
+}
+
+TEST_CASE("detect: hosts of Flux that cannot be learned are an error with the command's words") {
+  const Error error{ErrorKind::usage, "x", "", "'flux getattr hostlist' ended with code 1", ""};
+  const auto failed = in_flux(kFlux, fail(error));
+  REQUIRE_FALSE(failed);
+  const std::string text = failed.error().text();
+  for (const char* part : {"FLUX_URI=local:///tmp/flux-Bq3/local-0", "read the allocation of Flux",
+                           "'flux getattr hostlist' ended with code 1", "unset FLUX_URI"})
+    CHECK(text.find(part) != std::string::npos);
+  CHECK(in_flux(kFlux, "n[1-").error().text().find("a bracket is not closed") != std::string::npos);
+  CHECK(in_flux(kFlux, "").error().text().find("names no hosts") != std::string::npos);
+}
+
+TEST_CASE("detect: a task of a job of Flux has no instance, which matters if it is not alone") {
+  Words task = kFlux;
+  task.insert(task.end(), {"FLUX_JOB_ID=f3", "FLUX_TASK_RANK=0", "FLUX_JOB_NNODES=2"});
+  const auto two = in_flux(task, "n[1-9]");
+  REQUIRE_FALSE(two);
+  CHECK(two.error().text().find("by flux batch or flux alloc") != std::string::npos);
+  task.back() = "FLUX_JOB_NNODES=1";
+  const auto one = in_flux(task, "n[1-9]");
+  REQUIRE(one);
+  CHECK_FALSE(one->allocation);
+  CHECK(one->set_aside.size() == 1);
+  CHECK_FALSE(in_flux(task, "n[1-9]", Scheduler::flux));
 }
 
 TEST_CASE("detect: a file that is gone with its job is named, with what to do") {

@@ -21,7 +21,7 @@ Result<LaunchChoice> chosen(Scheduler scheduler, const LaunchWish& wish = {},
 }
 
 LaunchWish hosts(Words names, std::optional<Scheduler> scheduler = std::nullopt) {
-  return {LaunchMethod::automatic, "", scheduler, std::move(names)};
+  return {LaunchMethod::automatic, "", scheduler, std::move(names), {}, {}};
 }
 
 TEST_CASE("launch choice: without an allocation nothing changes and nothing is said") {
@@ -51,43 +51,64 @@ TEST_CASE("launch choice: LSF's and HTCondor's commands") {
   CHECK(chosen(Scheduler::condor)->program == "condor_ssh");
 }
 
-TEST_CASE(
-    "launch choice: one srun starts the agents of Slurm's hosts, unless the user names another "
-    "way") {
-  const auto choice = chosen(Scheduler::slurm);
-  CHECK(choice->is_bulk);
-  CHECK(choice->program.empty());
-  CHECK(choice->lines.back() == "agents: by one srun for all hosts");
-  CHECK(chosen(Scheduler::slurm, hosts({}, Scheduler::slurm))->is_bulk);
-  const auto ssh = chosen(Scheduler::slurm, {LaunchMethod::ssh, "", {}, {}});
-  CHECK_FALSE(ssh->is_bulk);
-  CHECK(ssh->lines.back() == "agents: over ssh (--launch)");
-}
-
-TEST_CASE(
-    "launch choice: where another command would start all agents, they are started over ssh") {
+TEST_CASE("launch choice: one command starts the agents of all hosts, in Slurm and in Flux") {
   for (const auto& [scheduler, command] :
-       {std::pair{Scheduler::pbs, "pbsdsh"}, {Scheduler::flux, "flux exec"}}) {
+       {std::pair{Scheduler::slurm, "srun"}, {Scheduler::flux, "flux exec"}}) {
     const auto choice = chosen(scheduler);
-    CHECK_FALSE(choice->is_bulk);
-    REQUIRE(choice);
-    CHECK(choice->allocation);
+    REQUIRE(choice->bulk);
+    CHECK(choice->bulk->scheduler == scheduler);
+    CHECK(choice->bulk->command == command);
+    CHECK(choice->bulk->hosts.size() == 2);
     CHECK(choice->program.empty());
-    CHECK(choice->lines.back() ==
-          cat("agents: over ssh, as ScELA does not start them by ", command, " yet"));
-    const auto refused = chosen(scheduler, hosts({}, scheduler));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().text().find(cat("does not start agents by ", command, " yet")) !=
-          std::string::npos);
+    CHECK(choice->lines.back() == cat("agents: by one ", command, " for all hosts"));
+    CHECK(chosen(scheduler, hosts({}, scheduler))->bulk);
+    CHECK(chosen(scheduler, hosts({"n2"}))->bulk->hosts.size() == 2);
+    const auto ssh = chosen(scheduler, {LaunchMethod::ssh, "", {}, {}, {}, {}});
+    CHECK_FALSE(ssh->bulk);
+    CHECK(ssh->lines.back() == "agents: over ssh (--launch)");
   }
 }
 
+TEST_CASE("launch choice: pbsdsh brings agents no secret, so they are started over ssh") {
+  const auto choice = chosen(Scheduler::pbs);
+  REQUIRE(choice);
+  CHECK_FALSE(choice->bulk);
+  CHECK(choice->allocation);
+  CHECK(choice->program.empty());
+  CHECK(choice->lines.back() == "agents: over ssh, as pbsdsh carries no standard input to them");
+  const auto refused = chosen(Scheduler::pbs, hosts({}, Scheduler::pbs));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text().find("agents get no secret by pbsdsh") != std::string::npos);
+}
+
+TEST_CASE("launch choice: a job that has only this machine needs no command") {
+  const std::string alone = "agents: by scela-run itself, on this machine only";
+  LaunchWish wish;
+  wish.host_name = "n1";
+  CHECK(chosen(Scheduler::slurm, wish)->lines.back() == "agents: by one srun for all hosts");
+  wish.exclude = "n2";
+  CHECK(chosen(Scheduler::slurm, wish)->lines.back() == alone);
+  CHECK(chosen(Scheduler::grid_engine, wish)->lines.back() == alone);
+  wish.exclude = "n1";
+  CHECK(chosen(Scheduler::slurm, wish)->lines.back() == "agents: by one srun for all hosts");
+  wish.exclude.reset();
+  wish.hosts = {"n1"};
+  CHECK(chosen(Scheduler::slurm, wish)->lines.back() == alone);
+  wish.hosts = {"n1", "n2"};
+  CHECK(chosen(Scheduler::slurm, wish)->lines.back() == "agents: by one srun for all hosts");
+  wish.hosts.clear();
+  wish.host_name = "n1.cluster";
+  const Detection one{Allocation{Scheduler::flux, "", {{"n1", std::nullopt, std::nullopt, 0}}, "V"},
+                      {}};
+  CHECK(choose_launch(wish, one, Environment(Words()))->lines.back() == alone);
+}
+
 TEST_CASE("launch choice: a start method that the user names is kept, on the job's hosts") {
-  const auto ssh = chosen(Scheduler::grid_engine, {LaunchMethod::ssh, "", {}, {}});
+  const auto ssh = chosen(Scheduler::grid_engine, {LaunchMethod::ssh, "", {}, {}, {}, {}});
   CHECK(ssh->program.empty());
   CHECK(ssh->allocation);
   CHECK(ssh->lines.back() == "agents: over ssh (--launch)");
-  const auto rsh = chosen(Scheduler::grid_engine, {LaunchMethod::program, "rsh", {}, {}});
+  const auto rsh = chosen(Scheduler::grid_engine, {LaunchMethod::program, "rsh", {}, {}, {}, {}});
   CHECK(rsh->lines.back() == "agents: by 'rsh' (--launch)");
 }
 

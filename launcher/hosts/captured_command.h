@@ -1,0 +1,63 @@
+// A command that runs in a session of its own, with its output in memory. No thread must read the
+// output meanwhile. launcher/hosts/bulk_start.cpp starts agents by one, and
+// launcher/hosts/job_allocation.cpp asks a scheduler for the hosts of the job.
+//
+// All functions belong to the main thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+
+namespace scela {
+
+// The input of a start. All texts are borrowed for its duration.
+struct CommandSpec {
+  std::vector<std::string> words;        // the first is a program, looked for in PATH
+  std::vector<std::string> environment;  // of the command, as "NAME=VALUE"
+  int input = 0;                         // descriptor for its standard input
+  bool dies_with_parent = false;         // it gets SIGKILL if this process ends
+};
+
+class CapturedCommand {
+ public:
+  // Starts the command. Returns an error (kind launch) of which `why` says what has failed.
+  static Result<CapturedCommand> start(CommandSpec spec);
+
+  pid_t pid() const { return pid_; }
+  // Returns a descriptor that becomes readable when the command has ended.
+  int process() const { return process_.get(); }
+  // Blocks until the command has ended, at most for `limit`. Returns its status as waitpid() does,
+  // or std::nullopt if it has not ended. The status is 0 if another part of this process has reaped
+  // it.
+  std::optional<int> wait(std::chrono::milliseconds limit);
+  // Sends a signal, unless wait() has seen the end.
+  void send(int signal);
+  // Returns what it has written to standard output, and to standard error.
+  std::string output() const;
+  std::string errors() const;
+
+ private:
+  CapturedCommand() = default;
+
+  pid_t pid_ = 0;
+  Fd process_;
+  std::optional<int> ended_;
+  Fd output_;
+  Fd errors_;
+};
+
+// Runs a command without input, and returns its standard output. The command gets SIGKILL if it has
+// not ended within the limit (--connect-timeout). Returns an error (kind usage) of which `why`
+// names the command, and shows its last words if it has failed. Blocks.
+Result<std::string> output_of(const std::vector<std::string>& words,
+                              const std::vector<std::string>& environment,
+                              std::chrono::milliseconds limit);
+
+}  // namespace scela
