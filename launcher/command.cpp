@@ -32,6 +32,7 @@
 #include "launcher/debug/attach.h"
 #include "launcher/debug/mpir.h"
 #include "launcher/hosts/host_contacts.h"
+#include "launcher/hosts/host_discovery.h"
 #include "launcher/hosts/job_allocation.h"
 #include "launcher/hosts/name_lookup.h"
 #include "launcher/io/output_files.h"
@@ -160,7 +161,7 @@ Result<LaunchContext> launch_context(const Options& options) {
   if (::localtime_r(&now, &local) != nullptr) {
     out.ahead_s = static_cast<std::int32_t>(local.tm_gmtoff);
   }
-  if (options.hostfile) {
+  if (options.hostfile && !options.hostfile_is_program) {
     auto text = read_file(*options.hostfile, "host file");
     if (!text) return fail(text.error());
     out.hostfile_text = std::move(*text);
@@ -419,6 +420,9 @@ int run_command(int argc, char** argv) {
 
   auto context = launch_context(*options);
   if (!context) return complain(context.error());
+  HostSearch search = search_for(*options, *context);
+  if (auto found = discover_hosts(*options, *context, search); !found)
+    return complain(found.error());
   if (const auto status = use_job(*call, *options, *context)) return *status;
   warn(warn_of_pmi(*options, *context));
   auto chosen = choose_pmi(*options, *context);
@@ -437,7 +441,7 @@ int run_command(int argc, char** argv) {
   if (!is_debugged()) keep_secrets();  // its debugger must go on reading this process
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
-  auto prepared = reach_hosts(*options, *context, std::move(*plan));
+  auto prepared = reach_hosts(*options, *context, std::move(*plan), search);
   if (!prepared) return complain(prepared.error());
   StderrWriter person(options->grace + kReaderSlack);
   if (prepared->plan.hosts.empty()) {

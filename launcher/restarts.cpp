@@ -5,8 +5,12 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/os/process/process_tree.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/core/report/restart_rule.h"
+#include "launcher/debug/mpir.h"
+#include "launcher/hosts/host_discovery.h"
+#include "launcher/report/direct_output.h"
 
 namespace scela {
 
@@ -21,16 +25,30 @@ Result<Prepared> prepare_next(Options& options, LaunchContext& context, const Re
   if (!ranks.empty()) ++context.restarts;
   for (std::size_t i = 0; i < options.apps.size() && i < ranks.size(); ++i)
     options.apps[i].np = ranks[i];
+  HostSearch search = search_for(options, context);
+  if (auto found = discover_hosts(options, context, search); !found)
+    return fail(std::move(found.error()));
   auto plan = make_plan(options, context);
   if (!plan) return fail(plan.error());
-  return reach_hosts(options, context, std::move(*plan));
+  return reach_hosts(options, context, std::move(*plan), search);
 }
 
 }  // namespace
 
-Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan) {
+HostSearch search_for(const Options& options, const LaunchContext& context) {
+  if (options.listen && !is_debugged()) keep_secrets();  // the key of --key-file
+  const auto limit = options.dry_run ? std::chrono::milliseconds(0)
+                                     : host_wait_limit(options, Environment(context.environment));
+  const auto tell = [](const std::string& line) {
+    print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
+  };
+  return {HostPatience(limit, tell), nullptr};
+}
+
+Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan,
+                             HostSearch& search) {
   for (;;) {
-    auto reach = find_contacts(options, plan, context.environment);
+    auto reach = find_contacts(options, plan, context.environment, search);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
     context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());

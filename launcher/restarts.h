@@ -20,11 +20,16 @@ struct Prepared {
   HostContacts reach;
 };
 
+// Begins the search for the hosts of one start, with the patience of --wait-hosts, which tells of
+// progress on standard error. A plan that is only shown waits for nothing.
+HostSearch search_for(const Options& options, const LaunchContext& context);
+
 // Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
 // them, the plan is made again without them, and `context` gets them as missing. The new plan may
 // bring in other hosts; if no host is left for a command once on each host, it has none. Blocks as
 // find_contacts() does. Errors are those of find_contacts() and make_plan().
-Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan);
+Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan,
+                             HostSearch& search);
 
 // Runs the job and starts it again while it fails and Options::restarts allows it. A line for the
 // user tells of each further start. A start does without the hosts that earlier ones have lost, and

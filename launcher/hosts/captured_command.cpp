@@ -24,10 +24,6 @@ namespace scela {
 
 namespace {
 
-// The most bytes of an output that are read. The list of a hundred thousand hosts has a few
-// megabytes, and an error has its cause in its last lines.
-constexpr std::size_t kMaxOutput = std::size_t{16} << 20;
-
 Error failure(std::string why) {
   return Error{ErrorKind::launch, "run a command", "", std::move(why), ""};
 }
@@ -39,7 +35,7 @@ Fd output_memory() {
 // Returns the end of the text in memory.
 std::string text_in(const Fd& memory) {
   const off_t size = ::lseek(memory.get(), 0, SEEK_END);
-  const off_t begin = std::max<off_t>(0, size - static_cast<off_t>(kMaxOutput));
+  const auto begin = std::max<off_t>(0, size - static_cast<off_t>(CapturedCommand::kMaxOutput));
   std::string text(static_cast<std::size_t>(std::max<off_t>(0, size - begin)), '\0');
   const ssize_t got = ::pread(memory.get(), text.data(), text.size(), begin);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
@@ -92,6 +88,11 @@ void CapturedCommand::send(int signal) {
   if (!ended_) ::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
 }
 
+void CapturedCommand::kill() {
+  if (!ended_) ::kill(-pid_, SIGKILL);
+  static_cast<void>(wait(std::chrono::milliseconds(-1)));
+}
+
 std::string CapturedCommand::output() const {
   return text_in(output_);
 }
@@ -114,8 +115,7 @@ Result<std::string> output_of(const std::vector<std::string>& words,
   if (!command) return failed(cat("cannot be run: ", command.error().why));
   const auto status = command->wait(limit);
   if (!status) {
-    command->send(SIGKILL);
-    static_cast<void>(command->wait(std::chrono::milliseconds(-1)));
+    command->kill();
     return failed(cat("has not ended within ", limit.count(), " ms (--connect-timeout)"));
   }
   if (*status == 0) return command->output();

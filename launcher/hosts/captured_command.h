@@ -1,6 +1,6 @@
 // A command that runs in a session of its own, with its output in memory. No thread must read the
 // output meanwhile. launcher/hosts/bulk_start.cpp starts agents by one, and
-// launcher/hosts/job_allocation.cpp asks a scheduler for the hosts of the job.
+// launcher/hosts/job_allocation.cpp and host_discovery.cpp ask for the hosts of the job.
 //
 // All functions belong to the main thread.
 #pragma once
@@ -27,6 +27,10 @@ struct CommandSpec {
 
 class CapturedCommand {
  public:
+  // The most bytes of an output that are kept in output() and errors(): the last ones. The list of
+  // a hundred thousand hosts has a few megabytes, and an error has its cause in its last lines.
+  static constexpr std::size_t kMaxOutput = std::size_t{16} << 20;
+
   // Starts the command. Returns an error (kind launch) of which `why` says what has failed.
   static Result<CapturedCommand> start(CommandSpec spec);
 
@@ -39,6 +43,8 @@ class CapturedCommand {
   std::optional<int> wait(std::chrono::milliseconds limit);
   // Sends a signal, unless wait() has seen the end.
   void send(int signal);
+  // Ends the command and the processes of its group, and waits for it.
+  void kill();
   // Returns what it has written to standard output, and to standard error.
   std::string output() const;
   std::string errors() const;

@@ -14,6 +14,7 @@
 #include "launcher/core/report/report_text.h"
 #include "launcher/hosts/bulk_start.h"
 #include "launcher/hosts/key_hash.h"
+#include "launcher/hosts/late/joined_agents.h"
 #include "launcher/hosts/ssh_files.h"
 #include "launcher/hosts/ssh_hosts.h"
 
@@ -209,7 +210,32 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
   return out;
 }
 
-Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan) {
+// The agents of these hosts run already, and wait for their parents.
+Result<HostContacts> contacts_of_joined(const Plan& plan,
+                                        const std::shared_ptr<JoinedAgents>& joined) {
+  const auto look_up = [joined](const std::vector<std::string>& hosts) {
+    std::vector<HostLookup> out;
+    for (const std::string& host : hosts) {
+      const auto contact = joined->contact(host);
+      out.push_back({host, contact.value_or(""), contact ? "" : "no agent has joined from there"});
+    }
+    return out;
+  };
+  HostContacts out;
+  for (const HostLookup& host : look_up(plan.hosts)) {
+    if (host.why.empty())
+      out.contacts.push_back(host.contact);
+    else
+      out.missing.push_back({host.name, "start its agent", host.why, ""});
+  }
+  out.joined = joined;
+  out.spawn.dial_secret = joined->secret();
+  out.find_later = look_up;
+  return out;
+}
+
+Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan,
+                                     HostPatience& patience) {
   HostContacts out;
   SshHostsOptions wanted;
   wanted.config_file = options.ssh_config;
@@ -218,7 +244,8 @@ Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan) {
     wanted.host_keys = *options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new
                                                                   : HostKeyPolicy::strict;
   }
-  Result<SshHosts> found = find_ssh_hosts(plan.hosts, wanted, this_ssh_user());
+  Result<SshHosts> found = find_late_hosts(plan.hosts, wanted, this_ssh_user(),
+                                           {options.connect_timeout, options.fanout}, patience);
   if (!found) return fail(found.error());
   const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
   if (auto good = check(found->hosts); needs_all && !good) return fail(good.error());
@@ -256,8 +283,10 @@ Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan) {
 }  // namespace
 
 Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
-                                   const std::vector<std::string>& environment) {
+                                   const std::vector<std::string>& environment,
+                                   HostSearch& search) {
   HostContacts out;
+  if (search.joined) return contacts_of_joined(plan, search.joined);
   if (!plan.remote) {
     out.contacts = plan.hosts;
     out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
@@ -276,7 +305,7 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
     };
     return out;
   }
-  return contacts_by_ssh(options, plan);
+  return contacts_by_ssh(options, plan, search.patience);
 }
 
 }  // namespace scela

@@ -13,6 +13,7 @@
 
 #include "common/core/result.h"
 #include "launcher/core/options/options.h"
+#include "launcher/hosts/late_hosts.h"
 #include "launcher/plan/plan.h"
 #include "nla/spawn/factory.h"
 
@@ -35,6 +36,8 @@ struct HostContacts {
   std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)> find_later;
   // The agents that run already, if one command has started all of them.
   std::shared_ptr<BulkStart> bulk;
+  // The agents that have joined by themselves (--listen).
+  std::shared_ptr<JoinedAgents> joined;
   std::vector<std::string> notes;  // lines to show with --verbose
   // Returns lines for the user, for the end of the job: new host keys that could not be recorded,
   // or the output of the command that has started all agents. It may be called in any thread, and
@@ -42,12 +45,14 @@ struct HostContacts {
   std::function<std::vector<std::string>()> warnings_at_end;
 };
 
-// Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files and
-// for the name service. With LaunchMethod::bulk it starts the agents, and blocks until they have
-// dialed in (launcher/hosts/bulk_start.h); `environment` is that of scela-run, as "NAME=VALUE".
-// Returns an error if a host that the plan needs can never be reached. The error says what to do
-// about it and names the other unreachable hosts.
+// Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files
+// and for the name service, and for hosts that come up late, if the patience of `search` has
+// time left and they are reached over ssh (launcher/hosts/late_hosts.h). With LaunchMethod::bulk
+// it starts the agents, and blocks until they have dialed in (launcher/hosts/bulk_start.h);
+// `environment` is that of scela-run, as "NAME=VALUE". Returns an error if a host that the plan
+// needs can never be reached. The error says what to do about it and names the other unreachable
+// hosts.
 Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
-                                   const std::vector<std::string>& environment);
+                                   const std::vector<std::string>& environment, HostSearch& search);
 
 }  // namespace scela

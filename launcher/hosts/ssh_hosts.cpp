@@ -14,6 +14,7 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
+#include "launcher/core/detect/detect.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/ssh/ssh_jump.h"
 #include "launcher/core/ssh/ssh_patterns.h"
@@ -281,11 +282,15 @@ bool Finder::is_here_by_name(const SshHost& host, const Draft& draft) const {
   return host.contact.port == 22 && to_lower(draft.tokens.host_name) == "localhost";
 }
 
-// Another port on this machine is a tunnel or a container, so for ssh it is another machine.
+// Another port on this machine is a tunnel or a container, so for ssh it is another machine. But
+// a full name of this machine, with one of its addresses, is this machine if the configuration has
+// the port for many hosts: a launcher pod that is a worker too, with sshd at 2222 in the others.
 bool Finder::is_here_by_address(const SshHost& host, const Draft& draft) const {
-  if (!draft.own_user || host.contact.port != 22) return false;
   const std::string& address = host.contact.address;
   const std::string plain = address.substr(0, address.find('%'));
+  const bool is_own_name = !draft.port_stated && !draft.settings.host_name && !is_loopback(plain) &&
+                           is_same_machine(to_lower(draft.original), to_lower(user_.host_name));
+  if (!draft.own_user || (host.contact.port != 22 && !is_own_name)) return false;
   return is_loopback(plain) ||
          std::find(user_.addresses.begin(), user_.addresses.end(), plain) != user_.addresses.end();
 }

@@ -102,7 +102,9 @@ struct SshHosts {
 //
 // A host is this machine if its name is this machine's host name, unless the configuration has a
 // HostName for it. At port 22 it is also this machine if it is "localhost" or resolves to a
-// loopback address or an interface's address. A host with another user or a proxy needs an ssh
+// loopback address or an interface's address. At another port it is this machine if its name is
+// this machine's with a domain, and resolves to an interface's address; the configuration has the
+// port then, and not the name. A host with another user or a proxy needs an ssh
 // session and is not this machine.
 Result<SshHosts> find_ssh_hosts(const std::vector<std::string>& names,
                                 const SshHostsOptions& options, const SshUser& user);

@@ -30,6 +30,7 @@ bool is_here(const std::string& name, const LaunchContext& context) {
 
 // Returns the hosts that are named for the whole job, or an empty list if no hosts are named.
 Result<std::vector<HostEntry>> named_hosts(const Options& options, const LaunchContext& context) {
+  if (context.joined_hosts) return parse_hostfile(*context.joined_hosts, "--listen");
   if (options.hosts) return parse_hosts(*options.hosts);
   if (options.hostfile) {
     return parse_hostfile(context.hostfile_text.value_or(""), *options.hostfile);
@@ -75,7 +76,8 @@ Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry
 }  // namespace
 
 bool names_no_hosts(const Options& options) {
-  return !options.hosts && !options.hostfile && !options.sim_nodes && options.rank_places.empty() &&
+  return !options.listen && !options.hosts && !options.hostfile && !options.sim_nodes &&
+         options.rank_places.empty() &&
          std::ranges::none_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
 }
 
@@ -130,6 +132,7 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const LaunchCo
 
 bool is_remote(const Options& options, const Plan& plan, const LaunchContext& context) {
   if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
+  if (context.joined_hosts) return true;  // agents that run already are not started here
   const auto here = [&](const std::string& name) { return is_here(name, context); };
   return !std::ranges::all_of(plan.hosts, here) ||
          !std::ranges::all_of(plan.later, here,

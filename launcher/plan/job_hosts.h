@@ -46,6 +46,7 @@ struct LaunchContext {
   std::string directory;                     // working directory of scela-run
   std::vector<std::string> environment;      // scela-run's own, as "NAME=VALUE"
   std::optional<std::string> hostfile_text;  // if Options::hostfile is set
+  std::optional<std::string> joined_hosts;   // the hosts of agents that joined, as a host file
   std::optional<Allocation> allocation;      // the job's hosts, if the options name none
   bool terminal_input = false;               // standard input is a terminal
   std::optional<WindowSize> window;          // of the terminal at standard input

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -91,34 +92,43 @@ int connect_to(const Address& address, Fd& socket) {
 
 }  // namespace
 
+Result<DialedIn> dial_address(const Address& root) {
+  DialedIn out;
+  const int error = connect_to(root, out.socket);
+  const auto [host, port] = text_of(root);
+  if (error != 0) {
+    return fail(Error{ErrorKind::unreachable,
+                      kWhat,
+                      {},
+                      cat(host, " port ", port, ": ", errno_text(error)),
+                      "let the nodes connect to the machine of scela-run, or give --launch ssh"});
+  }
+  out.own.size = sizeof out.own.storage;
+  ::getsockname(out.socket.get(), reinterpret_cast<sockaddr*>(&out.own.storage), &out.own.size);
+  const auto [own, own_port] = text_of(out.own);
+  out.own.set_port(0);
+  out.own_text = own;
+  out.ssh_connection = cat(host, " ", port, " ", own, " ", own_port);
+  return out;
+}
+
 Result<DialedIn> dial_in(std::string_view addresses) {
   auto roots = parse(addresses);
   if (!roots) return fail(std::move(roots.error()));
   auto secret = read_secret();
   if (!secret) return fail(std::move(secret.error()));
-  DialedIn out;
-  out.secret = std::move(*secret);
-  std::string why;
+  std::optional<Error> failure;
   for (const Address& root : *roots) {
-    const int error = connect_to(root, out.socket);
-    const auto [host, port] = text_of(root);
-    if (error != 0) {
-      why += cat(why.empty() ? "" : "; ", host, " port ", port, ": ", errno_text(error));
-      continue;
+    auto made = dial_address(root);
+    if (made) {
+      made->secret = std::move(*secret);
+      return made;
     }
-    out.own.size = sizeof out.own.storage;
-    ::getsockname(out.socket.get(), reinterpret_cast<sockaddr*>(&out.own.storage), &out.own.size);
-    const auto [own, own_port] = text_of(out.own);
-    out.own.set_port(0);
-    out.own_text = own;
-    out.ssh_connection = cat(host, " ", port, " ", own, " ", own_port);
-    return out;
+    const std::string before = failure ? cat(failure->why, "; ") : "";
+    failure = std::move(made.error());
+    failure->why = cat(before, failure->why);
   }
-  return fail(Error{ErrorKind::unreachable,
-                    kWhat,
-                    {},
-                    why,
-                    "let the nodes connect to the machine of scela-run, or give --launch ssh"});
+  return fail(failure.value_or(Error{ErrorKind::usage, kWhat, {}, "no address is given", {}}));
 }
 
 std::string addresses_to_dial(std::uint16_t port) {

@@ -25,6 +25,10 @@ struct DialedIn {
   std::string ssh_connection;
 };
 
+// Connects to one address of scela-run's machine, within kDialMs. The secret is empty. Returns an
+// error (kind unreachable) with the address and the cause.
+Result<DialedIn> dial_address(const Address& root);
+
 // Connects to the first of the addresses "ADDRESS:PORT,..." (IPv6 in brackets) that answers; each of
 // them has kDialMs. Reads the secret from descriptor 0, which then is /dev/null. Returns an error
 // (kind usage, io or unreachable) for malformed addresses, if there is no secret, and if no address

@@ -8,7 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,11 +18,15 @@
 #include <string>
 #include <string_view>
 
+#include "common/crypto/hmac.h"
+#include "common/os/affinity.h"
 #include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/adopt/adoption.h"
 #include "nla/core/tree/remote_shell.h"
 #include "nla/dial/dial_in.h"
+#include "nla/dial/join_in.h"
+#include "nla/dial/join_words.h"
 #include "nla/guard/agent_mark.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/agent_file.h"
@@ -40,13 +46,20 @@ constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
     "       scela-nla --dial ADDRESS:PORT,... {--name-from VARIABLE | --own-name} --id BUILD\n"
-    "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
+    "       scela-nla --join HOST:PORT --key-file FILE [--name NAME] [--slots N]\n"
+    "                 [--join-timeout SECONDS]\n"
+    "The node launch agent of ScELA. scela-run starts it, but with --join the user does: the\n"
+    "host is then one of the job of scela-run --listen PORT. See scela-nla(8).\n";
 
 struct Arguments {
   int link = -1;
   int link_out = -1;
   bool stdio = false;
   std::string dial;  // addresses of scela-run
+  std::string join;  // HOST:PORT of a scela-run that listens
+  std::string key_file;
+  std::uint32_t slots = 0;  // 0: as many as processors
+  std::uint32_t join_s = 600;
   std::string name;
   std::string build;    // the build that the parent wants
   std::string cached;   // the file of the cache that this program came from
@@ -71,6 +84,20 @@ std::string name_of_machine() {
   utsname names{};
   ::uname(&names);
   return names.nodename;
+}
+
+// Takes an option of --join. Returns false if it is none, or its value is malformed.
+bool parse_join(std::string_view option, std::string_view value, Arguments& out) {
+  if (option == "--slots") return parse_number(value, out.slots) && out.slots <= kMaxJoinSlots;
+  if (option == "--join-timeout") return parse_number(value, out.join_s);
+  if (option != "--join" && option != "--key-file") return false;
+  (option == "--join" ? out.join : out.key_file) = value;
+  return true;
+}
+
+bool joins_alone(const Arguments& arguments) {
+  return !arguments.stdio && !arguments.attach && arguments.dial.empty() && arguments.link < 0 &&
+         !arguments.key_file.empty();
 }
 
 bool parse(int argc, char** argv, Arguments& out) {
@@ -120,11 +147,12 @@ bool parse(int argc, char** argv, Arguments& out) {
       if (!parse_number(value, out.wait_ms)) return false;
     } else if (option == "--link-fd") {
       if (!parse_number(value, out.link)) return false;
-    } else {
+    } else if (!parse_join(option, value, out)) {
       return false;
     }
   }
   if (out.attach == out.job.empty()) return false;
+  if (!out.join.empty()) return joins_alone(out);
   if (out.name.empty()) return false;
   if (out.stdio || !out.dial.empty())
     return out.link < 0 && !out.build.empty() && out.stdio == out.dial.empty() &&
@@ -205,6 +233,42 @@ int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
   return 0;
 }
 
+// Joins a job that waits for agents. Returns non-zero if that fails; the reason was reported.
+int join(Arguments& arguments, std::optional<DialedIn>& dialed) {
+  const auto refuse = [](const Error& error) {
+    std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
+    return error.kind == ErrorKind::usage ? kUsage : kOther;
+  };
+  keep_secrets();
+  Result<std::string> key = read_join_key(arguments.key_file);
+  if (!key) return refuse(key.error());
+  if (arguments.name.empty()) arguments.name = name_of_machine();
+  if (!is_join_name(arguments.name)) {
+    return refuse(Error{ErrorKind::usage, "join the job (--join)", arguments.name,
+                        "it cannot be the name of a host", "give another one with --name"});
+  }
+  if (arguments.slots == 0)
+    arguments.slots = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(allowed_cpus().size()));
+  const Result<AgentFile> self = AgentFile::open("/proc/self/exe", "");
+  arguments.build = self ? self->build() : "unknown";
+  Result<DialedIn> made = join_in({arguments.join, *key, arguments.build, arguments.name,
+                                   arguments.slots, std::chrono::seconds(arguments.join_s)});
+  wipe(*key);
+  if (!made) return refuse(made.error());
+  ::setenv("SSH_CONNECTION", made->ssh_connection.c_str(), 1);
+  arguments.link = made->socket.get();
+  dialed = std::move(*made);
+  return 0;
+}
+
+// Takes the steps before the agent is one: its stream, or a connection to scela-run. Returns
+// non-zero if there is none; the reason was reported.
+int meet_parent(Arguments& arguments, std::optional<DialedIn>& dialed) {
+  if (arguments.stdio) return take_stdio(arguments);
+  if (!arguments.dial.empty()) return dial(arguments, dialed);
+  return arguments.join.empty() ? 0 : join(arguments, dialed);
+}
+
 int failed(const Error& error) {
   std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
   return kInternal;
@@ -226,13 +290,8 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
-  if (arguments.stdio) {
-    if (const int status = take_stdio(arguments); status != 0) return status;
-  }
   std::optional<DialedIn> dialed;
-  if (!arguments.dial.empty()) {
-    if (const int status = dial(arguments, dialed); status != 0) return status;
-  }
+  if (const int status = meet_parent(arguments, dialed); status != 0) return status;
   // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
@@ -266,7 +325,7 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
     options.parent_out = Fd(arguments.link_out);
   }
   options.guardian_socket = std::move(*guardian_socket);
-  options.remote = arguments.stdio || !arguments.dial.empty();
+  options.remote = arguments.stdio || !arguments.dial.empty() || !arguments.join.empty();
   options.mark_room = arguments.mark_room;
   auto shell = Shell::create(std::move(options));
   if (!shell) return failed(shell.error());

@@ -216,6 +216,12 @@ Result<void> apply_env_style(Target t, Text v) {
   return {};
 }
 
+// The last of --hostfile and --host-discovery-script counts.
+Result<void> store_hostfile(Target t, Text v, bool is_program) {
+  t.options.hostfile_is_program = is_program;
+  return store(parse_text(v), t.options.hostfile);
+}
+
 Result<void> apply_connect_timeout(Target t, Text v) {
   auto parsed = parse_duration(v);
   if (!parsed) return fail(std::move(parsed.error()));
@@ -304,7 +310,10 @@ const OptionRow kOptions[] = {
      "hosts to run on: a,b:2,node[1-4]:8,me@c:2222,^FILE,- (repeatable)", apply_hosts, {}, true},
     {"hostfile", 'f', "FILE", kValue, kJob, hosts, "SCELA_HOSTFILE",
      "file with one host, host:slots or 'host slots=N' a line",
-     [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
+     [](Target t, Text v) { return store_hostfile(t, v, false); }},
+    {"host-discovery-script", 0, "PROGRAM", kValue, kJob, hosts, "SCELA_HOST_DISCOVERY_SCRIPT",
+     "program that prints such a file; run again for more hosts (--wait-hosts)",
+     [](Target t, Text v) { return store_hostfile(t, v, true); }},
     {"exclude", 'x', "SPEC", kValue, kJob, hosts, "SCELA_EXCLUDE",
      "hosts to leave out, a host list as for -w (repeatable)", apply_exclude, {}, true},
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
@@ -386,6 +395,15 @@ const OptionRow kOptions[] = {
     {"connect-timeout", 0, "TIME", kValue, kJob, remote, "SCELA_CONNECT_TIMEOUT",
      "limit of each phase of reaching a host (default: 10)",
      apply_connect_timeout},
+    {"wait-hosts", 0, "TIME", kValue, kJob, remote, "SCELA_WAIT_HOSTS",
+     "wait for hosts without a name or an sshd yet: 90, 2m (default: 0)",
+     [](Target t, Text v) { return store(parse_duration(v), t.options.wait_hosts); }},
+    {"listen", 0, "[ADDR:]PORT", kValue, kJob, remote, "SCELA_LISTEN",
+     "the hosts are those of agents that connect here: scela-nla --join",
+     [](Target t, Text v) { return store(parse_text(v), t.options.listen); }},
+    {"key-file", 0, "FILE", kValue, kJob, remote, "SCELA_KEY_FILE",
+     "file with the key that these agents and scela-run prove to each other",
+     [](Target t, Text v) { return store(parse_text(v), t.options.key_file); }},
     {"link", 0, "KIND", kValue, kJob, remote, "SCELA_LINK",
      "how agents speak: ssh, tcp (TLS), or auto (default): tcp where it can be",
      [](Target t, Text v) { return store_choice<LinkKind>(v, t.options.link,

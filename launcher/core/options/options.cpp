@@ -104,20 +104,24 @@ class Parser {
   Result<void> from_source(Read read, std::string_view where) {
     const auto lower_hosts = std::exchange(defaults_.hosts, std::nullopt);
     const auto lower_file = std::exchange(options_.hostfile, std::nullopt);
+    const bool lower_is_program = options_.hostfile_is_program;
     const auto lower_exclude = std::exchange(options_.exclude, std::nullopt);
     const std::size_t lower_settings = options_.settings.size();
     if (auto done = read(); !done) return done;
     const std::optional<std::string>& hosts =
         options_.apps.empty() ? defaults_.hosts : options_.apps.front().hosts;
     if (hosts && options_.hostfile) {
-      return fail(Error{ErrorKind::usage, "options --hosts and --hostfile", std::string(where),
-                        "both name the job's hosts", "give one of them"});
+      return fail(Error{ErrorKind::usage,
+                        options_.hostfile_is_program ? "options --hosts and --host-discovery-script"
+                                                     : "options --hosts and --hostfile",
+                        std::string(where), "both name the job's hosts", "give one of them"});
     }
     const bool names_job = hosts || options_.hostfile;
     const bool excludes = options_.exclude.has_value();
     if (!names_job) {
       defaults_.hosts = lower_hosts;
       options_.hostfile = lower_file;
+      options_.hostfile_is_program = lower_is_program;
     }
     if (!excludes) options_.exclude = lower_exclude;
     const auto is_replaced = [&](const OptionSetting& setting) {
@@ -129,7 +133,8 @@ class Parser {
   }
 
   static bool names_hosts(const OptionSetting& setting) {
-    return setting.name == "hosts" || setting.name == "hostfile";
+    return setting.name == "hosts" || setting.name == "hostfile" ||
+           setting.name == "host-discovery-script";
   }
 
   Result<void> apply(const OptionRow& row, std::string_view value, App& app,
@@ -262,6 +267,7 @@ class Parser {
     if (auto fits = check_json(); !fits) return fail(fits.error());
     if (auto fits = check_pty(); !fits) return fail(fits.error());
     if (auto fits = check_restarts(); !fits) return fail(fits.error());
+    if (auto fits = check_listen(); !fits) return fail(fits.error());
     if (options_.gather && options_.timestamp)
       options_.warnings.push_back(cat("--timestamp means nothing beside --", name_of_gather(),
                                       ", which shows the same lines of several hosts once"));
@@ -391,6 +397,24 @@ class Parser {
                  "", "no program is named", cat("write scela-run -n 4 ./program; ", kSeeHelp)};
   }
 
+  // Agents that join bring the names of the hosts with them.
+  Result<void> check_listen() const {
+    if (!options_.listen) return {};
+    const auto refused = [](std::string other, std::string why, std::string hint) {
+      return fail(Error{ErrorKind::usage, cat("option --listen", other), "", std::move(why),
+                        std::move(hint)});
+    };
+    if (!options_.key_file)
+      return refused("", "agents must prove a key", "name its file with --key-file FILE");
+    const bool has_other_hosts =
+        options_.hostfile || options_.sim_nodes || options_.rankfile ||
+        options_.launch != LaunchMethod::automatic || defaults_.hosts ||
+        std::ranges::any_of(options_.apps, [](const App& app) { return app.hosts.has_value(); });
+    if (has_other_hosts)
+      return refused(" and options that name hosts or their start",
+                     "the hosts are those of the agents that join", "give one of them");
+    return {};
+  }
   Result<Options> finish_nodeset() {
     for (const App& app : options_.apps) {
       for (const std::string& word : app.argv) {

@@ -145,8 +145,13 @@ struct OptionSetting {
 struct Options {
   // The hosts. At most one of `hosts` and `hostfile` is set. If neither is set and no other option
   // names hosts, the job runs on the hosts of its scheduler's job, or on this machine.
-  std::optional<std::string> hosts;               // text of -w: a host list
-  std::optional<std::string> hostfile;            // a path, not yet read
+  std::optional<std::string> hosts;     // text of -w: a host list
+  std::optional<std::string> hostfile;  // a path, not yet read
+  // ADDRESS:PORT or PORT at which agents join the job (--listen), with the key in this file.
+  std::optional<std::string> listen;
+  std::optional<std::string> key_file;
+  // hostfile is a program that prints a host file (--host-discovery-script).
+  bool hostfile_is_program = false;
   std::optional<std::string> exclude;             // text of -x
   LaunchMethod launch = LaunchMethod::automatic;  // --launch
   BulkStarter bulk;                               // LaunchMethod::bulk
@@ -184,6 +189,8 @@ struct Options {
   std::optional<std::string> ssh_config;  // as ssh -F: a file, or "none"
   std::optional<HostKeys> host_keys;      // absent: as the ssh configuration says
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
+  // The time for hosts that come up late; absent: as host_wait_limit() says.
+  std::optional<std::chrono::milliseconds> wait_hosts;
   LinkKind link = LinkKind::automatic;                      // the connections between agents
   std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
 

@@ -15,6 +15,8 @@ using test::TemporaryHome;
 
 namespace {
 
+HostSearch search;  // waits for nothing
+
 const std::string kKey = cat("ssh-ed25519 ", test::kKey7);
 
 // Returns the lines for the user after each host has shown a new key, if `file` is to record it.
@@ -28,7 +30,7 @@ std::vector<std::string> lines_after_new_keys(const TemporaryHome& home, const s
   Plan plan;
   plan.remote = true;
   plan.hosts = hosts;
-  const auto found = find_contacts(options, plan, {});
+  const auto found = find_contacts(options, plan, {}, search);
   REQUIRE(found);
   for (const std::string& host : hosts) {
     nla::Contact contact;
@@ -70,7 +72,7 @@ TEST_CASE(
   Plan plan;
   plan.remote = true;
   plan.hosts = {"root@node001:2222", "[fd00::101]:22", "me@node002"};
-  const auto found = find_contacts(options, plan, {});
+  const auto found = find_contacts(options, plan, {}, search);
   REQUIRE(found);
   REQUIRE(found->contacts.size() == 3);
   const auto contact = [&](std::size_t i) {
@@ -87,11 +89,11 @@ TEST_CASE(
 
   options.launch_program = "rsh";
   options.launch_takes_port = false;
-  const auto refused = find_contacts(options, plan, {});
+  const auto refused = find_contacts(options, plan, {}, search);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().text().find("no port can be given to this program") != std::string::npos);
   plan.hosts = {"me@node002"};
-  const auto named = find_contacts(options, plan, {});
+  const auto named = find_contacts(options, plan, {}, search);
   REQUIRE(named);
   const HostLookup later = named->find_later({"node003:2222"}).front();
   CHECK(later.contact.empty());

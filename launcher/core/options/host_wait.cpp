@@ -1,0 +1,98 @@
+#include "launcher/core/options/host_wait.h"
+
+#include <algorithm>
+
+#include "common/core/counted.h"
+#include "common/core/text.h"
+#include "launcher/core/report/report_text.h"
+
+namespace scela {
+
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// A longer pause would let a host that is there wait; a shorter one would ask a name service for
+// many names each second.
+constexpr Milliseconds kLongestPause{1000};
+// The first line comes at once, and the second one after this time.
+constexpr Milliseconds kFirstInterval{5000};
+constexpr std::size_t kMaxReasons = 5;  // in one line
+
+// Returns "w1 (name not known), w[3-4] (connection refused)".
+std::string with_reasons(const std::vector<AwaitedHost>& awaited) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const AwaitedHost& host : awaited) {
+    auto at = std::ranges::find(by_reason, host.why, [](const auto& one) { return one.first; });
+    if (at == by_reason.end()) at = by_reason.insert(at, {host.why, {}});
+    at->second.push_back(host.name);
+  }
+  std::string out;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < by_reason.size(); ++i) {
+    const auto& [why, names] = by_reason[i];
+    if (i >= kMaxReasons)
+      others += names.size();
+    else
+      out += cat(out.empty() ? "" : ", ", folded(names), " (", why, ")");
+  }
+  return others == 0 ? out : cat(out, ", and ", counted(others, "other host"));
+}
+
+std::string seconds_text(Milliseconds time) {
+  return cat((time.count() + 999) / 1000, " s");
+}
+
+}  // namespace
+
+Milliseconds host_wait_limit(const Options& options, const Environment& environment) {
+  if (options.wait_hosts) return *options.wait_hosts;
+  const bool waits = options.listen || environment.value("K_MPI_JOB_ROLE") == "launcher";
+  return waits ? kWaitInLauncherPod : Milliseconds(0);
+}
+
+std::optional<Milliseconds> HostWait::next_pause(Milliseconds elapsed) {
+  if (elapsed >= limit_) return std::nullopt;
+  const Milliseconds pause = std::min(pause_, limit_ - elapsed);
+  pause_ = std::min(2 * pause_, kLongestPause);
+  return pause;
+}
+
+bool HostWait::takes_report(Milliseconds elapsed) {
+  if (elapsed < next_report_) return false;
+  next_report_ = std::max(2 * elapsed, elapsed + kFirstInterval);
+  has_reported_ = true;
+  return true;
+}
+
+std::string waiting_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
+                         Milliseconds left) {
+  return cat("waiting for ", awaited.size(), " of ", counted(all, "host"), ": ",
+             with_reasons(awaited), "; up to ", seconds_text(left), " more (--wait-hosts)");
+}
+
+std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
+                        Milliseconds elapsed) {
+  const std::string time = seconds_text(elapsed);
+  if (awaited.empty())
+    return cat(all == 1 ? "the host is" : cat("all ", all, " hosts are"), " there after ", time);
+  return cat("waited ", time, " (--wait-hosts) and go on without ", awaited.size(), " of ",
+             counted(all, "host"), ": ", with_reasons(awaited));
+}
+
+std::string lack_of_hosts(const std::vector<HostEntry>& hosts, const Options& options) {
+  const std::size_t wanted = std::size_t{options.min_nodes.value_or(1)} + options.spares;
+  if (hosts.size() < wanted) return cat(counted(hosts.size(), "host"), " of ", wanted);
+  std::uint64_t ranks = 0, slots = 0;
+  for (const App& app : options.apps)
+    ranks += app.np.value_or(1);
+  for (const HostEntry& host : hosts) {
+    if (!host.slots) return {};  // as many as the host has processors, which are not known yet
+    slots += *host.slots;
+  }
+  if (options.oversubscribe || slots >= ranks) return {};
+  return cat(counted(hosts.size(), "host"), " with ", counted(slots, "slot"), " for ",
+             counted(ranks, "rank"));
+}
+
+}  // namespace scela

@@ -1,0 +1,154 @@
+#include "launcher/hosts/host_discovery.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/fd.h"
+#include "common/os/process/child.h"
+#include "launcher/core/hosts/hostfile.h"
+#include "launcher/core/report/report_text.h"
+#include "launcher/hosts/captured_command.h"
+#include "launcher/hosts/late/joined_agents.h"
+#include "launcher/report/direct_output.h"
+#include "nla/spawn/factory.h"
+
+namespace scela {
+
+namespace {
+
+// A program that asks a busy server may take seconds. One that hangs must not hang the job for
+// ever.
+constexpr std::chrono::milliseconds kProgramLimit{30'000};
+
+Error discovery_failure(const std::string& program, std::string why, std::string hint = {}) {
+  return Error{ErrorKind::usage, "ask for the hosts (--host-discovery-script)", program,
+               std::move(why), std::move(hint)};
+}
+
+// Runs the program, and returns what it has written to standard output.
+Result<std::string> list_of(const std::string& program, const LaunchContext& context) {
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  auto command = CapturedCommand::start({{program}, context.environment, nothing.get(), true});
+  if (!command) {
+    return fail(discovery_failure(program, command.error().why,
+                                  "name a program that prints 'HOST' or 'HOST:SLOTS' lines"));
+  }
+  const auto status = command->wait(kProgramLimit);
+  if (!status) {
+    command->kill();
+    return fail(discovery_failure(program, cat("no end within ", kProgramLimit.count(), " ms")));
+  }
+  if (*status != 0) {
+    std::string said = command->errors();
+    while (said.ends_with('\n'))
+      said.pop_back();
+    return fail(discovery_failure(
+        program, cat("it ", end_of(*status), said.empty() ? "" : "; it said: ", printable(said))));
+  }
+  std::string text = command->output();
+  if (text.size() == CapturedCommand::kMaxOutput)
+    return fail(discovery_failure(program, "it has printed 16 MiB or more"));
+  return text;
+}
+
+// Forgets the missing hosts that are not in the list any more, and takes out the others.
+void match_missing(std::vector<HostEntry>& hosts, std::vector<MissingHost>& missing) {
+  std::erase_if(missing, [&](const MissingHost& one) {
+    return std::ranges::find(hosts, one.host, &HostEntry::name) == hosts.end();
+  });
+  std::erase_if(hosts, [&](const HostEntry& host) {
+    return std::ranges::find(missing, host.name, &MissingHost::host) != missing.end();
+  });
+}
+
+// A list, and the reason why it is not enough.
+struct Reading {
+  std::string text;
+  std::string lack;
+  std::optional<Error> error;
+};
+
+Reading read_once(const Options& options, LaunchContext& context) {
+  const std::string& program = *options.hostfile;
+  auto text = list_of(program, context);
+  if (!text) return {{}, text.error().why, text.error()};
+  Reading out{std::move(*text), {}, {}};
+  if (out.text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    out.lack = "no host";
+    out.error =
+        discovery_failure(program, "it names no host", "wait for hosts with --wait-hosts TIME");
+    context.missing.clear();
+    return out;
+  }
+  auto hosts = parse_hostfile(out.text, program);
+  // A malformed list does not become right by waiting. The plan reports it.
+  if (!hosts) return out;
+  match_missing(*hosts, context.missing);
+  if (options.exclude) {
+    auto left = exclude_hosts(std::move(*hosts), *options.exclude);
+    hosts = left ? std::move(*left) : std::vector<HostEntry>();
+  }
+  out.lack = lack_of_hosts(*hosts, options);
+  return out;
+}
+
+std::string seconds_left(const HostPatience& patience) {
+  return cat("; up to ", (patience.left().count() + 999) / 1000, " s more (--wait-hosts)");
+}
+
+// Waits for agents that join, and puts them into the context as a host file.
+Result<void> take_agents(const Options& options, LaunchContext& context, HostSearch& search) {
+  const auto agent = nla::find_agent(options.agent.value_or(""), true);
+  if (!agent) return fail(agent.error());
+  const auto tell = [](const std::string& line) {
+    print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
+  };
+  auto made = JoinedAgents::listen({*options.listen, *options.key_file, *agent, tell});
+  if (!made) return fail(std::move(made.error()));
+  search.joined = std::move(*made);
+  std::string lack;
+  // The pause is cut short by each agent that joins.
+  constexpr std::chrono::milliseconds kReportInterval{1000};
+  for (;;) {
+    std::vector<HostEntry> hosts = search.joined->hosts();
+    lack = lack_of_hosts(hosts, options);
+    if (lack.empty()) break;
+    const std::string line =
+        cat("waiting for agents at ", *options.listen, ": ", lack, seconds_left(search.patience));
+    if (!search.patience.goes_on(line)) break;
+    search.joined->serve(std::min(kReportInterval, search.patience.left()));
+  }
+  search.joined->stop_listening();
+  if (!lack.empty()) {
+    return fail(Error{ErrorKind::launch, "wait for agents that join (--listen)", *options.listen,
+                      lack, "start scela-nla --join on more hosts, or wait longer (--wait-hosts)"});
+  }
+  std::string text;
+  for (const HostEntry& host : search.joined->hosts())
+    text += cat(host.name, " slots=", *host.slots, "\n");
+  context.joined_hosts = std::move(text);
+  return {};
+}
+
+}  // namespace
+
+Result<void> discover_hosts(const Options& options, LaunchContext& context, HostSearch& search) {
+  if (options.listen && !options.dry_run) return take_agents(options, context, search);
+  HostPatience& patience = search.patience;
+  if (!options.hostfile || !options.hostfile_is_program) return {};
+  for (;;) {
+    Reading reading = read_once(options, context);
+    if (!reading.lack.empty() &&
+        patience.pause(cat("waiting for hosts of '", *options.hostfile, "': it names ",
+                           reading.lack, seconds_left(patience))))
+      continue;
+    if (reading.error) return fail(std::move(*reading.error));
+    context.hostfile_text = std::move(reading.text);
+    return {};
+  }
+}
+
+}  // namespace scela
