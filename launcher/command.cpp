@@ -31,6 +31,8 @@
 #include "launcher/core/values/text_values.h"
 #include "launcher/debug/attach.h"
 #include "launcher/debug/mpir.h"
+#include "launcher/debug/pane_keeper.h"
+#include "launcher/debug/pane_relay.h"
 #include "launcher/hosts/host_contacts.h"
 #include "launcher/hosts/host_discovery.h"
 #include "launcher/hosts/job_allocation.h"
@@ -98,8 +100,9 @@ Result<void> read_host_sources(Options& options) {
   for (std::string* spec : specs)
     if (auto done = replace(*spec); !done) return done;
   if (!input) return {};
-  if (options.pty || (options.stdin_to && options.stdin_to->kind != StdinTarget::Kind::none)) {
-    return fail(Error{ErrorKind::usage, "options --hosts - and --stdin or --pty", "",
+  const bool has_terminals = options.pty || options.tmux || options.gdb;
+  if (has_terminals || (options.stdin_to && options.stdin_to->kind != StdinTarget::Kind::none)) {
+    return fail(Error{ErrorKind::usage, "options --hosts - and --stdin, --pty, --tmux or --gdb", "",
                       "standard input names hosts, so no rank can read it", "give one of them"});
   }
   options.stdin_to = StdinTarget{StdinTarget::Kind::none, 0};
@@ -398,6 +401,8 @@ int run_command(int argc, char** argv) {
 
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 2 && words[0] == kSingletonRank) return nla::stand_for_singleton(words[1]);
+  if (words.size() == 3 && words[0] == kPaneRelay) return run_pane(words[1], words[2]);
+  if (words.size() == 3 && words[0] == kPaneKeeper) return run_pane_keeper(words[1], words[2]);
   const auto call = singleton_call(words);
   if (!call) return complain(call.error());
   if (*call) words = singleton_words(**call, own_executable());

@@ -16,6 +16,7 @@
 #include "launcher/core/report/report_text.h"
 #include "launcher/debug/debugging.h"
 #include "launcher/debug/mpir.h"
+#include "launcher/debug/panes.h"
 #include "launcher/io/log_output.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
@@ -86,7 +87,9 @@ class Session {
   void on(const action::WorldLaunched& launched) { spawning_.on(launched); }
   void on(const action::Inspected& piece) { debugging_.on(piece); }
   void on(const action::FirstFailure& failure);
-  void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
+  void on(const action::ReadStdin& read) {
+    panes_ ? panes_->allow(read.bytes) : stdin_->allow(read.bytes);
+  }
   void on(const action::JobEnded& ended);
   void on(const action::ShowLog& log);
   void on(const action::TracePiece& piece) {
@@ -151,6 +154,7 @@ class Session {
   std::string last_of_pmi_;                       // last PMI text of a node
   Spawning spawning_;
   Debugging debugging_;
+  std::unique_ptr<Panes> panes_;  // if the plan has panes
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -201,18 +205,24 @@ Result<SessionResult> Session::run(const std::string& agent) {
   suspend_ = std::make_unique<asio::steady_timer>(io);
   spawning_.open(io, access_.find_later);
   debugging_.open(io);
+  if (panes_) panes_->open(io, [this](nla::Event event) { shell_->post(std::move(event)); });
   wait_signal();
   start_timeout();
   begin();
   shell_->run();
   phases_.gone = phase_moment();
+  if (panes_) panes_->finish();
   writer_->finish(reader_deadline_);
   leave_terminal();
   return finish();
 }
 
-// Opens the files of --trace and --json.
+// Opens the panes of ranks, and the files of --trace and --json.
 Result<void> Session::open_files() {
+  if (plan_.panes) {
+    panes_ = std::make_unique<Panes>(plan_);
+    if (auto started = panes_->start(stderr_); !started) return started;
+  }
   if (options_.trace) {
     if (auto opened = trace_.open(*options_.trace); !opened) return opened;
   }
@@ -373,6 +383,10 @@ void Session::on(const action::AllLaunched& launched) {
 }
 
 void Session::on(const action::ShowOutput& output) {
+  if (panes_ && panes_->show(output.rank, output.bytes.view(),
+                             output.end && output.stream == nla::Stream::out)) {
+    return;
+  }
   const OutputStream stream =
       output.stream == nla::Stream::out ? OutputStream::out : OutputStream::err;
   writer_->accept(output.rank, stream, output.bytes.view(), output.end);
@@ -423,6 +437,7 @@ void Session::on(const action::JobEnded& ended) {
   stdin_->close();
   spawning_.close();
   debugging_.close();
+  if (panes_) panes_->close();
 }
 
 void Session::wait_signal() {
@@ -524,6 +539,7 @@ void Session::bound_reader(std::chrono::milliseconds grace) {
   discard_->expires_at(*reader_deadline_);
   discard_->async_wait([this](const boost::system::error_code& error) {
     if (error || over_) return;
+    if (panes_) panes_->discard();
     if (writer_->idle()) return bound_reader(std::chrono::milliseconds(0));
     writer_->discard();
   });
@@ -533,6 +549,7 @@ void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds gr
   stopping_ = true;
   if (grace.count() == 0) {
     writer_->discard();
+    if (panes_) panes_->discard();
   } else {
     bound_reader(grace);
   }

@@ -21,8 +21,8 @@ namespace {
 using Protocol = boost::asio::local::stream_protocol;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxRequest = 64;  // bytes
-constexpr std::size_t kMaxClients = 16;  // more are closed at once
+constexpr std::size_t kMaxRequest = 4096;  // bytes
+constexpr std::size_t kMaxClients = 16;    // more are closed at once
 
 std::string name_of_socket(pid_t launcher) {
   return cat('\0', "scela-run.", launcher);

@@ -82,6 +82,32 @@ void Debugging::launched() {
   for (const auto& [request, reply] : std::exchange(early_, {}))
     answer(request, reply);
   if (!plan_.job.hold) return;
+  std::vector<std::string> tool = tool_words();
+  if (tool.empty()) return give_table();
+  start_tool(std::move(tool), [this](const std::string& failures) {
+    stderr_.write(failures);
+    give_table();
+  });
+}
+
+void Debugging::start_tool(std::vector<std::string> words, std::function<void(std::string)> done) {
+  inspections_->ask(
+      nla::Inspection::tool, kListTime,
+      [this, name = words.front(), done = std::move(done)](const InspectionAnswers& answers) {
+        std::string failures;
+        const auto add = [&](std::uint32_t node, std::string_view why) {
+          failures += cat(kProgramName, "start the debugger's program '", printable(name), "' on ",
+                          plan_.hosts[node], ": ", printable(why), "\n");
+        };
+        for (const auto& [node, why] : answers.of_nodes)
+          if (!why.empty()) add(node, why);
+        answers.silent.for_each([&](Rank node) { add(node, "the node has not answered"); });
+        done(std::move(failures));
+      },
+      words);
+}
+
+void Debugging::give_table() {
   collect_processes([this](const std::vector<TableEntry>& table, const RankSet& silent) {
     if (!silent.empty()) {
       stderr_.write(cat(kProgramName, "the debugger's table lacks the ranks ", silent.text(),
@@ -139,6 +165,15 @@ void Debugging::answer(std::string_view request, const AttachSocket::Answer& rep
         [this, reply](const std::vector<TableEntry>& table, const RankSet& /*silent*/) {
           reply(cat(plan_.job.id, '\n', table_text(table)));
         });
+  }
+  if (request.starts_with(cat(kAskTool, kToolSeparator))) {
+    std::vector<std::string> words;
+    for (std::string_view rest = request.substr(kAskTool.size()); !rest.empty();) {
+      const std::size_t end = std::min(rest.find(kToolSeparator, 1), rest.size());
+      words.emplace_back(rest.substr(1, end - 1));
+      rest.remove_prefix(end);
+    }
+    return start_tool(std::move(words), reply);
   }
   std::uint32_t limit_ms = 0;
   if (request.starts_with(kAskStacks) && request.size() > kAskStacks.size()) {

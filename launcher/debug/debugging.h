@@ -25,9 +25,12 @@ namespace scela {
 
 // The requests of other processes (AttachSocket). kAskStacks is followed by a blank and the time
 // for gdb in milliseconds. The answer to kAskProcesses is the job's name and the lines of
-// table_text().
+// table_text(). kAskTool is followed by the words of a debugger's program, each behind
+// kToolSeparator; the answer says on which nodes it was not started.
 inline constexpr std::string_view kAskProcesses = "processes";
 inline constexpr std::string_view kAskStacks = "stacks";
+inline constexpr std::string_view kAskTool = "tool";
+inline constexpr char kToolSeparator = '\x1f';
 
 class Debugging {
  public:
@@ -56,6 +59,11 @@ class Debugging {
   // Collect the table of processes, or the report on stacks, and hand it on.
   void collect_processes(std::function<void(std::vector<TableEntry>, RankSet silent)> done);
   void collect_stacks(std::chrono::milliseconds limit, std::function<void(std::string)> done);
+  // Starts a debugger's program once on each node with ranks. Hands on what has failed: a line for
+  // each node.
+  void start_tool(std::vector<std::string> words, std::function<void(std::string)> done);
+  // Gives the debugger the table, and lets the ranks go on after that.
+  void give_table();
   // Answers a request, once the ranks run.
   void answer(std::string_view request, const AttachSocket::Answer& reply);
   // Returns the ranks of these nodes.

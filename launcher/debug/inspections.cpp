@@ -10,6 +10,7 @@ struct Inspections::Question {
   nla::Inspection what;
   std::chrono::milliseconds limit;
   Done done;
+  std::vector<std::string> words;
 };
 
 struct Inspections::Timer {
@@ -21,8 +22,9 @@ Inspections::Inspections(boost::asio::io_context& io, Hooks hooks)
     : hooks_(std::move(hooks)), timer_(std::make_unique<Timer>(io)) {}
 Inspections::~Inspections() = default;
 
-void Inspections::ask(nla::Inspection what, std::chrono::milliseconds limit, Done done) {
-  questions_.push_back({what, limit, std::move(done)});
+void Inspections::ask(nla::Inspection what, std::chrono::milliseconds limit, Done done,
+                      std::vector<std::string> words) {
+  questions_.push_back({what, limit, std::move(done), std::move(words)});
   if (questions_.size() == 1) begin();
 }
 
@@ -36,8 +38,8 @@ void Inspections::begin() {
     const bool over = timer_->limit.expiry() <= std::chrono::steady_clock::now();
     if (!error && over && !questions_.empty()) end();
   });
-  hooks_.post(
-      nla::event::Inspect{question.what, static_cast<std::uint32_t>(question.limit.count())});
+  hooks_.post(nla::event::Inspect{question.what, static_cast<std::uint32_t>(question.limit.count()),
+                                  question.words});
 }
 
 void Inspections::on(const nla::action::Inspected& piece) {

@@ -43,8 +43,9 @@ class Inspections {
   ~Inspections();
 
   // Asks the question. `limit` is the time that each node gets to look at its ranks. `done` is
-  // called once, unless this object is destroyed before.
-  void ask(nla::Inspection what, std::chrono::milliseconds limit, Done done);
+  // called once, unless this object is destroyed before. `words` are those of Inspection::tool.
+  void ask(nla::Inspection what, std::chrono::milliseconds limit, Done done,
+           std::vector<std::string> words = {});
   // Takes a piece of an answer.
   void on(const nla::action::Inspected& piece);
   // Call it if a node has no agent any more: it is not waited for.

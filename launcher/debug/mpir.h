@@ -18,6 +18,10 @@ namespace scela {
 // Returns true if a debugger has set MPIR_being_debugged.
 bool is_debugged();
 
+// Returns the program that a debugger wants on each node, MPIR_executable_path, and its arguments,
+// MPIR_server_arguments. It is empty if there is none.
+std::vector<std::string> tool_words();
+
 // Fills MPIR_proctable and totalview_jobid, sets MPIR_debug_state to MPIR_DEBUG_SPAWNED and calls
 // MPIR_Breakpoint(), where a debugger stops this process. Entry number i is the i-th of `table`.
 void publish_processes(const std::vector<TableEntry>& table, const std::string& job_id);

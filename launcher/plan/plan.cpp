@@ -9,6 +9,7 @@
 #include "launcher/core/options/command_words.h"
 #include "launcher/core/options/universe.h"
 #include "launcher/plan/host_topologies.h"
+#include "nla/core/wire/terminal_input.h"
 
 namespace scela {
 
@@ -159,8 +160,17 @@ nla::Training training_of(const Options& options, const LaunchContext& context) 
   return training;
 }
 
-// Several hosts would need a terminal each.
+// Several hosts would need a terminal each. Panes are made before hosts tell how many ranks they
+// have room for.
 Result<void> check_terminal(const Options& options, const Plan& plan) {
+  const bool counts = std::ranges::all_of(
+      options.apps, [](const App& app) { return app.np.has_value() || app.ppn.has_value(); });
+  if ((options.tmux || options.gdb) && plan.slots_from_processors && !counts) {
+    return fail(
+        Error{ErrorKind::usage, cat("make terminals (--", options.tmux ? "tmux" : "gdb", ")"), "",
+              "the number of ranks is not known before the hosts have told their processors",
+              "give it with -n or --ppn"});
+  }
   const std::size_t nodes = plan.hosts.size();
   if (!options.pty || !plan.once_per_host || nodes < 2 || options.stdin_to) return {};
   return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
@@ -210,7 +220,7 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   if (options.host_timeout) {
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
-  if (options.pty) {
+  if (options.pty || options.gdb || options.tmux) {
     // Input that does not come from a terminal is not echoed.
     job.modes = context.modes.value_or(TerminalModes{false, true, {}});
     job.window = context.window.value_or(WindowSize{});
@@ -234,6 +244,42 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   return job;
 }
 
+// Chooses the ranks that have terminals and those that run under gdb. One rank under gdb has the
+// terminal of scela-run.
+Result<void> place_terminals(Plan& plan, Rank size, bool is_final) {
+  const std::string_view option = plan.tmux ? "tmux" : "gdb";
+  const RankSet all = RankSet::run(0, size);
+  RankSet chosen = plan.gdb && !plan.gdb->all ? plan.gdb->ranks : all;
+  if (is_final && !all.contains_all(chosen)) {
+    return fail(Error{
+        ErrorKind::usage, "run ranks under gdb (--gdb)", "",
+        cat("there is no rank ", chosen.minus(all).text(), ", the job has ", counted(size, "rank")),
+        "name ranks of the job, or all"});
+  }
+  chosen = chosen.intersection(all);
+  if (is_final && chosen.size() > nla::kMaxTerminals) {
+    return fail(
+        Error{ErrorKind::usage, cat("make terminals (--", option, ")"), "",
+              cat(chosen.size(), " ranks would have one, at most ", nla::kMaxTerminals, " may"),
+              "name fewer ranks with --gdb"});
+  }
+  if (plan.gdb) {
+    plan.job.debugged_ranks = chosen;
+    plan.job.debugger = {"gdb", "-q", "--args"};
+  }
+  plan.pty = !plan.tmux && chosen.size() == 1;
+  plan.panes = !plan.pty;
+  if (plan.pty) plan.stdin_to = {StdinTarget::Kind::rank, chosen.front()};
+  plan.job.terminal_ranks = plan.job.stdin_ranks = std::move(chosen);
+  plan.job.input_by_rank = plan.panes;
+  if (!plan.panes) return {};
+  // A pane is a terminal of its own, and not the one that scela-run has. Every node knows "screen".
+  plan.job.modes = TerminalModes{true, true, {}};
+  std::erase_if(plan.job.env, [](const std::string& one) { return one.starts_with("TERM="); });
+  plan.job.env.emplace_back("TERM=screen");
+  return {};
+}
+
 // Puts a mapping into the plan. Returns an error if standard input is to go to a rank that the
 // mapping does not have, and the mapping is final.
 Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
@@ -251,7 +297,11 @@ Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   if (is_final)
     std::erase_if(plan.job.chosen_cores, [&](const auto& one) { return one.first >= size; });
   plan.job.stdin_ranks = unknown ? RankSet() : stdin_ranks(plan.stdin_to, size);
-  if (plan.pty) plan.job.terminal_ranks = plan.job.stdin_ranks;
+  if (plan.tmux || plan.gdb) {
+    if (auto placed = place_terminals(plan, size, is_final); !placed) return placed;
+  } else if (plan.pty) {
+    plan.job.terminal_ranks = plan.job.stdin_ranks;
+  }
   for (std::size_t i = 0; i < plan.job.apps.size(); ++i) {
     plan.job.apps[i].ranks = RankSet::run(plan.segments[i].first, plan.segments[i].count);
   }
@@ -339,6 +389,8 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.nodes_on_this_machine =
       plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
   plan.pty = options.pty;
+  plan.tmux = options.tmux;
+  plan.gdb = options.gdb;
   if (auto fits = check_terminal(options, plan); !fits) return fail(fits.error());
   if (auto fits = check_restarts(options, plan); !fits) return fail(fits.error());
   const auto cache = chosen_cache(options, plan.once_per_host);

@@ -213,6 +213,22 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
   return programs_.emplace(index, prepare(job_->apps[index])).first->second;
 }
 
+RankStarter::Program& RankStarter::under_debugger(const Program& program) {
+  debugged_ = program;
+  std::string_view search = value_of(program.environment, "PATH");
+  if (search.empty()) search = kUsualPath;
+  const std::string& name = job_->debugger.front();
+  if (auto found = find_program(name, search, program.directory)) {
+    debugged_.path = std::move(*found);
+  } else {
+    debugged_.failure = not_found(found.error(), name, "", search);
+  }
+  // The debugger gets the file that was found, as it may search in another way.
+  if (!debugged_.words.empty()) debugged_.words.front() = program.path;
+  debugged_.words.insert(debugged_.words.begin(), job_->debugger.begin(), job_->debugger.end());
+  return debugged_;
+}
+
 bool RankStarter::inherits_connection() const {
   return node_.pmi == PmiKind::fd || (node_.pmi == PmiKind::pmix && node_.pmi_guessed);
 }
@@ -230,7 +246,9 @@ void RankStarter::bind(const std::map<Rank, CpuSet>& places) {
 
 tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank, bool held) {
   held_ = held;
-  Program& program = program_of(rank);
+  Program& itself = program_of(rank);
+  if (itself.failure.error != 0) return tl::unexpected(itself.failure);
+  Program& program = job_->debugged_ranks.contains(rank) ? under_debugger(itself) : itself;
   if (program.failure.error != 0) return tl::unexpected(program.failure);
   if (job_->terminal_ranks.contains(rank)) return start_on_terminal(program, rank);
   Result<Pipe> output = make_pipe();

@@ -126,6 +126,8 @@ class RankStarter {
   // Returns the properties of the rank's program, from the cache if possible. They are valid
   // until the next call.
   Program& program_of(Rank rank);
+  // Returns Job::debugger with the program as its words. It is valid until the next call.
+  Program& under_debugger(const Program& program);
   // Finds the executable file and the working directory. On failure sets Program::failure.
   Program prepare(const App& app) const;
   // Has the user's login shell on this node run the program's one word as a text ("-c TEXT").
@@ -166,6 +168,7 @@ class RankStarter {
   bool held_ = false;  // the rank that is being started is to be stopped at its start
   std::vector<std::string> defaults_;
   std::map<std::size_t, Program> programs_;
+  Program debugged_;  // the program that was found last for a rank of Job::debugged_ranks
   std::map<Rank, CpuMask> places_;
 };
 

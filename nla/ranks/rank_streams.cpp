@@ -12,6 +12,7 @@
 #include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "nla/core/wire/terminal_input.h"
 #include "nla/io/rank_end.h"
 
 namespace scela::nla {
@@ -20,6 +21,9 @@ namespace {
 
 // A label of at most this length is no reason to read less at once.
 constexpr std::size_t kUsualMark = 32;
+// Keys that are kept for a rank that does not read. More would only make the rank act later on what
+// was typed long before.
+constexpr std::size_t kMaxUnread = std::size_t{64} * 1024;
 // Bytes of inserted text that are kept on each stream.
 constexpr std::size_t kMaxInserted = std::size_t{64} * 1024;
 
@@ -50,11 +54,22 @@ struct OneRank {
         out{{listener, number, 1}, Stream::out},
         err{{listener, number, 2}, Stream::err},
         in{{listener, number, 0}, {}} {}
+  // Returns the number of keys that wait until the rank reads.
+  std::size_t unread() const {
+    std::size_t bytes = 0;
+    for (const Chunk& chunk : in.queue)
+      bytes += chunk.size();
+    return bytes - in.offset;
+  }
+
   Rank rank;
   OutputPipe out;
   OutputPipe err;
   InputPipe in;
   RankTerminal* terminal = nullptr;  // while it runs; `out` and `in` lead to it
+  // Its terminal was told this before the rank was started.
+  std::optional<WindowSize> size;
+  bool hung_up = false;
 };
 
 }  // namespace
@@ -92,6 +107,7 @@ struct RankStreams::State final : EndListener {
   void flush_input(OneRank& rank);
   void close_input(OneRank& rank);
   void report_taken();
+  void take_record(const TerminalInput& record);
 
   const RanksHost& host;
   const Job& job;
@@ -106,6 +122,7 @@ struct RankStreams::State final : EndListener {
   // not watched: watching and forgetting all streams of a node for each credit would cost more than
   // a read that finds nothing.
   std::deque<std::pair<OneRank*, OutputPipe*>> starved;
+  TerminalInputReader records;  // with Job::input_by_rank
   std::uint64_t stdin_received = 0;
   std::uint64_t stdin_reported = 0;
 };
@@ -249,11 +266,36 @@ void RankStreams::State::close_input(OneRank& rank) {
 void RankStreams::State::report_taken() {
   std::uint64_t least = stdin_received;
   for (const auto& rank : states) {
+    // Otherwise a rank that does not read would keep the keys of the others.
+    if (job.input_by_rank) break;
     if (rank->in.wanted && !rank->in.closed) least = std::min(least, rank->in.taken);
   }
   if (least > stdin_reported) {
     stdin_reported = least;
     host.emit(event::StdinTaken{least});
+  }
+}
+
+// Takes a record of Job::input_by_rank, which may be for a rank of another node.
+void RankStreams::State::take_record(const TerminalInput& record) {
+  if (!own.contains(record.rank) || !job.terminal_ranks.contains(record.rank)) return;
+  OneRank& rank = of(record.rank);
+  switch (record.kind) {
+    case TerminalInput::Kind::keys:
+      if (rank.in.closed || rank.unread() + record.keys.size() > kMaxUnread) return;
+      rank.in.queue.emplace_back(record.keys);
+      return flush_input(rank);
+    case TerminalInput::Kind::size:
+      if (rank.terminal == nullptr) {
+        rank.size = record.size;
+      } else {
+        rank.terminal->resize(record.size);
+      }
+      return;
+    case TerminalInput::Kind::hang_up:
+      rank.hung_up = true;
+      if (rank.terminal != nullptr) rank.terminal->hang_up_after(std::chrono::milliseconds(0));
+      return;
   }
 }
 
@@ -279,6 +321,8 @@ void RankStreams::open(Rank number, Fd output, Fd error, Fd input, RankTerminal*
   // Streams that wait for credit are read without a look whether they have something.
   for (const Fd* end : {&output, &error})
     if (*end) set_nonblocking(end->get());
+  if (terminal != nullptr && rank.size) terminal->resize(*rank.size);
+  if (terminal != nullptr && rank.hung_up) terminal->hang_up_after(std::chrono::milliseconds(0));
   rank.out.end.fd = std::move(output);
   rank.err.end.fd = std::move(error);
   if (input) {
@@ -322,6 +366,12 @@ bool RankStreams::insert(Rank number, Stream stream, const std::string& text) {
 
 void RankStreams::write_input(const Chunk& bytes, bool end) {
   state_->stdin_received += bytes.size();
+  if (state_->job.input_by_rank) {
+    state_->records.add(bytes.view());
+    while (const auto record = state_->records.next())
+      state_->take_record(*record);
+    return state_->report_taken();
+  }
   for (const auto& rank : state_->states) {
     InputPipe& in = rank->in;
     if (!in.wanted || in.closed) continue;

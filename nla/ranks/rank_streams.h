@@ -3,8 +3,10 @@
 //
 // Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at once,
 // and is labelled here (Job::label). Input goes to all of Job::stdin_ranks, as fast as the slowest
-// of them reads it. Runs on the shell's loop and never blocks. Events for the agent's core
-// (nla/core/tree/events.h) are reported by RanksHost::emit.
+// of them reads it. If Job::input_by_rank, each of its records goes to the terminal of one rank,
+// and counts as taken at once: keys are lost if the rank does not read. Runs on the shell's loop
+// and never blocks. Events for the agent's core (nla/core/tree/events.h) are reported by
+// RanksHost::emit.
 #pragma once
 
 #include <functional>

@@ -22,6 +22,7 @@
 #include "nla/ranks/rank_streams.h"
 #include "nla/ranks/rank_terminal.h"
 #include "nla/ranks/stack_reader.h"
+#include "nla/ranks/tool_daemons.h"
 
 namespace scela::nla {
 
@@ -98,6 +99,7 @@ struct Ranks::State {
   }
   void start_server(const NodeFacts& node);
   std::vector<RankProcess> processes() const;
+  std::string start_tool(const std::vector<std::string>& words);
   void answer(std::string_view bytes);
   std::string offer_engine(const NodeFacts& node, EngineFacts facts);
   void server_news(std::string why);
@@ -123,7 +125,8 @@ struct Ranks::State {
   std::unique_ptr<PmixHelper> pmix;  // for jobs that speak PMIx
   std::unique_ptr<EngineHelper> engine;
   std::string node_name;
-  std::unique_ptr<StackReader> stacks;             // while stacks are read
+  std::unique_ptr<StackReader> stacks;  // while stacks are read
+  ToolDaemons tools;
   std::string lacks_pmix;                          // node's name, until warned of no PMIx
   std::string lost_why;                            // why the server of the ranks has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
@@ -290,6 +293,14 @@ std::vector<RankProcess> Ranks::State::processes() const {
   return out;
 }
 
+std::string Ranks::State::start_tool(const std::vector<std::string>& words) {
+  if (!starter) return setup_error;
+  std::vector<std::string> environment = starter->environment(own.front());
+  environment.push_back(cat("SCELA_JOB_ID=", job.id));
+  environment.push_back(cat("SCELA_NODE=", node_name));
+  return tools.start(words, std::move(environment), job.wdir);
+}
+
 void Ranks::State::answer(std::string_view bytes) {
   do {
     const std::string_view piece = bytes.substr(0, kMaxPiece);
@@ -301,6 +312,7 @@ void Ranks::State::answer(std::string_view bytes) {
 void Ranks::inspect(const action::InspectRanks& action) {
   State& state = *state_;
   if (action.what == Inspection::processes) return state.answer(encode(state.processes()));
+  if (action.what == Inspection::tool) return state.answer(state.start_tool(action.words));
   std::deque<std::pair<Rank, pid_t>> ranks;
   for (const auto& [pid, rank] : state.running)
     ranks.emplace_back(rank->rank, pid);
@@ -459,6 +471,7 @@ void Ranks::reconnected(const RankSet& ranks) {
 }
 
 void Ranks::let_servers_go() {
+  state_->tools.let_go();
   if (state_->engine) state_->engine->let_go();
   if (state_->pmix) state_->pmix->let_go();
 }
@@ -469,6 +482,7 @@ const std::vector<RankUsage>& Ranks::usages() const {
 
 bool Ranks::reaped(pid_t pid, int status, const rusage& usage) {
   if (state_->stacks && state_->stacks->reaped(pid)) return true;
+  if (state_->tools.reaped(pid)) return true;
   if (state_->engine && state_->engine->reaped(pid, status)) return true;
   if (state_->pmix && state_->pmix->reaped(pid, status)) {
     for (const auto& [rank, how] : std::exchange(state_->early, {}))

@@ -45,4 +45,12 @@ Result<StdinTarget> parse_stdin(std::string_view text) {
   return fail(value_error(rank.error().why, "give all, none or one rank's number"));
 }
 
+Result<RankChoice> parse_rank_choice(std::string_view text) {
+  if (text == "all") return RankChoice{true, {}};
+  auto ranks = RankSet::parse(text);
+  if (!ranks) return fail(value_error(ranks.error().why, "give all, or ranks such as 0,3-5"));
+  if (ranks->empty()) return fail(value_error("no rank is named", "give all, or ranks such as 0"));
+  return RankChoice{false, std::move(*ranks)};
+}
+
 }  // namespace scela

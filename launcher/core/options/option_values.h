@@ -19,5 +19,6 @@ Result<std::chrono::milliseconds> parse_grace(std::string_view text);
 Result<EnvVariable> parse_env_variable(std::string_view text);  // "NAME=VALUE"
 Result<EnvPass> parse_env_pass(std::string_view text);          // "all", "none" or "NAME,NAME"
 Result<StdinTarget> parse_stdin(std::string_view text);         // "all", "none" or a rank's number
+Result<RankChoice> parse_rank_choice(std::string_view text);    // "all" or ranks: "0,3-5"
 
 }  // namespace scela

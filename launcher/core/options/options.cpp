@@ -265,7 +265,7 @@ class Parser {
     }
     if (auto fits = check_output_name(); !fits) return fail(fits.error());
     if (auto fits = check_json(); !fits) return fail(fits.error());
-    if (auto fits = check_pty(); !fits) return fail(fits.error());
+    if (auto fits = check_terminals(); !fits) return fail(fits.error());
     if (auto fits = check_restarts(); !fits) return fail(fits.error());
     if (auto fits = check_listen(); !fits) return fail(fits.error());
     if (options_.gather && options_.timestamp)
@@ -330,9 +330,10 @@ class Parser {
   // record names its rank and its host.
   Result<void> check_json() {
     if (options_.json != "-") return {};
-    if (options_.gather || options_.pty) {
+    const std::string_view terminal = name_of_terminal();
+    if (options_.gather || !terminal.empty()) {
       return fail(Error{ErrorKind::usage,
-                        cat("options --json and --", options_.gather ? name_of_gather() : "pty"),
+                        cat("options --json and --", options_.gather ? name_of_gather() : terminal),
                         "", "both say what standard output shows", "give a file: --json=FILE"});
     }
     // With --output-dir the lines of ranks are in files and not in records.
@@ -357,18 +358,33 @@ class Parser {
                       "name a directory with --output-dir"});
   }
 
-  Result<void> check_pty() const {
-    const auto clash = [](std::string_view option, std::string why, std::string hint) {
-      return fail(Error{ErrorKind::usage, cat("options --pty and --", option), "", std::move(why),
-                        std::move(hint)});
+  // Returns the option that gives ranks a terminal, or "".
+  std::string_view name_of_terminal() const {
+    if (options_.pty) return "pty";
+    if (options_.tmux) return "tmux";
+    return options_.gdb ? "gdb" : "";
+  }
+
+  Result<void> check_terminals() const {
+    const std::string_view name = name_of_terminal();
+    if (name.empty()) return {};
+    const auto clash = [&](std::string_view option, std::string why, std::string hint) {
+      return fail(Error{ErrorKind::usage, cat("options --", name, " and --", option), "",
+                        std::move(why), std::move(hint)});
     };
-    if (!options_.pty) return {};
+    if (options_.pty && (options_.tmux || options_.gdb)) {
+      return clash(options_.tmux ? "tmux" : "gdb", "both say which ranks have a terminal",
+                   "leave --pty out");
+    }
     if (options_.gather || options_.output_dir) {
       return clash(options_.gather ? name_of_gather() : "output-dir",
                    "both say where standard output goes", "give one of them");
     }
     if (options_.stdin_to && options_.stdin_to->kind != StdinTarget::Kind::rank) {
       return clash("stdin", "a terminal is one rank's", "name that rank with --stdin");
+    }
+    if (!options_.pty && options_.stdin_to) {
+      return clash("stdin", "each terminal is read by its rank", "leave --stdin out");
     }
     return {};
   }
@@ -384,7 +400,8 @@ class Parser {
       return clash("on-failure wait", "a job that is started again does not go on without a rank",
                    "give one of them");
     }
-    if (options_.pty) return clash("pty", "a terminal is not read twice", "give one of them");
+    if (const std::string_view name = name_of_terminal(); !name.empty())
+      return clash(name, "a terminal is not read twice", "give one of them");
     if (!options_.stdin_to) options_.stdin_to = StdinTarget{StdinTarget::Kind::none, 0};
     if (options_.stdin_to->kind == StdinTarget::Kind::none) return {};
     return clash("stdin", "standard input is not read twice", "let the program read a file");

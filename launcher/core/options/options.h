@@ -78,6 +78,13 @@ struct StdinTarget {
   friend bool operator==(const StdinTarget&, const StdinTarget&) = default;
 };
 
+// Says which ranks run under gdb.
+struct RankChoice {
+  bool all = false;
+  RankSet ranks;  // unless `all`
+  friend bool operator==(const RankChoice&, const RankChoice&) = default;
+};
+
 // Says which variables of scela-run's own environment the ranks inherit.
 struct EnvPass {
   enum class Kind { all, none, names };
@@ -217,6 +224,9 @@ struct Options {
   // The rank that reads standard input gets a terminal. This excludes gather, output_dir and
   // several readers.
   bool pty = false;
+  // Every rank of `gdb`, or every rank if that is absent, has a terminal in a pane of tmux. This
+  // excludes what --pty excludes, and a choice of readers.
+  bool tmux = false;
 
   // The end of the job.
   std::optional<std::chrono::milliseconds> timeout;  // of the job; absent: none
@@ -245,6 +255,7 @@ struct Options {
   // The time that gdb gets on each node to read the stacks of its ranks. If set, the stacks are
   // shown when --timeout is reached.
   std::optional<std::chrono::milliseconds> stack_traces;
+  std::optional<RankChoice> gdb;                // these ranks run under gdb, with a terminal
   bool verbose = false;                         // show log records of level info
   std::vector<std::string> verbose_subsystems;  // empty: all of them
 

@@ -4,7 +4,7 @@ namespace scela::nla {
 
 void InspectionRelay::on(const event::Inspect& event) {
   if (context_.is_root() && context_.phase == Phase::running) {
-    ask_children({event.what, event.limit_ms});
+    ask_children({event.what, event.limit_ms, event.words});
   }
 }
 
@@ -13,7 +13,7 @@ bool InspectionRelay::from_parent(const msg::Inspect& message) {
   // After this phase the parent expects nothing but the end.
   if (context_.phase >= Phase::measuring) return true;
   ask_children(message);
-  context_.act(action::InspectRanks{message.what, message.limit_ms});
+  context_.act(action::InspectRanks{message.what, message.limit_ms, message.words});
   return true;
 }
 

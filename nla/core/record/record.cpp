@@ -236,7 +236,7 @@ auto fields(Is<OutputWritten> auto& e) {
   return std::tie(e.bytes);
 }
 auto fields(Is<Inspect> auto& e) {
-  return std::tie(e.what, e.limit_ms);
+  return std::tie(e.what, e.limit_ms, e.words);
 }
 auto fields(Is<Inspected> auto& e) {
   return std::tie(e.last, e.bytes);
@@ -347,7 +347,7 @@ auto fields(Is<TracePiece> auto& a) {
   return std::tie(a.node, a.last, a.bytes);
 }
 auto fields(Is<InspectRanks> auto& a) {
-  return std::tie(a.what, a.limit_ms);
+  return std::tie(a.what, a.limit_ms, a.words);
 }
 auto fields(Is<Inspected> auto& a) {
   return std::tie(a.node, a.last, a.bytes);

@@ -91,7 +91,8 @@ struct CancelTimer {
 // once in all if no other action of this kind comes before the answer.
 struct InspectRanks {
   Inspection what = Inspection::processes;
-  std::uint32_t limit_ms = 0;  // the answer comes within this time, in milliseconds
+  std::uint32_t limit_ms = 0;      // the answer comes within this time, in milliseconds
+  std::vector<std::string> words;  // of Inspection::tool
 };
 // Answer a request of a rank (event::Asked), or hand a message to the server of a rank.
 struct Reply {

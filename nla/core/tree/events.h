@@ -240,7 +240,8 @@ struct WindowChanged {
 // action::Inspected. The event is ignored unless the ranks run.
 struct Inspect {
   Inspection what = Inspection::processes;
-  std::uint32_t limit_ms = 0;  // time for the look at the ranks of a node, in milliseconds
+  std::uint32_t limit_ms = 0;      // time for the look at the ranks of a node, in milliseconds
+  std::vector<std::string> words;  // of Inspection::tool
 };
 // The part of scela-run that shows output has passed on this many more bytes of it
 // (action::ShowOutput).

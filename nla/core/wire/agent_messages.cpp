@@ -151,7 +151,7 @@ auto fields(Is<EndRanks> auto& m) {
   return std::tie(m.ranks);
 }
 auto fields(Is<Inspect> auto& m) {
-  return std::tie(m.what, m.limit_ms);
+  return std::tie(m.what, m.limit_ms, m.words);
 }
 auto fields(Is<Inspected> auto& m) {
   return std::tie(m.node, m.last, m.bytes);

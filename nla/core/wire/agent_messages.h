@@ -458,7 +458,8 @@ struct EndRanks {
 // answers with Inspected.
 struct Inspect {
   Inspection what = Inspection::processes;
-  std::uint32_t limit_ms = 0;  // time for the look at the ranks of a node, in milliseconds
+  std::uint32_t limit_ms = 0;      // time for the look at the ranks of a node, in milliseconds
+  std::vector<std::string> words;  // of Inspection::tool
   friend bool operator==(const Inspect&, const Inspect&) = default;
 };
 // u: a piece of the answer of a node to the last Inspect.

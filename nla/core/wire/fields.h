@@ -48,7 +48,7 @@ constexpr StartPhase last_value(StartPhase) {
   return StartPhase::running;
 }
 constexpr Inspection last_value(Inspection) {
-  return Inspection::stacks;
+  return Inspection::tool;
 }
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;

@@ -17,8 +17,9 @@
 namespace scela::nla {
 
 // The question. processes: the process of each rank. stacks: the stacks of all threads of each
-// rank.
-enum class Inspection : std::uint8_t { processes, stacks };
+// rank. tool: no question, but start the program of a debugger on each node with ranks; the answer
+// is empty, or says why it was not started.
+enum class Inspection : std::uint8_t { processes, stacks, tool };
 
 // Describes the process of a rank that runs.
 struct RankProcess {

@@ -6,6 +6,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "nla/core/wire/fields.h"
+#include "nla/core/wire/terminal_input.h"
 
 namespace scela {
 auto fields(nla::Is<RankMap::Block> auto& block) {
@@ -81,7 +82,8 @@ auto tail_of(Is<Job> auto& job) {
                   job.on_failure, job.placement, job.chosen_cores, job.pmi, job.universe,
                   job.grace_ms, job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
                   job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,
-                  job.terminal_ranks, job.window, job.modes);
+                  job.terminal_ranks, job.input_by_rank, job.window, job.modes, job.debugged_ranks,
+                  job.debugger);
 }
 
 using Fault = std::optional<std::string>;
@@ -143,6 +145,27 @@ Fault fault_of_apps(const std::vector<App>& apps, const RankSet& all) {
   return cat("its applications have the ranks ", seen.text(), ", its map has ", all.text());
 }
 
+Fault fault_of_terminals(const Job& job, const RankSet& all) {
+  const std::size_t most = job.input_by_rank ? kMaxTerminals : 1;
+  if (job.terminal_ranks.size() > most || !all.contains_all(job.terminal_ranks)) {
+    return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, ", most, " of ",
+               all.text(), " may");
+  }
+  if (job.input_by_rank && job.stdin_ranks != job.terminal_ranks) {
+    return cat("input by rank goes to the ranks ", job.stdin_ranks.text(), ", the ranks ",
+               job.terminal_ranks.text(), " have a terminal");
+  }
+  if (!all.contains_all(job.debugged_ranks)) {
+    return cat("the ranks ", job.debugged_ranks.text(), " are debugged, it has ", all.text());
+  }
+  const std::vector<std::string>& words = job.debugger;
+  if (!job.debugged_ranks.empty() && (words.empty() || words.front().empty())) {
+    return "its ranks run under a debugger without a name";
+  }
+  if (std::any_of(words.begin(), words.end(), has_nul)) return "a debugger has a NUL byte in it";
+  return std::nullopt;
+}
+
 Fault fault_of(const Job& job) {
   if (Fault fault = fault_of_id(job.id)) return fault;
   const RankSet all = RankSet::run(0, job.map.size());
@@ -154,10 +177,7 @@ Fault fault_of(const Job& job) {
     return cat("standard input goes to the ranks ", job.stdin_ranks.text(), ", it has ",
                all.text());
   }
-  if (job.terminal_ranks.size() > 1 || !all.contains_all(job.terminal_ranks)) {
-    return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
-               " may");
-  }
+  if (Fault fault = fault_of_terminals(job, all)) return fault;
   if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
     return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
   }

@@ -115,14 +115,21 @@ struct Job {
   bool plain_output = false;
   // The time zone of the timestamps: seconds ahead of UTC.
   std::int32_t ahead_s = 0;
-  // The rank, at most one, that has a pseudo-terminal for its standard streams. The terminal begins
-  // with this size and these modes. All that the rank writes is its standard output.
+  // The ranks that have a pseudo-terminal for their standard streams: at most one, or kMaxTerminals
+  // (nla/core/wire/terminal_input.h) if `input_by_rank`. A terminal begins with this size and these
+  // modes. All that such a rank writes is its standard output.
   RankSet terminal_ranks;
+  // Standard input is a stream of records of which each is for one of terminal_ranks, and for no
+  // other rank. A rank that does not read loses keys, as at a terminal, and keeps no other rank.
+  bool input_by_rank = false;
   WindowSize window;
   TerminalModes modes;
   // Each rank is stopped before the first instruction of its program, and goes on with SIGCONT: a
   // debugger attaches to it meanwhile. After the first SIGCONT, ranks start as usual.
   bool hold = false;
+  // These ranks run under a debugger: their programs' words follow those of `debugger`.
+  RankSet debugged_ranks;
+  std::vector<std::string> debugger;
   // The names of the nodes by number, including those of later nodes. Only used if ranks speak
   // PMIx.
   std::vector<std::string> hosts;

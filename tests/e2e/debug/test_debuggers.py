@@ -115,6 +115,65 @@ class DebuggersTest(job.JobTest):
         self.assertIn("exited normally", out)  # when the job ends
         self.assertEqual(running.wait().status, 143)
 
+    def tool(self):
+        """A program that tells where it runs, as whose child and how it was called, and waits to be ended."""
+        return self.script("tool", 'trap "exit 0" TERM\necho "$SCELA_NODE $(cat /proc/$PPID/comm) ${SCELA_RANK-none} '
+                                   f'$# $1 $2" > "$E2E_READY"\n: > "{self.folder}/told.$SCELA_NODE"\n'
+                                   "while :; do sleep 1000 & wait; done\n")
+
+    @staticmethod
+    def wants_tool(path):
+        """Commands of gdb that ask for this program with two arguments."""
+        return [f"set var {variable}[{i}] = {code}"
+                for variable, text in (("MPIR_executable_path", path), ("MPIR_server_arguments", "a b\0--two"))
+                for i, code in enumerate(text.encode() + bytes(2))]
+
+    def test_a_debuggers_program_runs_once_on_each_node_until_the_job_ends(self):
+        # A rank ends once the tool of its node has told.
+        script = f'until [ -e "{self.folder}/told.$SCELA_NODE" ]; do sleep 0.01; done'
+        out = self.gdb(["--sim-nodes", 2, "--ppn", 2, "sh", "-c", script], *self.wants_tool(self.tool()),
+                       "continue", "print MPIR_proctable_size", "continue")
+        self.assertIn("$1 = 4\n", out)
+        self.assertIn("exited normally", out)
+        self.read_fifo()
+        self.assertEqual(sorted(self.news), ["sim0 scela-nla none 2 a b --two", "sim1 scela-nla none 2 a b --two"])
+
+    def test_a_debuggers_program_runs_on_the_nodes_of_a_job_that_runs(self):
+        running = self.start("--sim-nodes", 2, "--ppn", 2, self.program())
+        running.ranks(4)
+        out = self.gdb(["--attach", running.pid], *self.wants_tool(self.tool()), "continue",
+                       "print MPIR_proctable_size")
+        self.assertIn("$1 = 4\n", out)
+        self.assertEqual(sorted(words[0] for words in running.news(2)), ["sim0", "sim1"])
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().status, 143)
+
+    def test_a_debuggers_program_that_is_missing_is_told_and_the_job_goes_on(self):
+        out = self.gdb(["--sim-nodes", 2, "--ppn", 1, "true"], *self.wants_tool("/no/tool"), "continue", "continue")
+        for node in ("sim0", "sim1"):
+            self.assertIn(f"scela-run: start the debugger's program '/no/tool' on {node}: find '/no/tool': No such file",
+                          out)
+        self.assertIn("exited normally", out)
+
+    def test_launchmon_finds_what_its_configuration_names(self):
+        """Not LaunchMON itself, but what it would look for, and what it would run."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        with open(f"{here}/../../../packaging/launchmon/rm_scela.conf", encoding="ascii") as f:
+            says = dict(line.rstrip("\n").split("=", 1) for line in f if not line.startswith("#"))
+        self.assertEqual(says["RM_launcher"], os.path.basename(os.environ["SCELA_RUN"]))
+        symbol = says["RM_launcher_id"].split("|")[2]
+        exported = subprocess.run(["nm", "-D", "--defined-only", os.environ["SCELA_RUN"]], stdout=subprocess.PIPE,
+                                  text=True, check=True).stdout
+        self.assertRegex(exported, rf" {symbol}\n")
+        values = {"%l": self.file("hosts", "one\ntwo\n"), "%d": self.script("daemon", 'echo "$SCELA_NODE $*"\n'),
+                  "%o": "first second", "%s": "secret", "%c": "7"}
+        words = [re.sub("%[a-z]", lambda found: values[found.group()], word) for word in says["RM_launch_str"].split(" ")]
+        at = words.index(values["%o"])
+        words[at:at + 1] = words[at].split()
+        out = self.succeed("--launch", "local", *words).decode()
+        self.assertEqual(sorted(out.splitlines()),
+                         [f"{host}: {host} first second --lmonsharedsec=secret --lmonsecchk=7" for host in ("one", "two")])
+
     def test_nothing_is_attached_to_a_process_without_a_job(self):
         ended = self.run_job("--attach", os.getpid())
         self.assertEqual(ended.status, 74)

@@ -317,6 +317,47 @@ TEST_CASE("the rank that reads standard input has the terminal") {
   CHECK(third.job.stdin_ranks == RankSet::single(2));
 }
 
+TEST_CASE("one rank under gdb has the terminal of scela-run, several have panes") {
+  const Plan one = plan({"--gdb", "2", "-n", "4", "./p"});
+  CHECK((one.pty && !one.panes));
+  CHECK(one.job.terminal_ranks == RankSet::single(2));
+  CHECK(one.job.stdin_ranks == RankSet::single(2));
+  CHECK(one.job.debugged_ranks == RankSet::single(2));
+  CHECK_FALSE(one.job.input_by_rank);
+  const Plan two = plan({"--gdb", "1,3", "-n", "4", "./p"});
+  CHECK((two.panes && !two.pty));
+  CHECK(two.job.terminal_ranks.text() == "1,3");
+  CHECK(two.job.stdin_ranks.text() == "1,3");
+  CHECK(two.job.debugged_ranks.text() == "1,3");
+  CHECK(two.job.debugger == std::vector<std::string>{"gdb", "-q", "--args"});
+  CHECK(two.job.input_by_rank);
+  CHECK(two.job.env.back() == "TERM=screen");
+  CHECK(plan({"--gdb", "all", "-n", "4", "./p"}).job.debugged_ranks.text() == "0-3");
+}
+
+TEST_CASE("with --tmux every rank has a pane, or those under gdb, even if it is one") {
+  const Plan all = plan({"--tmux", "-n", "4", "./p"});
+  CHECK((all.panes && !all.pty));
+  CHECK(all.job.terminal_ranks.text() == "0-3");
+  CHECK(all.job.debugged_ranks.empty());
+  const Plan one = plan({"--tmux", "--gdb", "3", "-n", "4", "./p"});
+  CHECK((one.panes && one.job.terminal_ranks == RankSet::single(3)));
+}
+
+TEST_CASE("terminals have a bounded number, and ranks of the job") {
+  const auto refusal = [](std::vector<std::string> words) {
+    const auto made = make_plan(options(std::move(words)), context());
+    return made ? "" : made.error().text();
+  };
+  CHECK(refusal({"--gdb", "3-4", "-n", "4", "./p"}).find("there is no rank 4") !=
+        std::string::npos);
+  CHECK(plan({"--tmux", "-n", "64", "./p"}).panes);
+  CHECK(refusal({"--tmux", "-n", "65", "./p"}).find("65 ranks would have one, at most 64 may") !=
+        std::string::npos);
+  CHECK(refusal({"--gdb", "all", "--map-by", "core", "-w", "a,b", "./p"}).find("is not known") !=
+        std::string::npos);
+}
+
 TEST_CASE("a command on one host may have a terminal, on several only where one is named") {
   const Plan one = plan({"--pty", "-w", "node1", "./p"});
   CHECK(one.once_per_host);

@@ -144,8 +144,8 @@ TEST_CASE("an unknown option is named, with the option it may have meant") {
         "unknown option --lable (did you mean --label? see scela-run --help)");
   CHECK(split_programs({"--timout=3", "p"}).error().text() ==
         "unknown option --timout (did you mean --timeout? see scela-run --help)");
-  CHECK(split_programs({"--quux", "p"}).error().text() ==
-        "unknown option --quux (see scela-run --help)");
+  CHECK(split_programs({"--quuxquux", "p"}).error().text() ==
+        "unknown option --quuxquux (see scela-run --help)");
 }
 
 TEST_CASE("options of other launchers are answered with what they are called here") {

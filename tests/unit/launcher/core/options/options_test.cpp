@@ -518,6 +518,24 @@ TEST_CASE("a terminal is one rank's, and shown as it is") {
   CHECK(refusal({"--pty", "--output-dir", "d", "./p"}).find("--output-dir") != std::string::npos);
 }
 
+TEST_CASE("ranks in panes or under gdb read their own terminals and no other input") {
+  CHECK(parsed({"--gdb", "all", "./p"}).gdb == RankChoice{true, {}});
+  CHECK(parsed({"--gdb", "3,0-1", "./p"}).gdb->ranks.text() == "0-1,3");
+  CHECK(parsed({"--tmux", "gdb", "./p"}).apps.front().argv ==
+        std::vector<std::string>{"gdb", "./p"});
+  CHECK(refusal({"--gdb", "", "./p"}).find("such as 0") != std::string::npos);
+  CHECK(refusal({"--gdb", "x", "./p"}).find("0,3-5") != std::string::npos);
+  for (const char* option : {"--tmux", "--gdb=1"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    CHECK(refusal({option, "--stdin", "1", "./p"}).find(name + " and --stdin") !=
+          std::string::npos);
+    CHECK(refusal({option, "-b", "./p"}).find(name + " and --gather") != std::string::npos);
+    CHECK(refusal({option, "--json", "./p"}).find("--json and " + name) != std::string::npos);
+    CHECK(refusal({option, "--restart", "1", "./p"}).find(name) != std::string::npos);
+    CHECK(refusal({option, "--pty", "./p"}).find("--pty and " + name) != std::string::npos);
+  }
+}
+
 TEST_CASE("names, letters and variables of the option table are unique and well formed") {
   for (const OptionRow& row : option_table()) {
     INFO(row.name);

@@ -109,8 +109,9 @@ std::vector<Event> root_events() {
                          [](auto& e) {
                            e.hosts = {"a", "b"};
                          }});
-  vary<Event, Inspect>(
-      out, {}, {[](auto& e) { e.what = Inspection::stacks; }, [](auto& e) { e.limit_ms = 1; }});
+  vary<Event, Inspect>(out, {},
+                       {[](auto& e) { e.what = Inspection::stacks; },
+                        [](auto& e) { e.limit_ms = 1; }, [](auto& e) { e.words = {"tool"}; }});
   vary<Event, UserSignal>(out, {}, {[](auto& e) { e.signo = 2; }});
   vary<Event, Stop>(out, {},
                     {[](auto& e) { e.cause = StopCause::timeout; }, [](auto& e) { e.signo = 9; },
@@ -241,7 +242,9 @@ std::vector<Action> node_actions() {
   vary<Action, AddWorld>(out, {}, {[&](auto& a) { a.world = world; }});
   vary<Action, EndRanks>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
   vary<Action, InspectRanks>(
-      out, {}, {[](auto& a) { a.what = Inspection::stacks; }, [](auto& a) { a.limit_ms = 1; }});
+      out, {},
+      {[](auto& a) { a.what = Inspection::stacks; }, [](auto& a) { a.limit_ms = 1; },
+       [](auto& a) { a.words = {"tool"}; }});
   vary<Action, Finishing>(out, {}, {});
   vary<Action, Finish>(out, {}, {});
   return out;

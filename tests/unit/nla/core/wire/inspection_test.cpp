@@ -39,9 +39,9 @@ TEST_CASE("ranks with the same stacks share one text, which may be cut") {
 TEST_CASE("a question about ranks reaches this node and those below, and answers go up") {
   Chain chain;
   chain.launch();
-  chain.from(kParentLink, msg::Inspect{Inspection::stacks, 7});
+  chain.from(kParentLink, msg::Inspect{Inspection::stacks, 7, {}});
   REQUIRE(chain.sent<msg::Inspect>(1).size() == 1);
-  CHECK(chain.sent<msg::Inspect>(1)[0] == msg::Inspect{Inspection::stacks, 7});
+  CHECK(chain.sent<msg::Inspect>(1)[0] == msg::Inspect{Inspection::stacks, 7, {}});
   chain.give(event::Inspected{true, Chunk(std::string("own"))});
   REQUIRE(chain.sent<msg::Inspected>(kParentLink).size() == 1);
   CHECK(chain.sent<msg::Inspected>(kParentLink)[0].bytes.view() == "own");

@@ -177,11 +177,11 @@ TEST_CASE("a text for a shell is one word") {
 
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
-  // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
-  // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes),
-  // universe (4), pmi, chosen cores (none), placement (report, overload, cpus, order, bind, map),
-  // on-failure.
-  const std::size_t end = bytes.size() - 21;
+  // From the end: the debugger (none) and its ranks, the terminal's modes (3) and size (8), input
+  // by rank, the terminal's ranks, ahead, plain output, timestamps, label, host timeout, once per
+  // host, trace, cache limit, cache policy, grace (2000: two bytes), universe (4), pmi, chosen
+  // cores (none), placement (report, overload, cpus, order, bind, map), on-failure.
+  const std::size_t end = bytes.size() - 24;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
     changed[at] = value;
@@ -222,6 +222,36 @@ TEST_CASE("one rank of the job has a terminal, or none") {
           job.window = {50, 132, 1000, 800};
           job.modes = {false, true, "\x03\x1c"};
         }).empty());
+}
+
+TEST_CASE("several ranks have terminals only if each gets its own input") {
+  const auto with = [](Rank count, bool by_rank, Rank readers) {
+    return fault([&](Job& job) {
+      job.map.append(0, 100);
+      job.apps.front().ranks.add(RankSet::run(4, 100));
+      job.terminal_ranks = RankSet::run(0, count);
+      job.stdin_ranks = RankSet::run(0, readers);
+      job.input_by_rank = by_rank;
+    });
+  };
+  CHECK(with(64, true, 64).empty());
+  CHECK(mentions(with(65, true, 65), "terminal"));
+  CHECK(mentions(with(2, false, 2), "terminal"));
+  CHECK(mentions(with(2, true, 3), "input by rank"));
+}
+
+TEST_CASE("ranks under a debugger are ranks of the job, and the debugger has a name") {
+  const auto with = [](RankSet ranks, std::vector<std::string> words) {
+    return fault([&](Job& job) {
+      job.debugged_ranks = std::move(ranks);
+      job.debugger = std::move(words);
+    });
+  };
+  CHECK(with(RankSet::run(1, 3), {"gdb", "-q"}).empty());
+  CHECK(mentions(with(RankSet::single(4), {"gdb"}), "debugged"));
+  CHECK(mentions(with(RankSet::single(0), {}), "without a name"));
+  CHECK(mentions(with(RankSet::single(0), {""}), "without a name"));
+  CHECK(mentions(with(RankSet::single(0), {"gdb", std::string("a\0b", 3)}), "NUL"));
 }
 
 TEST_CASE("a job that goes on without lost agents does not spread its pairs over them") {

@@ -207,7 +207,7 @@ void fill(Random& r, msg::NodesLost& m) {
   m = {ranks(r)};
 }
 void fill(Random& r, msg::Inspect& m) {
-  m = {one_of(r, Inspection::stacks), number(r)};
+  m = {one_of(r, Inspection::tool), number(r), {text(r, 9), text(r, 9)}};
 }
 void fill(Random& r, msg::Inspected& m) {
   m = {number(r), flag(r), chunk(r)};
@@ -369,6 +369,9 @@ Job job(Random& random) {
   out.plain_output = flag(random);
   out.ahead_s = signed_number(random);
   if (flag(random)) out.terminal_ranks = RankSet::single(out.map.size() - 1);
+  out.input_by_rank = out.stdin_ranks == out.terminal_ranks && flag(random);
+  out.debugger = words(random, "DEBUGGER");
+  if (!out.debugger.empty() && flag(random)) out.debugged_ranks = RankSet::single(0);
   out.window = window(random);
   out.modes = {flag(random), flag(random), text(random, 12)};
   out.hosts = words(random, "HOST");
