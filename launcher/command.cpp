@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -383,6 +382,15 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
   return exit_status(outcome);
 }
 
+// Does what another scela-run or a singleton has started this process for, in the place of a job.
+// Returns std::nullopt if a user has started it.
+std::optional<int> serve_own_job(const std::vector<std::string>& words) {
+  if (words.size() == 2 && words[0] == kSingletonRank) return nla::stand_for_singleton(words[1]);
+  if (words.size() == 3 && words[0] == kPaneRelay) return run_pane(words[1], words[2]);
+  if (words.size() == 3 && words[0] == kPaneKeeper) return run_pane_keeper(words[1], words[2]);
+  return std::nullopt;
+}
+
 // Output comes in pieces of 64 KiB that are freed at once. The heap must not be given back to the
 // system, and be asked for again, for each of them.
 void keep_heap() {
@@ -395,14 +403,10 @@ void keep_heap() {
 int run_command(int argc, char** argv) {
   hold_standard_descriptors();
   keep_heap();
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  const auto began = static_cast<std::int64_t>(monotonic_ns());
 
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.size() == 2 && words[0] == kSingletonRank) return nla::stand_for_singleton(words[1]);
-  if (words.size() == 3 && words[0] == kPaneRelay) return run_pane(words[1], words[2]);
-  if (words.size() == 3 && words[0] == kPaneKeeper) return run_pane_keeper(words[1], words[2]);
+  if (const auto status = serve_own_job(words)) return *status;
   const auto call = singleton_call(words);
   if (!call) return complain(call.error());
   if (*call) words = singleton_words(**call, own_executable());

@@ -292,7 +292,7 @@ std::optional<std::string> JoinedAgents::contact(const std::string& host) const 
   contact.name = host;
   contact.address = at->second.hello.address;
   contact.port = at->second.hello.port;
-  contact.user = "-";
+  contact.user = at->second.hello.name;
   contact.waits = true;
   return nla::format(contact);
 }
