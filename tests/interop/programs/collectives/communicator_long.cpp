@@ -63,8 +63,12 @@ void longer(Communicator& world, ProgressMode by) {
   const EngineCounters after = world.engine_counters();
   const bool by_engine = by == ProgressMode::engine;
   must(after.operations == (by_engine ? 6 : 0), cat("operations: ", after.operations));
-  must(after.in_parts == (by_engine ? 4 : 0), cat("not posted whole: ", after.in_parts));
-  const bool is_told = world.describe().find("4 of 6 operations") != std::string::npos;
+  // If this process is suspended while it posts, the engine may take enough meanwhile for the rest.
+  const bool is_counted =
+      by_engine ? after.in_parts >= 1 && after.in_parts <= 4 : after.in_parts == 0;
+  must(is_counted, cat("not posted whole: ", after.in_parts));
+  const bool is_told =
+      world.describe().find(cat(after.in_parts, " of 6 operations")) != std::string::npos;
   must(is_told == by_engine, world.describe());
   must(world.barrier(), "barrier");
   must(world.engine_counters().in_parts == after.in_parts, "a barrier was not posted whole");

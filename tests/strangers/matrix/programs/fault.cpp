@@ -70,7 +70,7 @@ void stop(Here& here, int victim) {
   Request request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
   int done = 1;
   if (here.rank() != victim) {
-    must_say(request.wait(kShort), Code::timed_out, -1, "goes on");
+    must_say(request.wait(kShort), Code::timed_out, -1, "it continues");
     must(is_stopped(process), "the victim has not stayed stopped");
     if (here.rank() != waker) must(here.channel->send(waker, 1, bytes_of(done)), "to the waker");
   }

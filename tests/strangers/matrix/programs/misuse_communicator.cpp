@@ -218,7 +218,7 @@ void splits(Here& here) {
   const auto refused = differs ? Code::bad_argument : Code::mismatch;
   const Numbers right{0, 1}, wrong{0, 99}, turned{1, 0}, twice{0, 0};
   must_say(here.world.split(differs ? -5 : 0, 0).status(), refused, kOther,
-           differs ? "no color -5" : "its call was refused");
+           differs ? "invalid color -5" : "its call was refused");
   must_say(here.world.subgroup(differs ? wrong : right).status(), refused, kOther,
            differs ? "there is no rank 99" : "its call was refused");
   must_say(here.world.subgroup(differs ? turned : right).status(), Code::mismatch,
