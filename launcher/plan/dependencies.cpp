@@ -29,6 +29,10 @@ constexpr std::string_view kUsualDirectories = "/lib64:/usr/lib64:/lib:/usr/lib"
 // The largest programs load some hundreds of libraries.
 constexpr std::size_t kMaxLibraries = 4096;
 
+// Static programs up to this size are read for names. A larger one would delay the start.
+constexpr std::uint64_t kLargestStatic = std::uint64_t{256} << 20;
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 20;
+
 // A regular file that is open for reading.
 class Source {
  public:
@@ -186,6 +190,19 @@ bool cannot_start_programs(const std::string& program, std::string_view director
       [](const std::string& name, const Linkage& one) {
         return !one.may_load_or_start || is_of_libc(name);
       });
+}
+
+PmiGuess need_of_static(const std::string& program) {
+  const auto linkage = linkage_of_file(program);
+  const Source source(program);
+  if (!linkage || !linkage->libraries.empty() || source.size() > kLargestStatic) return {};
+  PmiNames names;
+  for (std::uint64_t at = 0; at < source.size(); at += kReadAtOnce) {
+    const std::string bytes = source.read(at, kReadAtOnce);
+    if (bytes.empty()) return {};
+    names.see(bytes);
+  }
+  return names.guess();
 }
 
 }  // namespace scela

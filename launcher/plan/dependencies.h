@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/core/program/pmi_need.h"
+
 namespace scela {
 
 // Calls `see` once with the name of each library (DT_NEEDED, such as libmpi.so.12), breadth first,
@@ -22,5 +24,9 @@ bool for_each_library(const std::string& program, std::string_view directories,
 // MPI; a shell or Python can. The arguments are those of for_each_library(). Returns false if the
 // program cannot be read.
 bool cannot_start_programs(const std::string& program, std::string_view directories);
+
+// Returns the PMI that a static program shows by the names in it (PmiNames). The need is unknown if
+// the program is linked to libraries, is larger than 256 MiB, or cannot be read.
+PmiGuess need_of_static(const std::string& program);
 
 }  // namespace scela

@@ -72,6 +72,9 @@ Finding find_need(const App& app, const LaunchContext& context, bool once_per_ho
   if (!guess) return {};
   if (guess->need != PmiNeed::unknown)
     return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
+  if (const PmiGuess fixed = need_of_static(*found); fixed.need != PmiNeed::unknown) {
+    return {fixed.need, cat("'", program, "' is static and names ", fixed.by), std::move(*found)};
+  }
   // If a command runs once on each host, files are often its subject: ls -l /opt/bin/solver.
   if (once_per_host) return {};
   if (cannot_start_programs(*found, value_of(context, "LD_LIBRARY_PATH", "")))

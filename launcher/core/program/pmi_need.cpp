@@ -1,10 +1,15 @@
 #include "launcher/core/program/pmi_need.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace scela {
 
 namespace {
+
+// The names of variables in each client of PMI-1 and PMI-2, and in each of PMIx.
+constexpr std::string_view kPmiName = "PMI_FD";
+constexpr std::string_view kPmixName = "PMIX_NAMESPACE";
 
 bool is_of(std::string_view library, std::string_view stem) {
   return library.starts_with(stem) && library.substr(stem.size()).starts_with(".so");
@@ -45,6 +50,21 @@ PmiGuess pmi_need(const std::vector<std::string>& libraries) {
     if (need != PmiNeed::unknown) return {need, library};
   }
   return {};
+}
+
+void PmiNames::see(std::string_view bytes) {
+  last_.append(bytes);
+  has_pmi_ = has_pmi_ || last_.find(kPmiName) != std::string::npos;
+  has_pmix_ = has_pmix_ || last_.find(kPmixName) != std::string::npos;
+  // A name may go on in the next bytes.
+  const std::size_t kept = std::min(last_.size(), kPmixName.size() - 1);
+  last_.erase(0, last_.size() - kept);
+}
+
+PmiGuess PmiNames::guess() const {
+  if (has_pmi_ == has_pmix_) return {};
+  return has_pmi_ ? PmiGuess{PmiNeed::pmi, std::string(kPmiName)}
+                  : PmiGuess{PmiNeed::pmix, std::string(kPmixName)};
 }
 
 }  // namespace scela

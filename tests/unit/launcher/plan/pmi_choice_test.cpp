@@ -140,6 +140,23 @@ TEST_CASE("a program that can neither load libraries nor start programs is serve
   CHECK(machine.choice({"./linked"}) == "pmix?: './linked'" + any);
 }
 
+TEST_CASE("a static program is served the PMI that it names, and both if it names both") {
+  Machine machine;
+  test::ProgramSample fixed;
+  const std::string image = test::program(fixed);
+  machine.write("client", image + "PMI_RANK PMI_FD");
+  machine.write("open", image + "PMIX_NAMESPACE");
+  machine.write("both", image + "PMIX_NAMESPACE PMI_FD");
+  // The name lies across the pieces in which the file is read.
+  machine.write("large", image + std::string((1 << 20) - image.size() - 3, 'x') + "PMI_FD");
+  CHECK(machine.choice({"./client"}) == "fd: './client' is static and names PMI_FD");
+  CHECK(machine.choice({"./large"}) == "fd: './large' is static and names PMI_FD");
+  CHECK(machine.choice({"./open"}) == "pmix: './open' is static and names PMIX_NAMESPACE");
+  CHECK(machine.choice({"./both"}).find("pmix?: ") == 0);
+  CHECK(machine.warnings({"--pmi", "pmix", "./client"}).front().find("is static and names") !=
+        std::string::npos);
+}
+
 TEST_CASE("a program of libscela is served both, but beside one that needs PMIx that") {
   Machine machine;
   machine.program("ours", {"libscela.so.0"}, {"dlopen"});
