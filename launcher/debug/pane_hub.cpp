@@ -192,7 +192,7 @@ void PaneHub::State::close() {
     one->socket.close(ignored);
 }
 
-PaneHub::PaneHub(boost::asio::io_context& io, Fd listener, RankSet ranks, Hooks hooks)
+PaneHub::PaneHub(boost::asio::io_context& io, Fd listener, const RankSet& ranks, Hooks hooks)
     : state_(std::make_shared<State>(io, std::move(hooks))) {
   ranks.for_each([this](Rank rank) { state_->panes[rank]; });
   state_->panes[kOtherRanks];

@@ -33,7 +33,7 @@ class PaneHub {
   };
 
   // `listener` is a listening socket. `ranks` have a pane each; others is the pane kOtherRanks.
-  PaneHub(boost::asio::io_context& io, Fd listener, RankSet ranks, Hooks hooks);
+  PaneHub(boost::asio::io_context& io, Fd listener, const RankSet& ranks, Hooks hooks);
   // Closes all connections.
   ~PaneHub();
   PaneHub(const PaneHub&) = delete;
@@ -42,7 +42,7 @@ class PaneHub {
   // Allows so many more bytes of input.
   void allow(std::uint64_t bytes);
   // Shows output in the rank's pane. After `end` the pane closes once all is shown.
-  void show(Rank pane, std::string_view bytes, bool end);
+  void show(Rank rank, std::string_view bytes, bool end);
   // Output that is not shown yet is dropped, and later output too.
   void discard();
 

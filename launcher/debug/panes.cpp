@@ -176,7 +176,7 @@ void Panes::attach() {
   client_end_.reset(static_cast<int>(::syscall(SYS_pidfd_open, client_, 0)));
 }
 
-void Panes::open(boost::asio::io_context& io, std::function<void(nla::Event)> post) {
+void Panes::open(boost::asio::io_context& io, const std::function<void(nla::Event)>& post) {
   PaneHub::Hooks hooks;
   hooks.typed = [post](Chunk bytes) { post(nla::event::StdinRead{std::move(bytes), false}); };
   hooks.shown = [post](std::uint64_t bytes) { post(nla::event::OutputWritten{bytes}); };

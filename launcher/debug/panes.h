@@ -39,7 +39,7 @@ class Panes {
   Result<void> start(StderrWriter& person);
   // Serves the panes on this loop from now on. `post` sends an event to the root agent. Requires
   // start().
-  void open(boost::asio::io_context& io, std::function<void(nla::Event)> post);
+  void open(boost::asio::io_context& io, const std::function<void(nla::Event)>& post);
   // Shows output of a rank in its pane, or in that of other ranks. Returns false if there is none
   // for it.
   bool show(Rank rank, std::string_view bytes, bool end);

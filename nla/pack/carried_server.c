@@ -3,12 +3,12 @@
 
 __asm__(
     ".section .rodata\n"
-    ".global scela_pmix_image\n"
+    ".global kScelaPmixImage\n"
     ".balign 16\n"
-    "scela_pmix_image:\n"
+    "kScelaPmixImage:\n"
     ".incbin \"" SCELA_PMIX_FILE
     "\"\n"
-    ".global scela_pmix_image_end\n"
-    "scela_pmix_image_end:\n"
+    ".global kScelaPmixImageEnd\n"
+    "kScelaPmixImageEnd:\n"
     ".byte 0\n"
     ".previous\n");

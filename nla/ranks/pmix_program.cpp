@@ -1,5 +1,6 @@
 #include "nla/ranks/pmix_program.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -20,8 +21,8 @@
 // The carried copy (nla/pack/carried_server.c). Programs that are linked without it have null
 // pointers here.
 extern "C" {
-[[gnu::weak]] extern const char scela_pmix_image[];
-[[gnu::weak]] extern const char scela_pmix_image_end[];
+[[gnu::weak]] extern const char kScelaPmixImage[];
+[[gnu::weak]] extern const char kScelaPmixImageEnd[];
 }
 
 namespace scela::nla {
@@ -31,8 +32,8 @@ namespace {
 constexpr int kTryMs = 5000;
 
 std::string_view carried_image() {
-  if (scela_pmix_image == nullptr) return {};
-  return {scela_pmix_image, static_cast<std::size_t>(scela_pmix_image_end - scela_pmix_image)};
+  if (kScelaPmixImage == nullptr) return {};
+  return {kScelaPmixImage, static_cast<std::size_t>(kScelaPmixImageEnd - kScelaPmixImage)};
 }
 
 bool write_all(int file, std::string_view bytes) {

@@ -417,7 +417,7 @@ class Parser {
   // Agents that join bring the names of the hosts with them.
   Result<void> check_listen() const {
     if (!options_.listen) return {};
-    const auto refused = [](std::string other, std::string why, std::string hint) {
+    const auto refused = [](const std::string& other, std::string why, std::string hint) {
       return fail(Error{ErrorKind::usage, cat("option --listen", other), "", std::move(why),
                         std::move(hint)});
     };

@@ -35,7 +35,7 @@ TEST_CASE("records come out of the stream as they went in, however it is cut") {
 }
 
 TEST_CASE("a stream that has something else in it has no more records") {
-  const auto breaks = [](std::string bytes) {
+  const auto breaks = [](const std::string& bytes) {
     TerminalInputReader reader;
     reader.add(bytes);
     const bool none = !reader.next();
