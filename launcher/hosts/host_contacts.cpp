@@ -12,7 +12,7 @@
 #include "launcher/core/detect/bulk_output.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
-#include "launcher/hosts/bulk_start.h"
+#include "launcher/hosts/bulk/bulk_starts.h"
 #include "launcher/hosts/key_hash.h"
 #include "launcher/hosts/late/joined_agents.h"
 #include "launcher/hosts/ssh_files.h"
@@ -183,30 +183,26 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
                                    const std::vector<std::string>& environment) {
   const auto agent = nla::find_agent(options.agent.value_or(""), true);
   if (!agent) return fail(agent.error());
-  const std::string& command = options.bulk.command;
-  auto made = BulkStart::start({options.bulk, plan.hosts, *agent, options.agent.value_or(*agent),
-                                environment, options.connect_timeout});
-  if (!made) return fail(std::move(made.error()));
   HostContacts out;
-  out.bulk = std::move(*made);
-  if (auto good = check(out.bulk->missing(), plan, command); !good)
+  out.bulk = std::make_shared<BulkStarts>(BulkRequest{options.bulk,
+                                                      {},
+                                                      *agent,
+                                                      options.agent.value_or(*agent),
+                                                      environment,
+                                                      {},
+                                                      plan.job.id,
+                                                      options.connect_timeout});
+  auto made = out.bulk->start(plan.hosts);
+  if (!made) return fail(std::move(made.error()));
+  const BulkStart& first = **made;
+  if (auto good = check(first.missing(), plan, options.bulk.command); !good)
     return fail(std::move(good.error()));
-  out.missing = out.bulk->missing();
-  out.contacts = out.bulk->contacts();
-  out.spawn.dial_secret = out.bulk->secret();
-  out.spawn.bulk_starter = out.bulk->pid();
-  out.find_later = [command](const std::vector<std::string>& hosts) {
-    std::vector<HostLookup> none;
-    for (const std::string& host : hosts)
-      none.push_back({host, {}, cat(command, " has not started an agent there")});
-    return none;
-  };
-  out.warnings_at_end = [bulk = out.bulk, command] {
-    std::vector<std::string> lines;
-    for (const std::string& line : bulk->output())
-      lines.push_back(named_line(command, line));
-    return lines;
-  };
+  out.missing = first.missing();
+  out.contacts = first.contacts();
+  out.spawn.dial_secret = first.secret();
+  out.spawn.bulk_starters = [bulk = out.bulk] { return bulk->pids(); };
+  out.find_later = [bulk = out.bulk](const auto& hosts) { return bulk->find_later(hosts); };
+  out.warnings_at_end = [bulk = out.bulk] { return bulk->output(); };
   return out;
 }
 

@@ -19,7 +19,7 @@
 
 namespace scela {
 
-class BulkStart;
+class BulkStarts;
 
 // Says how the hosts of a plan are reached.
 struct HostContacts {
@@ -34,8 +34,9 @@ struct HostContacts {
   // one answer per name, in the order of `hosts`. It blocks. It may run in a thread of its own, at
   // the same time as the hooks of `spawn`.
   std::function<std::vector<HostLookup>(const std::vector<std::string>& hosts)> find_later;
-  // The agents that run already, if one command has started all of them.
-  std::shared_ptr<BulkStart> bulk;
+  // The agents that run already, if one command has started all of them, and those that are started
+  // for later hosts.
+  std::shared_ptr<BulkStarts> bulk;
   // The agents that have joined by themselves (--listen).
   std::shared_ptr<JoinedAgents> joined;
   std::vector<std::string> notes;  // lines to show with --verbose
@@ -48,7 +49,7 @@ struct HostContacts {
 // Finds out how the hosts of the plan are reached. Blocks as find_ssh_hosts() does: for files
 // and for the name service, and for hosts that come up late, if the patience of `search` has
 // time left and they are reached over ssh (launcher/hosts/late_hosts.h). With LaunchMethod::bulk
-// it starts the agents, and blocks until they have dialed in (launcher/hosts/bulk_start.h);
+// it starts the agents, and blocks until they have dialed in (launcher/hosts/bulk/bulk_start.h);
 // `environment` is that of scela-run, as "NAME=VALUE". Returns an error if a host that the plan
 // needs can never be reached. The error says what to do about it and names the other unreachable
 // hosts.

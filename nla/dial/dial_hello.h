@@ -6,6 +6,7 @@
 //
 //   agent -> scela-run   scela-dial BUILD NAME ADDRESS PORT PROOF\n
 //   parent -> agent      TLS 1.3 with the key of dial_link_key(), then a link as any other
+//   agent -> scela-run   one byte, kNodeIsClean, and the end of the connection
 //
 // All agents have one secret, which scela-run has made for the job. It reaches them on standard
 // input. The hello has nothing that must be kept from others. The proof shows that the agent knows
@@ -24,6 +25,8 @@ namespace scela::nla {
 
 // The secret's size, in hexadecimal digits.
 inline constexpr std::size_t kDialSecretDigits = 64;
+// The last word of an agent to scela-run: nothing of the job is left on its node.
+inline constexpr char kNodeIsClean = '.';
 // The most bytes of a hello, with its newline.
 inline constexpr std::size_t kMaxDialHello = 1024;
 

@@ -44,9 +44,11 @@ std::uint64_t after_ms(std::uint64_t ms) {
 
 class Guardian {
  public:
-  Guardian(pid_t agent, int link, int link_out, char* mark_room, Fd guardian_socket, Fd signals)
+  Guardian(pid_t agent, int link, int link_out, char* mark_room, char last_word, Fd guardian_socket,
+           Fd signals)
       : agent_(agent),
         mark_room_(mark_room),
+        last_word_(last_word),
         link_(link),
         link_out_(link_out),
         guardian_socket_(std::move(guardian_socket)),
@@ -57,7 +59,7 @@ class Guardian {
     // From here on no message can come, so the parent is told before the cleaning.
     if (link_out_ >= 0) {
       ::close(link_out_);
-    } else {
+    } else if (last_word_ == 0) {
       ::shutdown(link_, SHUT_WR);
     }
     if (!well || !keeps_) end_descendants();
@@ -67,6 +69,8 @@ class Guardian {
       for (const std::string& directory : directories_)
         static_cast<void>(remove_tree(directory));
     }
+    if (last_word_ != 0)
+      static_cast<void>(::send(link_, &last_word_, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
     return well ? 0 : 1;
   }
 
@@ -193,6 +197,7 @@ class Guardian {
 
   pid_t agent_;
   char* mark_room_;
+  char last_word_;  // 0: there is none
   AgentMarks marks_;
   int link_;
   int link_out_;  // -1: link_ goes both ways
@@ -214,7 +219,7 @@ Error refused(std::string what) {
 
 }  // namespace
 
-Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
+Result<Fd> fork_agent(int link, int link_out, char* mark_room, char last_word) {
   Result<SocketPair> guardian_socket = make_socket_pair(SOCK_SEQPACKET);
   if (!guardian_socket) return fail(guardian_socket.error());
   // The signals are blocked before there is a child, or its end could be missed.
@@ -237,7 +242,7 @@ Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
   }
   guardian_socket->theirs.reset();
   ::prctl(PR_SET_NAME, "scela-guardian");  // tells the two apart for a person
-  Guardian guardian(agent, link, link_out, mark_room, std::move(guardian_socket->ours),
+  Guardian guardian(agent, link, link_out, mark_room, last_word, std::move(guardian_socket->ours),
                     std::move(signals));
   ::_exit(guardian.run());
 }

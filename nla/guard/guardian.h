@@ -39,8 +39,10 @@ namespace scela::nla {
 // waits, cleans up, and ends the process with status 0 if the agent ended with 0, else 1. Error
 // (launch): the system refuses; no process was forked. `link` is the descriptor of the link to the
 // parent, and `link_out` that of its output; -1: `link` goes both ways. `mark_room` points into the
-// command line; agent and guardian each write their mark there (agent_mark.h).
-Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
+// command line; agent and guardian each write their mark there (agent_mark.h). If `last_word` is
+// not 0, `link` is no link to a parent but a connection that stays open until the node is clean.
+// The guardian then writes this byte there.
+Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr, char last_word = 0);
 
 // Tells the guardian the time, in milliseconds, between SIGTERM and SIGKILL to the ranks. The agent
 // calls all tell_ functions. They do not block. They have no effect if there is no guardian's

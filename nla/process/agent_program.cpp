@@ -24,12 +24,14 @@
 #include "common/os/syscall.h"
 #include "nla/adopt/adoption.h"
 #include "nla/core/tree/remote_shell.h"
+#include "nla/dial/dial_hello.h"
 #include "nla/dial/dial_in.h"
 #include "nla/dial/join_in.h"
 #include "nla/dial/join_words.h"
 #include "nla/guard/agent_mark.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/agent_file.h"
+#include "nla/node/job_sweep.h"
 #include "nla/pack/agent_cache.h"
 #include "nla/process/shell.h"
 
@@ -46,6 +48,7 @@ constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
     "       scela-nla --dial ADDRESS:PORT,... {--name-from VARIABLE | --own-name} --id BUILD\n"
+    "       scela-nla --sweep --job ID {--name-from VARIABLE | --own-name}\n"
     "       scela-nla --join HOST:PORT --key-file FILE [--name NAME] [--slots N]\n"
     "                 [--join-timeout SECONDS]\n"
     "The node launch agent of ScELA. scela-run starts it, but with --join the user does: the\n"
@@ -68,6 +71,7 @@ struct Arguments {
   int package = -1;     // a descriptor
   std::string file;     // this program's file, to be removed
   bool attach = false;
+  bool sweep = false;
   std::string job;
   std::string base;
   std::uint32_t wait_ms = 0;
@@ -100,21 +104,20 @@ bool joins_alone(const Arguments& arguments) {
          !arguments.key_file.empty();
 }
 
+// Takes an option that has no value. Returns false if it is none.
+bool take_flag(std::string_view option, Arguments& out) {
+  if (option == "--own-name") out.name = name_of_machine();
+  out.stdio = out.stdio || option == "--stdio";
+  out.sweep = out.sweep || option == "--sweep";
+  out.attach = out.attach || option == "--attach";
+  return option == "--own-name" || option == "--stdio" || option == "--sweep" ||
+         option == "--attach";
+}
+
 bool parse(int argc, char** argv, Arguments& out) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
-    if (option == "--stdio") {
-      out.stdio = true;
-      continue;
-    }
-    if (option == "--attach") {
-      out.attach = true;
-      continue;
-    }
-    if (option == "--own-name") {
-      out.name = name_of_machine();
-      continue;
-    }
+    if (take_flag(option, out)) continue;
     if (++i == argc) return false;
     const std::string_view value = argv[i];
     if (option == "--dial") {
@@ -151,9 +154,10 @@ bool parse(int argc, char** argv, Arguments& out) {
       return false;
     }
   }
-  if (out.attach == out.job.empty()) return false;
+  if ((out.attach || out.sweep) == out.job.empty()) return false;
   if (!out.join.empty()) return joins_alone(out);
   if (out.name.empty()) return false;
+  if (out.sweep) return !out.attach && !out.stdio && out.dial.empty() && out.link < 0;
   if (out.stdio || !out.dial.empty())
     return out.link < 0 && !out.build.empty() && out.stdio == out.dial.empty() &&
            (!out.attach || out.stdio);
@@ -269,6 +273,29 @@ int meet_parent(Arguments& arguments, std::optional<DialedIn>& dialed) {
   return arguments.join.empty() ? 0 : join(arguments, dialed);
 }
 
+ShellOptions shell_options(const Arguments& arguments, std::optional<DialedIn> dialed,
+                           Fd guardian_socket, const NetworkParts* network) {
+  ShellOptions options;
+  options.role = Role::agent;
+  options.agent = own_executable();
+  options.spawn.package = arguments.package;
+  options.removed = arguments.removed;
+  options.spawn.network = network;
+  options.node = arguments.name;
+  options.build = arguments.build;
+  if (dialed) {
+    options.spawn.dial_secret = dialed->secret;
+    options.dialed = std::move(dialed);
+  } else {
+    options.parent = Fd(arguments.link);
+    options.parent_out = Fd(arguments.link_out);
+  }
+  options.guardian_socket = std::move(guardian_socket);
+  options.remote = arguments.stdio || !arguments.dial.empty() || !arguments.join.empty();
+  options.mark_room = arguments.mark_room;
+  return options;
+}
+
 int failed(const Error& error) {
   std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
   return kInternal;
@@ -290,6 +317,10 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
+  if (arguments.sweep) {
+    sweep_job(arguments.job, arguments.name);
+    return 0;
+  }
   std::optional<DialedIn> dialed;
   if (const int status = meet_parent(arguments, dialed); status != 0) return status;
   // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
@@ -303,31 +334,16 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
                       arguments.mark_room}));
   }
   raise_descriptor_limit();
-  // Freed pieces of transfers go back to the system, not into the heap's holes.
+  // Pieces of transfers, of 64 KiB, stay in the heap for those that follow. What is larger goes back
+  // to the system.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 512 * 1024);
-  Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
+  Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room,
+                                          dialed ? kNodeIsClean : '\0');
   if (!guardian_socket) return failed(guardian_socket.error());
 
-  ShellOptions options;
-  options.role = Role::agent;
-  options.agent = own_executable();
-  options.spawn.package = arguments.package;
-  options.removed = arguments.removed;
-  options.spawn.network = network;
-  options.node = arguments.name;
-  options.build = arguments.build;
-  if (dialed) {
-    options.spawn.dial_secret = dialed->secret;
-    options.dialed = std::move(dialed);
-  } else {
-    options.parent = Fd(arguments.link);
-    options.parent_out = Fd(arguments.link_out);
-  }
-  options.guardian_socket = std::move(*guardian_socket);
-  options.remote = arguments.stdio || !arguments.dial.empty() || !arguments.join.empty();
-  options.mark_room = arguments.mark_room;
-  auto shell = Shell::create(std::move(options));
+  auto shell = Shell::create(
+      shell_options(arguments, std::move(dialed), std::move(*guardian_socket), network));
   if (!shell) return failed(shell.error());
   // Everything is reported and cleaned up; the kernel frees the rest faster.
   ::_exit((*shell)->run());

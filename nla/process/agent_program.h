@@ -18,6 +18,10 @@
 //                                              to scela-run (nla/dial/dial_in.h); VARIABLE has the
 //                                              name of the node, or it is that of the machine
 //
+//   scela-nla --sweep --job ID --name-from VARIABLE
+//                                              removes what the job has left on this node
+//                                              (nla/node/job_sweep.h), and ends
+//
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
 //                                              already and has lost its parent

@@ -70,7 +70,7 @@ class AnySpawner final : public Spawner {
 
   std::vector<pid_t> sessions() const override {
     std::vector<pid_t> out;
-    if (context_.bulk_starter != 0) out.push_back(context_.bulk_starter);
+    if (context_.bulk_starters) out = context_.bulk_starters();
     for (const UnderWay& one : sessions_) {
       if (one.session->pid() != 0) out.push_back(one.session->pid());
     }

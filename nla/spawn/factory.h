@@ -51,9 +51,9 @@ struct SpawnContext {
   // The secret of the job if a bulk starter has started all agents (nla/dial/dial_hello.h); else
   // empty.
   std::string dial_secret;
-  // The process of the bulk starter, a child of this process that leads a session; 0: there is
-  // none.
-  pid_t bulk_starter = 0;
+  // Returns the processes of bulk starters: children of this process that lead sessions. It may be
+  // empty.
+  std::function<std::vector<pid_t>()> bulk_starters;
   // Returns the credentials for a node. For the root only; without it, the usual key files and
   // $SSH_AUTH_SOCK are used.
   std::function<SshAccess(const std::string& node)> access_of;

@@ -60,19 +60,18 @@ def _write(cluster, path, text, mode):
     os.chmod(real, mode)
 
 
-def start(cluster, popen=None):
-    """popen: as cluster's, for the daemons. Returns when all hosts are idle."""
+def start_daemons(cluster, host, popen=None):
+    """Those of one host: munged with slurmd, on the head with slurmctld."""
+    daemon = "mkdir -p /run/slurmctld; exec slurmctld -D" if host == "head" else "exec slurmd -D"
+    (popen or cluster.popen)(
+        host, ["sh", "-c", "mkdir -p /run/munge /run/munge-files; munged --force --key-file=/srv/munge.key "
+               f"--pid-file=/run/munge-files/pid --seed-file=/run/munge-files/seed --log-file=/var/log/munged; {daemon}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
+
+
+def await_idle(cluster):
+    """Returns when all hosts are idle."""
     count = len(cluster.hosts)
-    nodes = cluster.hosts[0] if count == 1 else f"node[001-{count:03}]"
-    _write(cluster, CONF, f"{SETTINGS}NodeName={nodes} CPUs=2 State=UNKNOWN\n"
-           "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:64\n", 0o644)
-    _write(cluster, "/srv/munge.key", "0123456789abcdef" * 8, 0o600)
-    for host in cluster.everyone:
-        daemon = "mkdir -p /run/slurmctld; exec slurmctld -D" if host == "head" else "exec slurmd -D"
-        (popen or cluster.popen)(
-            host, ["sh", "-c", "mkdir -p /run/munge /run/munge-files; munged --force --key-file=/srv/munge.key "
-                   f"--pid-file=/run/munge-files/pid --seed-file=/run/munge-files/seed --log-file=/var/log/munged; {daemon}"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     deadline = time.monotonic() + START_S
     idle = ""
     while idle != str(count):
@@ -80,3 +79,18 @@ def start(cluster, popen=None):
             raise Failed(f"Slurm does not start: {idle or 'no'} hosts of {count} are idle")
         time.sleep(0.2)
         idle = cluster.run("head", ["sinfo", "-h", "-t", "idle", "-o", "%D"], env=ENVIRONMENT).stdout.strip()
+
+
+def start(cluster, popen=None, settings=None, processors=2):
+    """popen: as cluster's, for the daemons. settings: more of slurm.conf, or others. processors: of each host, as Slurm has it.
+    Returns when all hosts are idle."""
+    count = len(cluster.hosts)
+    nodes = cluster.hosts[0] if count == 1 else f"node[001-{count:03}]"
+    lines = dict(line.split("=", 1) for line in SETTINGS.splitlines()) | (settings or {})
+    text = "".join(f"{name}={value}\n" for name, value in lines.items())
+    _write(cluster, CONF, f"{text}NodeName={nodes} CPUs={processors} State=UNKNOWN\n"
+           "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:64\n", 0o644)
+    _write(cluster, "/srv/munge.key", "0123456789abcdef" * 8, 0o600)
+    for host in cluster.everyone:
+        start_daemons(cluster, host, popen)
+    await_idle(cluster)

@@ -61,6 +61,22 @@ Words flux_words(const BulkStarter& starter, const Words& hosts) {
   return {"flux", "exec", "-r", ranks.text(), "-d", "/"};
 }
 
+// Returns the words that execute the agent on the hosts, with its arguments. The name of each host
+// stands behind `agent`.
+Words words_of(const BulkStarter& starter, const Words& environment, const Words& hosts,
+               const Words& agent, const Words& more) {
+  const bool is_flux = starter.scheduler == Scheduler::flux;
+  Words words = is_flux ? flux_words(starter, hosts) : srun_words(environment, hosts);
+  words.insert(words.end(), agent.begin(), agent.end());
+  // flux exec tells a process neither the rank of its broker nor a name.
+  if (is_flux)
+    words.emplace_back("--own-name");
+  else
+    words.insert(words.end(), {"--name-from", "SLURMD_NODENAME"});
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 }  // namespace
 
 bool has_external_launcher(const std::vector<std::string>& environment) {
@@ -73,17 +89,15 @@ bool has_external_launcher(const std::vector<std::string>& environment) {
 std::vector<std::string> bulk_words(const BulkStarter& starter,
                                     const std::vector<std::string>& environment,
                                     const std::vector<std::string>& hosts, const BulkAgent& agent) {
-  const bool is_flux = starter.scheduler == Scheduler::flux;
-  Words words = is_flux ? flux_words(starter, hosts) : srun_words(environment, hosts);
-  for (const std::string& word : {agent.path, std::string("--dial"), agent.dial})
-    words.push_back(word);
-  // flux exec tells a process neither the rank of its broker nor a name.
-  if (is_flux)
-    words.emplace_back("--own-name");
-  else
-    words.insert(words.end(), {"--name-from", "SLURMD_NODENAME"});
-  words.insert(words.end(), {"--id", agent.build});
-  return words;
+  return words_of(starter, environment, hosts, {agent.path, "--dial", agent.dial},
+                  {"--id", agent.build});
+}
+
+std::vector<std::string> sweep_words(const BulkStarter& starter,
+                                     const std::vector<std::string>& environment,
+                                     const std::vector<std::string>& hosts,
+                                     const std::string& agent, const std::string& job_id) {
+  return words_of(starter, environment, hosts, {agent, "--sweep"}, {"--job", job_id});
 }
 
 std::vector<std::string> bulk_environment(const BulkStarter& starter,

@@ -1,5 +1,5 @@
 // The command of a bulk starter: one command that starts the agents of all nodes of a job.
-// launcher/hosts/bulk_start.cpp executes it. Pure.
+// launcher/hosts/bulk/bulk_start.cpp executes it. Pure.
 //
 // Slurm's srun starts one task on each node, which shares the processors and the memory of the node
 // with all other steps of the job, and has no binding. Flux's exec starts one process on each
@@ -42,6 +42,13 @@ bool has_external_launcher(const std::vector<std::string>& environment);
 std::vector<std::string> bulk_words(const BulkStarter& starter,
                                     const std::vector<std::string>& environment,
                                     const std::vector<std::string>& hosts, const BulkAgent& agent);
+
+// Returns the arguments of the command that calls this agent once more on these hosts, to remove
+// the directories of the job (nla/node/job_sweep.h).
+std::vector<std::string> sweep_words(const BulkStarter& starter,
+                                     const std::vector<std::string>& environment,
+                                     const std::vector<std::string>& hosts,
+                                     const std::string& agent, const std::string& job_id);
 
 // Returns the environment for the command, of that of scela-run. srun reads its options from
 // variables too, and those of the step around scela-run (its tasks, memory, binding, output) are

@@ -1,5 +1,5 @@
 // Chooses lines for messages from what a bulk starter and its agents have written.
-// launcher/hosts/bulk_start.cpp keeps the text, and makes it safe to print. Pure.
+// launcher/hosts/bulk/bulk_start.cpp keeps the text, and makes it safe to print. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Which agents of a bulk start have dialed in, and how long scela-run waits for more of them.
-// launcher/hosts/bulk_start.cpp keeps the sockets and the clock. Pure.
+// launcher/hosts/bulk/bulk_start.cpp keeps the sockets and the clock. Pure.
 //
 // Agents come in any order, and each says which host it is on. Its words are proved before
 // (nla/dial/dial_hello.h). An agent is admitted if it has the right build, if its host is one of

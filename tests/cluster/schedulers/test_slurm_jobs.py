@@ -1,69 +1,16 @@
 """Jobs in a real Slurm: hosts of the allocation, agents by one srun, no ssh, and nothing left however the job ends."""
 import os
 import re
-import subprocess
-import sys
-import time
-import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import case  # noqa: E402
-import cluster  # noqa: E402
-import slurm  # noqa: E402
+from slurm_case import SlurmCase
+
+import case
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../docs/guide/in-slurm.md")
 WHERE = 'echo "$SCELA_RANK $SCELA_NODE"'
-PATIENCE_S = 60
 
 
-class SlurmJobsTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        lacks = slurm.missing()
-        if lacks:
-            raise unittest.SkipTest(f"Slurm needs {', '.join(lacks)}")
-        # No host can log in to another: agents come by srun or not at all.
-        cls.cluster = cls.enterClassContext(cluster.Cluster(3, kex="curve25519-sha256", node_keys=False))
-        slurm.start(cls.cluster)
-        cls.run_words("salloc", "-Q", "-N", "3", "srun", "true")  # slurmd makes its directories
-        cls.before = set(cls.left())
-
-    @classmethod
-    def left(cls):
-        """What runs or lies on the hosts, but for what the daemons have."""
-        return [line for line in cls.cluster.left(*cls.cluster.everyone)
-                if not re.search(r"slurm|munge|/var/log", line)]
-
-    def setUp(self):
-        self.addCleanup(self.assert_nothing_left)
-
-    def until(self, what, holds):
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds():
-            self.assertLess(time.monotonic(), deadline, what())
-            time.sleep(0.05)
-
-    def assert_nothing_left(self):
-        self.until(lambda: "jobs are left", lambda: not self.run_words("squeue", "-h").stdout)
-        self.until(lambda: sorted(set(self.left()) - self.before), lambda: set(self.left()) <= self.before)
-
-    @classmethod
-    def environment(cls, **more):
-        return {**slurm.ENVIRONMENT, "PATH": f"{os.path.dirname(os.environ['SCELA_RUN'])}:/usr/bin:/bin", **more}
-
-    @classmethod
-    def run_words(cls, *words, env=None, **options):
-        return cls.cluster.run("head", list(words), env=cls.environment(**(env or {})), **options)
-
-    def job(self, *words, hosts=3, **options):
-        """What scela-run returns in an allocation of all hosts."""
-        return self.run_words("salloc", "-Q", "-N", str(hosts), "scela-run", *map(str, words), **options)
-
-    def succeed(self, *words, **options):
-        done = self.job(*words, **options)
-        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
-        return done.stdout
-
+class SlurmJobsTest(SlurmCase):
     def test_the_job_of_the_guide(self):
         with open(PAGE, encoding="utf-8") as f:
             page = f.read()
@@ -144,30 +91,11 @@ class SlurmJobsTest(unittest.TestCase):
         done = self.run_words("salloc", "-Q", "-N", "3", "env", "PATH=/nowhere", os.environ["SCELA_RUN"], "--agent", agent, "true")
         self.assertIn("find 'srun': No such file or directory", done.stderr)
 
-    def start(self, *words, **options):
-        """A job that goes on until it is ended, once all of its ranks run."""
-        job = self.cluster.popen("head", ["salloc", "-Q", "-N", "3", "scela-run", *words, "sh", "-c", "echo up; exec sleep 1000"],
-                                 env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-        self.addCleanup(job.kill)
-        for _ in range(6):
-            self.assertEqual(job.stdout.readline(), "up\n", job)
-        return job
-
-    def ended(self, job):
-        output, errors = job.communicate(timeout=PATIENCE_S)
-        return job.returncode, output, errors
-
     def test_scancel_ends_everything(self):
         job = self.start()
-        number = self.run_words("squeue", "-h", "-o", "%i").stdout.strip()
-        self.run_words("scancel", number)
+        self.run_words("scancel", self.job_number())
         status, _, errors = self.ended(job)
         self.assertNotEqual(status, 0, errors)
-
-    def kill(self, host, pattern):
-        pids = self.cluster.run(host, ["pgrep", "-f", pattern]).stdout.split()
-        self.assertTrue(pids, pattern)
-        self.cluster.run(host, ["kill", "-KILL", pids[0]])
 
     def test_a_killed_scela_run_leaves_nothing(self):
         job = self.start()
@@ -175,13 +103,10 @@ class SlurmJobsTest(unittest.TestCase):
         self.ended(job)
 
     def test_a_killed_srun_ends_the_job(self):
-        """Slurm then kills all processes of the step at once, so that none is left to remove the directories."""
+        """Slurm then kills all processes of the step at once, so scela-run has their directories removed."""
         job = self.start()
         self.kill("head", "^srun")
         self.assertEqual(self.ended(job)[0], 68)
-        self.until(self.left, lambda: not any("process" in line for line in self.left()))
-        for host in self.cluster.hosts:
-            self.cluster.run(host, ["sh", "-c", "rm -rf /tmp/scela-*"])
 
     def test_a_killed_agent_ends_the_job(self):
         job = self.start()
@@ -189,7 +114,6 @@ class SlurmJobsTest(unittest.TestCase):
         status, _, errors = self.ended(job)
         self.assertEqual(status, 68)
         self.assertIn("failed nodes: node002", errors)
-
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-#include "launcher/hosts/bulk_start.h"
+#include "launcher/hosts/bulk/bulk_start.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include "launcher/core/detect/bulk_output.h"
 #include "launcher/core/detect/bulk_roster.h"
 #include "launcher/core/report/report_text.h"
+#include "launcher/hosts/bulk/bulk_end.h"
 #include "launcher/hosts/captured_command.h"
 #include "nla/core/wire/contact.h"
 #include "nla/dial/dial_hello.h"
@@ -37,9 +39,8 @@ constexpr char kInstead[] = "give --launch ssh to start the agents over ssh";
 // Connections that have not said a hello yet. If one more comes, the oldest is closed: a stranger
 // that keeps silent cannot keep an agent out.
 constexpr std::size_t kMaxStrangers = 256;
-// The command ends when its last agent has. The time after which it gets SIGTERM, and SIGKILL.
-constexpr std::chrono::milliseconds kEndPatience{10000};
-constexpr std::chrono::milliseconds kKillPatience{2000};
+// The limit of the command that removes directories. Slurm may wait for ever for a host.
+constexpr std::chrono::milliseconds kSweepPatience{5000};
 
 BulkRoster::Time now() {
   return std::chrono::duration_cast<BulkRoster::Time>(Clock::now().time_since_epoch());
@@ -81,7 +82,7 @@ struct BulkStart::State {
   };
 
   const BulkRequest request;
-  std::string secret = nla::new_dial_secret();
+  const std::string secret = request.secret.empty() ? nla::new_dial_secret() : request.secret;
   Fd listener;
   std::list<Stranger> strangers;  // the oldest first
   std::optional<BulkRoster> roster;
@@ -102,6 +103,7 @@ struct BulkStart::State {
   std::string why_missing() const;
   std::vector<std::string> lines() const;
   void end();
+  void sweep(const std::vector<std::string>& hosts) const;
 };
 
 Result<void> BulkStart::State::begin() {
@@ -212,14 +214,26 @@ void BulkStart::State::conclude() {
 }
 
 void BulkStart::State::end() {
-  agents.clear();
   strangers.clear();
-  if (!command) return;
-  if (command->wait(contacts.empty() ? std::chrono::milliseconds(0) : kEndPatience)) return;
-  for (const int signal : {SIGTERM, SIGKILL}) {
-    command->send(signal);
-    if (command->wait(kKillPatience)) return;
-  }
+  // A command that has ended before all agents had dialed in has left nothing.
+  if (!command || !ended.empty()) return;
+  BulkEnd over(*command);
+  for (auto& [host, agent] : agents)
+    over.add(request.hosts[host], std::move(agent.second));
+  agents.clear();
+  over.wait();
+  if (const auto hosts = over.unclean(); !hosts.empty() && !request.job_id.empty()) sweep(hosts);
+}
+
+// Removes the directories of the job on the hosts. An error is not told: the job may be cancelled,
+// and then the scheduler starts nothing more in it.
+void BulkStart::State::sweep(const std::vector<std::string>& hosts) const {
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  auto sweeper = CapturedCommand::start({sweep_words(request.starter, request.environment, hosts,
+                                                     request.agent_there, request.job_id),
+                                         bulk_environment(request.starter, request.environment),
+                                         nothing.get(), false});
+  if (sweeper && !sweeper->wait(kSweepPatience)) sweeper->kill();
 }
 
 Result<std::unique_ptr<BulkStart>> BulkStart::start(const BulkRequest& request) {

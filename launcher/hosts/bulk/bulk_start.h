@@ -27,6 +27,8 @@ struct BulkRequest {
   std::string agent;                     // path of scela-nla here
   std::string agent_there;               // and on the hosts
   std::vector<std::string> environment;  // of scela-run
+  std::string secret;                    // of the job; empty: a new one is made
+  std::string job_id;                    // names the directories of the job on the hosts
   // The time that may pass until the first agent dials in, and between two of them.
   std::chrono::milliseconds limit{10000};
 };
@@ -37,7 +39,8 @@ class BulkStart {
   // cannot be executed, or if no agent could connect. Hosts without an agent are missing().
   static Result<std::unique_ptr<BulkStart>> start(const BulkRequest& request);
   // Ends the connections, and waits for the command, which ends when its last agent has. It is
-  // killed if it does not.
+  // killed if it does not. If the command has ended before the hosts were clean, since Slurm has
+  // killed the agents, it is called again to remove the directories of the job.
   ~BulkStart();
   BulkStart(const BulkStart&) = delete;
   BulkStart& operator=(const BulkStart&) = delete;
