@@ -334,7 +334,7 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
                       arguments.mark_room}));
   }
   raise_descriptor_limit();
-  // Pieces of transfers, of 64 KiB, stay in the heap for those that follow. What is larger goes back
+  // Pieces of transfers, of 64 KiB, stay in the heap for those that follow. Larger blocks go back
   // to the system.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 512 * 1024);
