@@ -9,6 +9,7 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "common/core/text.h"
@@ -28,12 +29,18 @@ std::string name_of_socket(pid_t launcher) {
   return cat('\0', "scela-run.", launcher);
 }
 
-bool is_friend(int socket, pid_t* process = nullptr) {
+// Returns the user and the process at the other end.
+std::optional<ucred> peer_of(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  if (process != nullptr) *process = peer.pid;
-  return peer.uid == ::geteuid() || peer.uid == 0 || ::geteuid() == 0;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer;
+}
+
+// Only the user of the job, and root, may look at it, also if it is root's job.
+bool may_look(int socket) {
+  const auto peer = peer_of(socket);
+  return peer && (peer->uid == ::geteuid() || peer->uid == 0);
 }
 
 }  // namespace
@@ -59,7 +66,7 @@ struct AttachSocket::State : std::enable_shared_from_this<State> {
     acceptor.async_accept(
         [state = shared_from_this()](const error_code& error, Protocol::socket socket) {
           if (error) return;
-          if (is_friend(socket.native_handle()) && state->connections.size() < kMaxClients) {
+          if (may_look(socket.native_handle()) && state->connections.size() < kMaxClients) {
             state->read(
                 *state->connections.insert(std::make_shared<Connection>(std::move(socket))).first);
           }
@@ -140,8 +147,10 @@ Result<JobAnswer> ask_job(pid_t launcher, std::string_view request) {
     return failed(errno == ECONNREFUSED ? "it has no job, or there is no such process"
                                         : errno_text(errno));
   }
-  pid_t peer = 0;
-  if (!is_friend(fd, &peer) || peer != launcher) {
+  // Root looks at the jobs of all users.
+  const auto peer = peer_of(fd);
+  if (!peer || peer->pid != launcher ||
+      (peer->uid != ::geteuid() && peer->uid != 0 && ::geteuid() != 0)) {
     return failed("another process answers in its place");
   }
   const std::string line = cat(request, '\n');
