@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <climits>
+#include <optional>
 
 #include "common/core/text.h"
 
@@ -67,11 +68,21 @@ bool set_nonblocking(int fd) {
   return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
+namespace {
+// The limit of descriptors before it was raised. It has no value if it never was.
+std::optional<rlimit> limit_before;
+}  // namespace
+
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit_before = limit;
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+const rlimit* descriptor_limit_before() {
+  return limit_before ? &*limit_before : nullptr;
 }
 
 std::string read_small_file(const char* path) {

@@ -1,8 +1,11 @@
 // System calls as values: a handle owns what they make, and a failure becomes an Error. All rooms
-// that make system calls use it. The functions keep no state; any thread may call them.
+// that make system calls use it. Any thread may call the functions. The only state is the limit of
+// descriptors, which a program raises before it has threads.
 //
 // Every descriptor made here is close-on-exec. No call is retried except after EINTR.
 #pragma once
+
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <string>
@@ -53,8 +56,11 @@ Result<Fd> open_file(const std::string& path, int flags);
 // Sets O_NONBLOCK. Returns false if the descriptor is not open.
 bool set_nonblocking(int fd);
 
-// Lets this process, and those that it starts, open as many descriptors as the system allows.
+// Lets this process open as many descriptors as the system allows. Children that start_child()
+// (common/os/process/child.h) starts have the limit from before.
 void raise_descriptor_limit();
+// Returns the limit from before raise_descriptor_limit(), or a nullptr if it was not raised.
+const rlimit* descriptor_limit_before();
 
 // Returns the whole text of a small file (such as one of /proc), or an empty text if it cannot be
 // read.

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "common/os/private_dir.h"
+#include "common/os/syscall.h"
 #include "pmix/server/agent_link.h"
 #include "pmix/server/pmix_server.h"
 
@@ -55,6 +56,7 @@ int main(int count, char** words) {
     std::fputs("scela-pmix: is started by scela-nla, for jobs run with --pmi pmix\n", stderr);
     return 64;
   }
+  raise_descriptor_limit();  // each client has a connection
   // When the agent lets go of this server, it asks all processes of its node to end. The server
   // ignores these signals, because it still has work then.
   for (const int signo : {SIGTERM, SIGHUP, SIGINT})

@@ -29,7 +29,8 @@ constexpr std::size_t kChildStack = 16 * 1024;
 struct Handover {
   const ChildSpec* spec;
   pid_t parent;
-  ChildError failure;  // the child writes, then the parent reads
+  ChildError failure;   // the child writes, then the parent reads
+  const rlimit* limit;  // of descriptors; nullptr: as the parent's
 };
 
 // Sanitizers keep notes about frames. A frame that ends in execve never tells them that it is gone.
@@ -107,6 +108,8 @@ SCELA_IN_CHILD int child_main(void* argument) {
   if (spec.stops_at_start && ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
     return give_up(ChildStep::trace);
   }
+  // The parent has raised its own. Programs may be slow, or fail, with very many descriptors.
+  if (handover.limit != nullptr) ::setrlimit(RLIMIT_NOFILE, handover.limit);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -176,7 +179,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   if (spec.descriptors.size() > kMaxDescriptors) {
     return tl::unexpected(ChildError{ChildStep::descriptors, EINVAL});
   }
-  Handover handover{&spec, ::getpid(), {ChildStep::clone, 0}};
+  Handover handover{&spec, ::getpid(), {ChildStep::clone, 0}, descriptor_limit_before()};
   alignas(16) char stack[kChildStack];
   // A signal handler must not run in the child, because it would change the memory of both.
   sigset_t all, before;

@@ -138,6 +138,7 @@ void place(Settings& settings, const Fabric* fabric) {
 
 // `home` is null if the socket is inherited.
 int serve(const Options& options, EngineRuntimeDir* home) {
+  raise_descriptor_limit();  // each program has connections and memory files
   ::signal(SIGPIPE, SIG_IGN);
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
   raise_descriptor_limit();
