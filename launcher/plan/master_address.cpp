@@ -11,15 +11,16 @@ namespace scela {
 
 namespace {
 
-// Returns the names of the nodes as Slurm lists them. Programs connect to the first one, so it is
-// the address of rank 0's node, unless it is of IPv6, to which they would append ":PORT".
+// Returns the names of the nodes as Slurm lists them. Programs connect to the first one. Simulated
+// nodes have names that mean nothing to them, so the first one is the address of rank 0's node,
+// unless it is of IPv6, to which they would append ":PORT".
 std::string node_list(const Plan& plan) {
   std::string list;
   const nla::RankNodes nodes(plan.job.map);
   for (const std::uint32_t node : nodes.nodes())
     list += cat(list.empty() ? "" : ",", plan.hosts[node]);
   const std::string& address = plan.job.training.master.address;
-  if (address.find(':') != std::string::npos) return list;
+  if (plan.remote || address.find(':') != std::string::npos) return list;
   return cat(address, list.substr(std::min(list.find(','), list.size())));
 }
 

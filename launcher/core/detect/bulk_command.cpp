@@ -12,9 +12,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool is_of_srun(std::string_view name) {
-  constexpr std::string_view kPrefixes[] = {"SLURM_", "SRUN_", "SALLOC_", "SBATCH_", "SLURMD_"};
-  return std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+// The variables that a login has, and those by which srun is executed.
+bool is_of_a_login(std::string_view name) {
+  constexpr std::string_view kKept[] = {"PATH", "HOME", "USER",   "LOGNAME",    "SHELL",
+                                        "LANG", "TZ",   "TMPDIR", "KRB5CCNAME", "LD_LIBRARY_PATH"};
+  return std::ranges::find(kKept, name) != std::end(kKept) || name.starts_with("LC_");
 }
 
 bool finds_the_job(std::string_view name) {
@@ -106,7 +108,7 @@ std::vector<std::string> bulk_environment(const BulkStarter& starter,
   std::vector<std::string> out;
   for (const std::string& variable : environment) {
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
-    if (!is_of_srun(name) || finds_the_job(name)) out.push_back(variable);
+    if (is_of_a_login(name) || finds_the_job(name)) out.push_back(variable);
   }
   // Safe with every version: srun then knows that another launcher's agents are started.
   out.emplace_back("SLURM_EXTERNAL_LAUNCHER=1");

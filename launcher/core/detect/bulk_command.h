@@ -52,8 +52,10 @@ std::vector<std::string> sweep_words(const BulkStarter& starter,
 
 // Returns the environment for the command, of that of scela-run. srun reads its options from
 // variables too, and those of the step around scela-run (its tasks, memory, binding, output) are
-// not meant for the agents. So only the variables by which srun finds the job and the cluster stay.
-// flux exec reads none.
+// not meant for the agents. An agent hands its own environment to commands that inherit nothing of
+// scela-run's (--env-pass none, and commands that run once on each host). So only the variables of a
+// login stay, and those by which srun finds the job and the cluster. flux exec passes its broker's
+// environment, whatever this one is.
 std::vector<std::string> bulk_environment(const BulkStarter& starter,
                                           const std::vector<std::string>& environment);
 

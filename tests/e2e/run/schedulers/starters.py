@@ -54,8 +54,10 @@ exec "$@"
 """
 
 # Starts one task for each host of its list; each has a copy of standard input. It ends when its tasks have. NOT_HERE has hosts on
-# which no task starts, and OTHER_BUILD the build that agents are asked for.
-SRUN = """echo "$*" >> "$CALLS"
+# which no task starts, and OTHER_BUILD the build that agents are asked for. The test writes these, and CALLS, to a file, since scela-run
+# hands srun few variables.
+SRUN = """. "${0%/*}/srun.settings"
+echo "$*" >> "$CALLS"
 input=$(cat)
 while :; do
   case $1 in --nodelist=*) hosts=${1#*=};; --*) ;; *) break;; esac

@@ -101,10 +101,11 @@ class SchedulersTest(JobTest):
         self.assert_ended(self.run_job("--launcher", "pbs", "true", env=both), 64, r".*agents get no secret by pbsdsh, which carries no standard input.*")
         self.assert_ended(self.run_job("-launcher", "lsf", "true", env=both), 64, r"find the job of LSF \(--launch lsf\): no variable.*")
 
-    def slurm(self, hosts, **more):
-        """The environment of a job of Slurm with two slots on each of these hosts."""
-        return {**starters.install(self, "srun"), "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": ",".join(hosts),
-                "SLURM_TASKS_PER_NODE": f"2(x{len(hosts)})", **more}
+    def slurm(self, hosts, **settings):
+        """The environment of a job of Slurm with two slots on each of these hosts. The settings are those of the stand-in."""
+        env = starters.install(self, "srun")
+        self.file(os.path.join("bin", "srun.settings"), f"CALLS='{env['CALLS']}'\n" + "".join(f"{key}='{value}'\n" for key, value in settings.items()))
+        return {**env, "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": ",".join(hosts), "SLURM_TASKS_PER_NODE": f"2(x{len(hosts)})"}
 
     def test_one_srun_starts_the_agents_of_all_hosts(self):
         hosts = [f"un{number:03}" for number in range(1, 10)]
