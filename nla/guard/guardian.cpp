@@ -33,7 +33,8 @@ constexpr char kEndNode = 'E';
 constexpr char kAdoptable = 'A';
 constexpr char kAdopted = 'N';
 constexpr char kKeep = 'K';
-constexpr char kMarks = 'M';  // the guardian's own mark, then the key
+constexpr char kSignalRanks = 'S';  // with the signal's number
+constexpr char kMarks = 'M';        // the guardian's own mark, then the key
 constexpr std::size_t kMaxRecord = 4096 + 16;
 
 constexpr std::uint64_t kForever = UINT64_MAX;
@@ -109,8 +110,7 @@ class Guardian {
       // The agent learns by itself of its parent's end, unless it is busy or stuck. Its children
       // learn of the agent's own end.
       if (asked == Asked::end) {
-        static_cast<void>(
-            ::send(guardian_socket_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+        tell_agent(std::string(1, kEndNode));
       }
       kill_at = after_ms(grace_ms_ + kAgentSlackMs + (ending_ ? 0 : adopt_ms_));
     }
@@ -131,6 +131,11 @@ class Guardian {
       wait(after_ms(kKillAgainMs));
       reap();
     }
+  }
+
+  void tell_agent(const std::string& record) const {
+    static_cast<void>(
+        ::send(guardian_socket_.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   }
 
   static void reap() {
@@ -166,7 +171,11 @@ class Guardian {
     }
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo != static_cast<unsigned>(SIGCHLD)) found = Asked::end;
+      const auto signo = static_cast<int>(info.ssi_signo);
+      if (signo == SIGUSR1 || signo == SIGUSR2)
+        tell_agent(cat(kSignalRanks, signo));
+      else if (signo != SIGCHLD)
+        found = Asked::end;
     }
     return found;
   }
@@ -225,7 +234,7 @@ Result<Fd> fork_agent(int link, int link_out, char* mark_room, char last_word) {
   // The signals are blocked before there is a child, or its end could be missed.
   sigset_t watched, before;
   ::sigemptyset(&watched);
-  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP})
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
     ::sigaddset(&watched, signo);
   ::sigprocmask(SIG_BLOCK, &watched, &before);
   Fd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -283,8 +292,14 @@ void tell_adopted(const Fd& guardian_socket) {
 GuardianNews read_guardian_socket(const Fd& guardian_socket) {
   char record[16];
   const ssize_t got = ::recv(guardian_socket.get(), record, sizeof record, MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && errno == ECONNRESET)) return GuardianNews::guardian_gone;
-  return got > 0 && record[0] == kEndNode ? GuardianNews::end_node : GuardianNews::nothing;
+  if (got == 0 || (got < 0 && errno == ECONNRESET)) return {GuardianNews::Kind::guardian_gone};
+  if (got > 0 && record[0] == kEndNode) return {GuardianNews::Kind::end_node};
+  GuardianNews out{GuardianNews::Kind::nothing};
+  if (got > 1 && record[0] == kSignalRanks) {
+    out.kind = GuardianNews::Kind::signal_ranks;
+    std::from_chars(record + 1, record + got, out.signo);
+  }
+  return out;
 }
 
 }  // namespace scela::nla

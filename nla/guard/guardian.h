@@ -18,7 +18,9 @@
 // exits. If the user wants to keep what the ranks left running (tell_keep()), the guardian ends no
 // descendant of an agent that ended well.
 //
-// SIGTERM to the guardian ends the job on the node, and so does the end of the parent. An agent
+// SIGTERM to the guardian ends the job on the node, and so does the end of the parent. SIGUSR1 and
+// SIGUSR2 are meant for the ranks of the node: a scheduler sends them to the guardian, which is the
+// process that it has started. An agent
 // that does not act on it, busy or stuck, is killed after three times together: the grace,
 // kAgentSlackMs, and the time in which another parent may adopt the agent (nla/adopt/adoption.h).
 //
@@ -62,7 +64,16 @@ void tell_adopted(const Fd& guardian_socket);
 
 // The news in one record of the guardian. `nothing`: there is no record now. `end_node`: the job on
 // this node shall end. `guardian_gone`: the guardian has ended, and no record follows.
-enum class GuardianNews : std::uint8_t { nothing, end_node, guardian_gone };
+struct GuardianNews {
+  enum class Kind : std::uint8_t {
+    nothing,
+    end_node,      // the guardian was told to end
+    signal_ranks,  // the guardian got `signo`, which is meant for the ranks
+    guardian_gone,
+  };
+  Kind kind;
+  int signo = 0;
+};
 // Reads one record of the guardian, for the agent. Does not block.
 GuardianNews read_guardian_socket(const Fd& guardian_socket);
 

@@ -1,8 +1,13 @@
 #include "nla/node/guardian_watch.h"
 
+#include <signal.h>
+
 #include "nla/guard/guardian.h"
 
 namespace scela::nla {
+
+GuardianWatch::GuardianWatch(ShellContext& context)
+    : context_(context), socket_(context.io), signals_(context.io) {}
 
 GuardianWatch::~GuardianWatch() {
   if (socket_.is_open()) socket_.release();
@@ -11,26 +16,43 @@ GuardianWatch::~GuardianWatch() {
 void GuardianWatch::start() {
   if (!context_.guardian_socket) return;
   socket_.assign(context_.guardian_socket.get());
+  for (const int signo : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
+    signals_.add(signo);
   wait();
+  wait_for_signal();
+}
+
+void GuardianWatch::wait_for_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int signo) {
+    if (error) return;
+    act_on(signo);
+    wait_for_signal();
+    context_.pump();
+  });
+}
+
+void GuardianWatch::act_on(int signo) {
+  if (signo == SIGUSR1 || signo == SIGUSR2)
+    context_.emit(event::UserSignal{signo});
+  else
+    context_.emit(event::GuardianLost{true});
 }
 
 void GuardianWatch::wait() {
+  using Kind = GuardianNews::Kind;
   socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                      [this](const boost::system::error_code& error) {
                        if (error) return;
-                       switch (read_guardian_socket(context_.guardian_socket)) {
-                         case GuardianNews::nothing:
-                           break;
-                         case GuardianNews::end_node:
-                           context_.emit(event::GuardianLost{});
-                           break;
-                         case GuardianNews::guardian_gone:
-                           socket_.release();
-                           context_.guardian_socket.reset();
-                           context_.emit(event::GuardianLost{});
-                           return context_.pump();
+                       const GuardianNews news = read_guardian_socket(context_.guardian_socket);
+                       if (news.kind == Kind::end_node) act_on(SIGTERM);
+                       if (news.kind == Kind::signal_ranks) act_on(news.signo);
+                       if (news.kind != Kind::guardian_gone) {
+                         wait();
+                         return context_.pump();
                        }
-                       wait();
+                       socket_.release();
+                       context_.guardian_socket.reset();
+                       context_.emit(event::GuardianLost{});
                        context_.pump();
                      });
 }

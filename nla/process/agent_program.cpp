@@ -317,6 +317,9 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
+  // A scheduler sends these to all processes of a step, also before there are ranks.
+  for (const int signo : {SIGUSR1, SIGUSR2})
+    ::signal(signo, SIG_IGN);
   if (arguments.sweep) {
     sweep_job(arguments.job, arguments.name);
     return 0;

@@ -213,26 +213,32 @@ void Agent::State::on(const event::Asked& event) {
   }
 }
 
-void Agent::State::on(const event::GuardianLost&) {
+void Agent::State::on(const event::GuardianLost& event) {
   if (processes.guardian_lost() || context.phase >= Phase::measuring) return;
   // No other agent depends on this one yet, so its parent may hand its slice on.
   if (context.phase == Phase::waiting) {
     parent.lost();
     return;
   }
-  processes.lose_guardian();
+  processes.lose_guardian(event.was_told);
   if (context.orphaned) parent.lost();
-  report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
+  // A node that was told to end has no fault. Schedulers tell all nodes of a job.
+  if (!event.was_told)
+    report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
   const RankSet open = verdicts.open(context.own_ranks);
   if (!open.empty()) {
-    failures.report(open.front(), NodeProcesses::guardian_outcome());
+    failures.report(open.front(), processes.guardian_outcome());
     context.act(action::SignalRanks{15});
     context.act(action::SetTimer{Timer::grace, context.grace_ms});
   }
 }
 
 void Agent::State::on(const event::UserSignal& event) {
-  if (context.phase == Phase::running) children.broadcast(msg::Signal{event.signo});
+  if (context.phase != Phase::running) return;
+  if (context.is_root())
+    children.broadcast(msg::Signal{event.signo});
+  else
+    context.act(action::SignalRanks{event.signo});
 }
 
 void Agent::State::on(const event::Stop& event) {

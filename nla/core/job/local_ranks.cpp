@@ -9,7 +9,7 @@ void LocalRanks::start_first() {
   if (job_end_.terminating() || processes_.guardian_lost()) {
     const Outcome cancelled{Ending::cancelled, 0, false, true, {}};
     ended(context_.own_ranks,
-          processes_.guardian_lost() ? NodeProcesses::guardian_outcome() : cancelled);
+          processes_.guardian_lost() ? processes_.guardian_outcome() : cancelled);
     return;
   }
   processes_.start(context_.own_ranks, true);
@@ -52,7 +52,7 @@ void LocalRanks::on(const event::RankNotStarted& event) {
     outcome = Outcome{Ending::cancelled, 0, false, job_end_.terminating(), {}};
     if (processes_.timed_out()) outcome = Outcome{Ending::timed_out, 0, false, false, {}};
   }
-  if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
+  if (processes_.guardian_lost()) outcome = processes_.guardian_outcome();
   ended(event.rank, counted_outcome(event.rank, std::move(outcome)));
 }
 
@@ -61,7 +61,7 @@ void LocalRanks::on(const event::RanksRefused& event) {
   if (ranks.empty()) return;
   processes_.not_started(ranks);
   Outcome outcome{Ending::refused, event.error, false, false, event.why};
-  if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
+  if (processes_.guardian_lost()) outcome = processes_.guardian_outcome();
   ended(ranks, counted_outcome(ranks.front(), std::move(outcome)));
 }
 
@@ -73,7 +73,7 @@ void LocalRanks::on(const event::RankExited& event) {
   } else if (job_end_.terminating()) {
     outcome.ended_by_us = true;
   }
-  if (processes_.guardian_lost()) outcome = NodeProcesses::guardian_outcome();
+  if (processes_.guardian_lost()) outcome = processes_.guardian_outcome();
   ended(event.rank, counted_outcome(event.rank, std::move(outcome)));
 }
 

@@ -5,6 +5,8 @@
 // time calls it.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 
 #include "nla/core/io/streams.h"
@@ -66,12 +68,17 @@ class NodeProcesses {
   // Returns true if the time limit has ended the ranks of this node.
   bool timed_out() const { return timed_out_; }
 
-  // Notes that the guardian is lost. The caller ends the ranks.
-  void lose_guardian() { guardian_lost_ = true; }
+  // Notes that the guardian is lost, or (`was_told`) that a signal has told it or the agent to end.
+  // The caller ends the ranks.
+  void lose_guardian(bool was_told) {
+    guardian_lost_ = true;
+    was_told_ = was_told;
+  }
   // Returns true if lose_guardian() was called.
   bool guardian_lost() const { return guardian_lost_; }
   // Returns the outcome of this node's ranks once the guardian is lost.
-  static Outcome guardian_outcome() {
+  Outcome guardian_outcome() const {
+    if (was_told_) return {Ending::signaled, SIGTERM, false, false, ""};
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
   }
 
@@ -102,6 +109,7 @@ class NodeProcesses {
   NodeEnd end_ = NodeEnd::running;
   bool timed_out_ = false;  // the time limit of the node has ended the ranks
   bool guardian_lost_ = false;
+  bool was_told_ = false;      // ... by a signal to end, and not killed
   std::uint64_t drained_ = 0;  // output bytes read when Timer::drain was set
 };
 

@@ -196,8 +196,8 @@ auto fields(Is<TimerFired> auto& e) {
 auto fields(Is<Asked> auto& e) {
   return std::tie(e.rank, e.id, e.request);
 }
-auto fields(Is<GuardianLost> auto&) {
-  return std::tie();
+auto fields(Is<GuardianLost> auto& e) {
+  return std::tie(e.was_told);
 }
 auto fields(Is<StdinTaken> auto& e) {
   return std::tie(e.bytes);

@@ -164,7 +164,10 @@ struct Asked {
   Request request;
 };
 // The guardian of this agent is gone: end the job on this node.
-struct GuardianLost {};
+struct GuardianLost {
+  // A signal has told the guardian or the agent to end, and the guardian may still be there.
+  bool was_told = false;
+};
 // The bytes of standard input that every local rank that reads input has taken since the start, in
 // all.
 struct StdinTaken {
@@ -216,7 +219,7 @@ struct Planned {
 struct AddHosts {
   std::vector<std::string> hosts;
 };
-// Forward this signal to all ranks.
+// At the root: forward this signal to all ranks. At an agent: forward it to the ranks of its node.
 struct UserSignal {
   std::int32_t signo = 0;
 };

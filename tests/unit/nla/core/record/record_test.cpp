@@ -144,7 +144,7 @@ std::vector<Event> link_and_shell_events() {
   vary<Event, ChildGone>(out, {}, {[](auto& e) { e.link = 1; }});
   vary<Event, NodeEmpty>(out, {}, {});
   vary<Event, TimerFired>(out, {}, {[](auto& e) { e.timer = Timer::give_up; }});
-  vary<Event, GuardianLost>(out, {}, {});
+  vary<Event, GuardianLost>(out, {}, {[](auto& e) { e.was_told = true; }});
   vary<Event, SendTrace>(out, {},
                          {[](auto& e) { e.last = true; }, [](auto& e) { e.bytes = bytes("b"); }});
   vary<Event, Inspected>(out, {},
