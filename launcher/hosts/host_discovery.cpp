@@ -10,8 +10,8 @@
 #include "common/os/process/child.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
-#include "launcher/hosts/command/captured_command.h"
 #include "launcher/hosts/late/joined_agents.h"
+#include "launcher/io/captured_command.h"
 #include "launcher/report/direct_output.h"
 #include "nla/spawn/factory.h"
 

@@ -5,7 +5,7 @@
 #include "common/core/text.h"
 #include "launcher/core/detect/detect.h"
 #include "launcher/core/detect/launch_choice.h"
-#include "launcher/hosts/command/captured_command.h"
+#include "launcher/io/captured_command.h"
 #include "launcher/io/whole_files.h"
 
 namespace scela {

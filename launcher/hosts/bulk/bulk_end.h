@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/os/fd.h"
-#include "launcher/hosts/command/captured_command.h"
+#include "launcher/io/captured_command.h"
 
 namespace scela {
 

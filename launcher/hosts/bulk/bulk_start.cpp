@@ -23,7 +23,7 @@
 #include "launcher/core/detect/bulk_roster.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/hosts/bulk/bulk_end.h"
-#include "launcher/hosts/command/captured_command.h"
+#include "launcher/io/captured_command.h"
 #include "nla/core/wire/contact.h"
 #include "nla/dial/dial_hello.h"
 #include "nla/dial/dial_in.h"

@@ -1,4 +1,4 @@
-#include "launcher/hosts/command/captured_command.h"
+#include "launcher/io/captured_command.h"
 
 #include <fcntl.h>
 #include <poll.h>
