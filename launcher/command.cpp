@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <malloc.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <filesystem>
 
 #include "cache/dht.h"
+#include "common/core/hex.h"
 #include "common/core/nodeset/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
@@ -18,6 +18,7 @@
 #include "common/os/fd.h"
 #include "common/os/machine_topology.h"
 #include "common/os/process/process_tree.h"
+#include "common/os/random_bytes.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "launcher/core/hosts/hostfile.h"
@@ -135,14 +136,7 @@ Result<OptionSources> sources(std::vector<std::string> words) {
 }
 
 std::string new_job_id() {
-  unsigned char bytes[6] = {};
-  std::string id;
-  if (::getrandom(bytes, sizeof bytes, 0) < 0) return cat(::getpid());
-  for (const unsigned char byte : bytes) {
-    id += "0123456789abcdef"[byte >> 4];
-    id += "0123456789abcdef"[byte & 15];
-  }
-  return id;
+  return hex_digits(random_bytes(6));
 }
 
 Result<LaunchContext> launch_context(const Options& options) {

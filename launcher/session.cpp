@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <optional>
@@ -21,9 +20,9 @@
 #include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
 #include "launcher/io/output_writer.h"
-#include "launcher/io/raw_terminal.h"
 #include "launcher/io/stdin_reader.h"
 #include "launcher/io/watched.h"
+#include "launcher/job_control.h"
 #include "launcher/plan/begin_event.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/master_address.h"
@@ -45,10 +44,6 @@ namespace event = nla::event;
 
 // The interval at which partial lines (prompts) are checked; see Presentation::tick().
 constexpr std::chrono::milliseconds kMoment{25};
-// The interval at which the session checks that the stop signal was sent to the ranks, and the
-// maximum number of checks, after which scela-run stops itself.
-constexpr std::chrono::milliseconds kStopMoment{10};
-constexpr int kStopMoments = 100;
 
 // Returns the time in the unit of Phases: monotonic clock, in nanoseconds.
 std::int64_t phase_moment() {
@@ -65,6 +60,7 @@ class Session {
         stderr_(log),
         clock_(clock),
         log_(options_, log),
+        job_control_(plan_, job_control_sides()),
         spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()),
         debugging_(plan_, failed_, stderr_,
                    [this](nla::Event event) { shell_->post(std::move(event)); }) {
@@ -101,13 +97,8 @@ class Session {
   template <class Other>
   void on(const Other&) {}
 
-  void wait_signal();
-  void on_signal(int signo);
-  void suspend(int moments);
-  void enter_terminal(bool again = false);
-  void leave_terminal();
-  void terminal_rank_over(Rank rank);
-  void window_changed();
+  JobControl::Hooks job_control_sides();
+  void end_by_signal(int signo);
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
   void time_over();
@@ -139,11 +130,9 @@ class Session {
   std::unique_ptr<OutputWriter> writer_;
   std::unique_ptr<StdinReader> stdin_;
   std::unique_ptr<Watched> out_, err_;
-  std::unique_ptr<asio::signal_set> signals_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_, discard_, suspend_;
+  JobControl job_control_;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_, discard_;
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // set if it is stopping
-  RawTerminal terminal_;
-  bool terminal_over_ = false;  // the rank with a terminal has ended
   bool partial_armed_ = false, stopping_ = false;
   bool launched_ = false, over_ = false;          // the job was sent to the nodes; JobEnded came
   std::optional<Error> record_error_;             // why a --record part is cut short
@@ -182,38 +171,25 @@ Result<SessionResult> Session::run(const std::string& agent) {
 
   asio::io_context& io = shell_->context();
   StdinReader::Hooks input;
-  input.in_foreground = [this] { enter_terminal(); };
+  input.in_foreground = [this] { job_control_.in_foreground(); };
   input.read = [this](Chunk bytes, bool end) { input_read(std::move(bytes), end); };
   stdin_ = std::make_unique<StdinReader>(io, std::move(input));
   out_ = std::make_unique<Watched>(io, 1);
   err_ = std::make_unique<Watched>(io, 2);
-  signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
-  // Signals that nohup or a script's "&" made this process ignore stay ignored.
-  for (const int signo : {SIGINT, SIGHUP, SIGQUIT, SIGTSTP}) {
-    struct sigaction before {};
-    if (::sigaction(signo, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
-      signals_->add(signo);
-    }
-  }
-  signals_->add(SIGUSR1);
-  signals_->add(SIGUSR2);
-  signals_->add(SIGCONT);
-  if (plan_.pty) signals_->add(SIGWINCH);
+  job_control_.open(io);
   timeout_ = std::make_unique<asio::steady_timer>(io);
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
-  suspend_ = std::make_unique<asio::steady_timer>(io);
   spawning_.open(io, access_.find_later);
   debugging_.open(io);
   if (panes_) panes_->open(io, [this](nla::Event event) { shell_->post(std::move(event)); });
-  wait_signal();
   start_timeout();
   begin();
   shell_->run();
   phases_.gone = phase_moment();
   if (panes_) panes_->finish();
   writer_->finish(reader_deadline_);
-  leave_terminal();
+  job_control_.leave_terminal();
   return finish();
 }
 
@@ -295,7 +271,7 @@ void Session::on(const action::NodeFailed& failed) {
     if (failure.why.starts_with(nla::msg::kParentLost)) outcome_.cut_off_nodes.push_back(host);
   }
   if (launched_ && failure.phase == nla::StartPhase::running) {
-    plan_.job.map.ranks_of(failure.node).for_each([&](Rank rank) { terminal_rank_over(rank); });
+    plan_.job.map.ranks_of(failure.node).for_each([&](Rank rank) { job_control_.rank_over(rank); });
     if (plan_.once_per_host) {
       outcome_.lost.add(failure.node);
     } else if (!lost_node_) {
@@ -341,7 +317,7 @@ void Session::on(const action::AllReady& ready) {
   records_.begin(plan_, phases_.begin);
   shell_->post(event::Launch{plan_.job});
   // Until here keys have their usual meaning. From here on they go to the rank.
-  enter_terminal();
+  job_control_.launched();
 }
 
 void Session::give_up_start(std::optional<Error> cause) {
@@ -378,7 +354,7 @@ void Session::on(const action::AllLaunched& launched) {
   phases_.launched = phase_moment();
   log_.say(Subsystem::launch,
            cat(counted(launched.ranks, "rank"), launched.ranks == 1 ? " runs" : " run"));
-  terminal_.give_signals();  // the ranks' input starts here
+  job_control_.ranks_run();  // their input starts here
   debugging_.launched();
 }
 
@@ -391,7 +367,7 @@ void Session::on(const action::ShowOutput& output) {
       output.stream == nla::Stream::out ? OutputStream::out : OutputStream::err;
   writer_->accept(output.rank, stream, output.bytes.view(), output.end);
   arm_partial_lines();
-  if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
+  if (output.end && stream == OutputStream::out) job_control_.rank_over(output.rank);
 }
 
 Spawning::Hooks Session::spawning_sides() {
@@ -431,90 +407,35 @@ void Session::on(const action::JobEnded& ended) {
   timeout_->cancel();
   partial_->cancel();
   discard_->cancel();
-  suspend_->cancel();
-  signals_->clear();  // signals get their usual effect again
-  if (terminal_.entered()) RawTerminal::also_at_usual_signals();
+  job_control_.close();
   stdin_->close();
   spawning_.close();
   debugging_.close();
   if (panes_) panes_->close();
 }
 
-void Session::wait_signal() {
-  signals_->async_wait([this](const boost::system::error_code& error, int signo) {
-    if (error || over_) return;
-    on_signal(signo);
-    wait_signal();
-  });
+JobControl::Hooks Session::job_control_sides() {
+  JobControl::Hooks sides;
+  sides.post = [this](nla::Event event) { shell_->post(std::move(event)); };
+  sides.all_sent = [this] { return shell_->all_sent(); };
+  sides.show_stacks = [this] {
+    debugging_.show_stacks(options_.stack_traces.value_or(kDefaultStackTime));
+  };
+  sides.end_job = [this](int signo) { end_by_signal(signo); };
+  sides.set_raw = [this](bool raw) {
+    writer_->set_raw(raw);
+    stderr_.set_raw(raw);
+  };
+  sides.before_stop = [this] { writer_->hide_live_view(); };
+  return sides;
 }
 
-void Session::on_signal(int signo) {
-  if (signo == SIGUSR1 || signo == SIGUSR2) {
-    shell_->post(event::UserSignal{signo});
-    return;
-  }
-  if (signo == SIGQUIT)
-    return debugging_.show_stacks(options_.stack_traces.value_or(kDefaultStackTime));
-  if (signo == SIGTSTP) {
-    // The signal is SIGSTOP, as the ranks' process groups have no shell, and SIGTSTP does not stop
-    // such groups.
-    shell_->post(event::UserSignal{SIGSTOP});
-    return suspend(kStopMoments);
-  }
-  if (signo == SIGCONT) {
-    suspend_->cancel();
-    shell_->post(event::UserSignal{SIGCONT});
-    enter_terminal(true);
-    return window_changed();  // it may have changed meanwhile
-  }
-  if (signo == SIGWINCH) return window_changed();
+// The first signal goes to the ranks. A second one stops the job at once.
+void Session::end_by_signal(int signo) {
   const bool again = outcome_.interrupted.has_value();
   if (!again) outcome_.interrupted = signo;
   log_.say(Subsystem::signal, cat("received ", signal_text(signo)));
-  // The first signal goes to the ranks. A second one stops the job at once.
   stop(nla::StopCause::signal, signo, again ? std::chrono::milliseconds(0) : options_.grace);
-}
-
-// Stops this process after the stop signal was sent to the ranks. Agents never stop.
-void Session::suspend(int moments) {
-  suspend_->expires_after(kStopMoment);
-  suspend_->async_wait([this, moments](const boost::system::error_code& error) {
-    if (error || over_) return;
-    if (!shell_->all_sent() && moments > 0) return suspend(moments - 1);
-    leave_terminal();
-    writer_->hide_live_view();
-    ::raise(SIGSTOP);
-  });
-}
-
-// Enters raw mode if the job has a terminal and this process is in the foreground of one.
-void Session::enter_terminal(bool again) {
-  if (!plan_.pty || !launched_ || terminal_over_ || over_) return;
-  if (again) {
-    terminal_.enter_again();
-  } else {
-    terminal_.enter();
-  }
-  writer_->set_raw(terminal_.entered());
-  stderr_.set_raw(terminal_.entered());
-}
-
-void Session::leave_terminal() {
-  terminal_.leave();
-  writer_->set_raw(false);
-  stderr_.set_raw(false);
-}
-
-// Other ranks may run on, so keys are for scela-run again.
-void Session::terminal_rank_over(Rank rank) {
-  if (!plan_.job.terminal_ranks.contains(rank)) return;
-  terminal_over_ = true;
-  leave_terminal();
-}
-
-void Session::window_changed() {
-  if (!plan_.pty) return;
-  if (const auto size = window_size(0)) shell_->post(event::WindowChanged{*size});
 }
 
 void Session::start_timeout() {

@@ -2,6 +2,8 @@
 // (launcher/core/report/file_names.h) and words of programs (nla/core/job/word_parts.h). Pure.
 #pragma once
 
+#include <initializer_list>
+#include <string>
 #include <string_view>
 
 namespace scela {
@@ -18,6 +20,31 @@ void read_percent_pattern(std::string_view pattern, const Literal& literal, cons
     part(pattern.empty() ? '\0' : pattern.front());
     pattern.remove_prefix(pattern.empty() ? 0 : 1);
   }
+}
+
+// The value of one letter.
+struct PercentValue {
+  char letter;
+  std::string text;
+};
+
+// Returns the pattern with the letters of `values` replaced; %% becomes a percent sign. Any other
+// '%' stays as it is.
+inline std::string expand_percent_pattern(std::string_view pattern,
+                                          std::initializer_list<PercentValue> values) {
+  std::string out;
+  const auto add_value = [&](char letter) {
+    for (const PercentValue& value : values) {
+      if (value.letter != letter) continue;
+      out += value.text;
+      return;
+    }
+    out += '%';
+    if (letter != '%' && letter != '\0') out += letter;
+  };
+  read_percent_pattern(
+      pattern, [&](std::string_view text) { out += text; }, add_value);
+  return out;
 }
 
 }  // namespace scela

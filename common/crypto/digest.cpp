@@ -4,6 +4,8 @@
 
 #include <openssl/sha.h>
 
+#include "common/core/hex.h"
+
 namespace scela {
 
 std::string sha256_hex(std::initializer_list<std::string_view> pieces) {
@@ -13,12 +15,7 @@ std::string sha256_hex(std::initializer_list<std::string_view> pieces) {
     ::SHA256_Update(&context, piece.data(), piece.size());
   unsigned char digest[SHA256_DIGEST_LENGTH];
   ::SHA256_Final(digest, &context);
-  std::string out;
-  for (const unsigned char byte : digest) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
+  return hex_digits(digest, sizeof digest);
 }
 
 }  // namespace scela

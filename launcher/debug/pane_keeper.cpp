@@ -1,10 +1,8 @@
 #include "launcher/debug/pane_keeper.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <utility>
@@ -12,10 +10,8 @@
 
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
-#include "common/os/process/child.h"
 #include "common/os/syscall.h"
-
-extern char** environ;
+#include "launcher/debug/pane_programs.h"
 
 namespace scela {
 
@@ -26,41 +22,20 @@ constexpr int kConnection = 3;
 // lets wait; a longer one is how long scela-run hangs if tmux does.
 constexpr int kPatienceMs = 10'000;
 
-// Starts the program with /dev/null as its streams and waits for its end.
-void run_quietly(const std::string& program, std::vector<std::string> words) {
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const int descriptors[] = {null.get(), null.get(), null.get()};
-  const std::vector<char*> argv = argv_of(words);
-  ChildSpec spec;
-  spec.program = program.c_str();
-  spec.argv = argv.data();
-  spec.envp = environ;
-  spec.descriptors = descriptors;
-  if (const auto pid = start_child(spec)) retry([&] { return ::waitpid(*pid, nullptr, 0); });
-}
-
 }  // namespace
 
 Result<void> PaneKeeper::start(const std::string& directory, const std::string& tmux) {
   auto sockets = make_socket_pair(SOCK_STREAM);
   if (!sockets) return fail(sockets.error());
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const int descriptors[] = {null.get(), null.get(), null.get(), sockets->theirs.get()};
   const std::string self = own_executable();
-  std::vector<std::string> words = {self, std::string(kPaneKeeper), directory, tmux};
-  const std::vector<char*> argv = argv_of(words);
-  ChildSpec spec;
-  spec.program = self.c_str();
-  spec.argv = argv.data();
-  spec.envp = environ;
-  spec.descriptors = descriptors;
-  spec.group = ChildGroup::own_session;  // ^C is not for it
-  const auto pid = start_child(spec);
-  if (!pid) {
+  // The keeper leads a session, as ^C is not for it. It leaves a child that is init's, and ends.
+  const auto status = run_pane_program(self, {self, std::string(kPaneKeeper), directory, tmux},
+                                       {kNoStream, kNoStream, kNoStream, sockets->theirs.get()},
+                                       ChildGroup::own_session);
+  if (!status) {
     return fail(Error{ErrorKind::launch, "start the process that removes the panes at the end", "",
-                      text_of(pid.error(), self), ""});
+                      text_of(status.error(), self), ""});
   }
-  retry([&] { return ::waitpid(*pid, nullptr, 0); });  // it has left a child that is init's
   connection_ = std::move(sockets->ours);
   directory_ = directory;
   return {};
@@ -83,8 +58,11 @@ int run_pane_keeper(const std::string& directory, const std::string& tmux) {
   char byte = 0;
   while (retry([&] { return ::read(kConnection, &byte, 1); }) > 0) {
   }
-  if (tmux != "-")
-    run_quietly(tmux, {"tmux", "-S", cat(directory, "/", kTmuxSocket), "kill-server"});
+  if (tmux != "-") {
+    static_cast<void>(
+        run_pane_program(tmux, {"tmux", "-S", cat(directory, "/", kTmuxSocket), "kill-server"},
+                         {kNoStream, kNoStream, kNoStream}));
+  }
   return remove_tree(directory) ? 0 : 1;
 }
 

@@ -1,6 +1,5 @@
 #include "launcher/debug/panes.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -24,6 +23,7 @@
 #include "common/os/terminal.h"
 #include "launcher/core/debug/tmux_words.h"
 #include "launcher/core/report/report_text.h"
+#include "launcher/debug/pane_programs.h"
 #include "launcher/debug/pane_relay.h"
 
 extern char** environ;
@@ -132,23 +132,14 @@ std::vector<std::string> Panes::first_words() const {
 Result<void> Panes::run_tmux(std::vector<std::string> words) const {
   Result<Pipe> said = make_pipe();
   if (!said) return fail(said.error());
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const int descriptors[] = {null.get(), null.get(), said->write.get()};
-  const std::vector<char*> argv = argv_of(words);
-  ChildSpec spec;
-  spec.program = tmux_.c_str();
-  spec.argv = argv.data();
-  spec.envp = environ;
-  spec.descriptors = descriptors;
-  const auto pid = start_child(spec);
-  if (!pid) return failed(ErrorKind::launch, text_of(pid.error(), tmux_), "");
+  const auto status =
+      run_pane_program(tmux_, std::move(words), {kNoStream, kNoStream, said->write.get()});
+  if (!status) return failed(ErrorKind::launch, text_of(status.error(), tmux_), "");
   said->write.reset();
-  int status = 0;
-  retry([&] { return ::waitpid(*pid, &status, 0); });
-  if (status == 0) return {};
+  if (*status == 0) return {};
   char text[400];  // its server may keep the pipe open, so that there is no end
   const ssize_t got = ::read(said->read.get(), text, sizeof text);
-  std::string why = got > 0 ? std::string(text, static_cast<std::size_t>(got)) : end_of(status);
+  std::string why = got > 0 ? std::string(text, static_cast<std::size_t>(got)) : end_of(*status);
   while (why.ends_with('\n'))
     why.pop_back();
   return failed(ErrorKind::launch, cat("tmux says: ", why),

@@ -1,5 +1,6 @@
 #include "launcher/hosts/job_allocation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/core/text.h"
@@ -38,6 +39,19 @@ Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchCo
   return choose_launch(wish, std::move(*found), Environment(context.environment));
 }
 
+// A variable or a configuration file sets habits of presentation, which must not change what a
+// parallel program is. So only the command line counts.
+bool asks_for_hosts(const Options& options) {
+  const bool asks = std::ranges::any_of(options.settings, [](const OptionSetting& one) {
+    const bool is_of_operators =
+        one.name == "gather" || one.name == "diff" || one.name == "host-timeout";
+    return is_of_operators && one.source.empty();
+  });
+  return asks && (options.gather || options.host_timeout) && options.apps.size() == 1 &&
+         !options.apps[0].np && !options.apps[0].ppn && !options.rankfile &&
+         options.placement == PlacementOptions();
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext& context) {
@@ -54,6 +68,11 @@ Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext&
     options.bulk = std::move(*choice->bulk);
   }
   context.allocation = std::move(choice->allocation);
+  if (context.allocation && asks_for_hosts(options)) {
+    options.on_each_host = true;
+    for (AllocatedHost& host : context.allocation->hosts)
+      host.slots.reset();
+  }
   return std::move(choice->lines);
 }
 

@@ -18,6 +18,10 @@ namespace scela {
 // aside. Nothing changes, and there are no lines, if no scheduler's job is found, or if all agents
 // run on this machine (--sim-nodes, --launch local). Returns an error (kind usage) if the
 // allocation cannot be read, or does not fit --launch.
+//
+// If the command line has an option of operators (--gather, --diff, --host-timeout), the hosts of
+// the allocation lose their slots and Options::on_each_host is set: such a command runs once on
+// each host, as under pdsh and clush, unless ranks are asked for.
 Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext& context);
 
 }  // namespace scela

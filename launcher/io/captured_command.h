@@ -1,6 +1,6 @@
 // A command that runs in a session of its own, with its output in memory. No thread must read the
-// output meanwhile. launcher/hosts/bulk/bulk_start.cpp starts agents by one, and
-// launcher/hosts/job_allocation.cpp and launcher/hosts/host_discovery.cpp ask for the hosts.
+// output meanwhile. launcher/hosts/bulk/bulk_start.cpp starts agents by one. The parts
+// launcher/hosts/job_allocation.cpp and launcher/hosts/host_discovery.cpp ask for hosts by it.
 //
 // All functions belong to the main thread.
 #pragma once

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "launcher/core/detect/detect.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/values/text_values.h"
@@ -52,8 +53,7 @@ std::vector<HostEntry> allocated_hosts(const Allocation& allocation, const Launc
 
 bool is_variable(std::string_view name, const LaunchContext& context) {
   return std::ranges::any_of(context.environment, [&](std::string_view variable) {
-    return variable.size() > name.size() && variable.starts_with(name) &&
-           variable[name.size()] == '=';
+    return variable_name(variable) == name;
   });
 }
 
@@ -149,7 +149,7 @@ bool has_ranks_here_only(const Plan& plan, const LaunchContext& context) {
 }
 
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts) {
-  if (!options.hosts && !options.hostfile) return false;
+  if (!options.hosts && !options.hostfile && !options.on_each_host) return false;
   if (options.apps.size() != 1 || options.apps[0].np || options.apps[0].ppn) return false;
   if (placement_of(options.placement, false).counts_objects() || options.rankfile) return false;
   return std::none_of(hosts.begin(), hosts.end(),

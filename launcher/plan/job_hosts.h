@@ -91,8 +91,9 @@ bool is_remote(const Options& options, const Plan& plan, const LaunchContext& co
 // the plan is complete.
 bool has_ranks_here_only(const Plan& plan, const LaunchContext& context);
 
-// Returns true if hosts are named but no number of ranks, slots or placement: the program runs once
-// on each host, as under pdsh and clush. `hosts` has the hosts that find_hosts() returned.
+// Returns true if hosts are named (or Options::on_each_host stands for them) but no number of
+// ranks, slots or placement: the program runs once on each host, as under pdsh and clush. `hosts`
+// has the hosts that find_hosts() returned.
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts);
 // Finds the hosts and returns is_once_per_host() of them. Returns false if the hosts cannot be
 // found; make_plan() then reports the error.

@@ -4,8 +4,9 @@
 
 #include "common/core/counted.h"
 #include "common/core/kary_tree.h"
-#include "common/core/task_variables.h"
 #include "common/core/text.h"
+#include "common/core/variables/task_variables.h"
+#include "common/core/variables/variable_text.h"
 #include "launcher/core/options/command_words.h"
 #include "launcher/core/options/universe.h"
 #include "launcher/plan/host_topologies.h"
@@ -68,14 +69,14 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
 // own task only, unless the user names it. Agents remove what an outer launcher left there.
 std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own,
                                    bool remote) {
-  const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
   std::vector<std::string> out;
   for (const std::string& entry : own) {
     if (pass.kind == EnvPass::Kind::none) continue;
-    if (pass.kind == EnvPass::Kind::all && remote && is_of_this_login(name_of(entry))) continue;
-    if (pass.kind == EnvPass::Kind::all && is_of_task(name_of(entry))) continue;
+    if (pass.kind == EnvPass::Kind::all && remote && is_of_this_login(variable_name(entry)))
+      continue;
+    if (pass.kind == EnvPass::Kind::all && is_of_task(variable_name(entry))) continue;
     if (pass.kind == EnvPass::Kind::names &&
-        std::find(pass.names.begin(), pass.names.end(), name_of(entry)) == pass.names.end()) {
+        std::find(pass.names.begin(), pass.names.end(), variable_name(entry)) == pass.names.end()) {
       continue;
     }
     out.push_back(entry);
@@ -86,7 +87,7 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
 // Adds a variable that is passed on whatever else is, unless `env` has it already.
 void pass_on(std::string_view name, const std::vector<std::string>& own,
              std::vector<std::string>& env) {
-  const auto has_name = [&](const std::string& entry) { return entry.starts_with(cat(name, "=")); };
+  const auto has_name = [&](const std::string& entry) { return variable_name(entry) == name; };
   const auto found = std::ranges::find_if(own, has_name);
   if (found != own.end() && std::ranges::none_of(env, has_name)) env.push_back(*found);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "common/os/process/child.h"
 #include "launcher/core/program/pmi_need.h"
 #include "launcher/plan/dependencies.h"
@@ -14,13 +15,8 @@ namespace {
 
 std::string_view value_of(const LaunchContext& context, std::string_view name,
                           std::string_view otherwise) {
-  for (const std::string& variable : context.environment) {
-    const std::string_view text = variable;
-    if (text.starts_with(name) && text.substr(name.size()).starts_with('=')) {
-      return text.substr(name.size() + 1);
-    }
-  }
-  return otherwise;
+  const std::string_view value = variable_value(context.environment, name);
+  return value.empty() ? otherwise : value;
 }
 
 std::string_view path_of(const LaunchContext& context) {

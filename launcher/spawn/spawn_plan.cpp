@@ -8,6 +8,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/report/report_text.h"
 
@@ -169,8 +170,9 @@ std::uint64_t cost_of(const nla::SpawnRequest& request) {
 }
 
 void set_variable(std::vector<std::string>& env, const std::string& variable) {
-  const std::string name = variable.substr(0, variable.find('=')) + '=';
-  std::erase_if(env, [&](const std::string& other) { return other.starts_with(name); });
+  std::erase_if(env, [&](const std::string& other) {
+    return variable_name(other) == variable_name(variable);
+  });
   env.push_back(variable);
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
+#include "common/os/random_bytes.h"
 #include "common/os/syscall.h"
 
 namespace scela::nla::adoption {
@@ -23,12 +23,7 @@ constexpr std::size_t kMaxDescriptors = 2;
 }  // namespace
 
 std::string new_nonce() {
-  std::string out(kNonce, '\0');
-  for (std::size_t have = 0; have < out.size();) {
-    const ssize_t got = ::getrandom(out.data() + have, out.size() - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  return out;
+  return random_bytes(kNonce);
 }
 
 std::string proof(const Talk& talk, std::string_view side) {

@@ -1,12 +1,12 @@
 #include "nla/dial/dial_hello.h"
 
-#include <sys/random.h>
-
 #include <array>
 #include <charconv>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
+#include "common/os/random_bytes.h"
 
 namespace scela::nla {
 
@@ -14,21 +14,8 @@ namespace {
 
 constexpr std::string_view kWord = "scela-dial";
 
-std::string hexadecimal(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
-}
-
 std::string proof_of(std::string_view words, std::string_view secret) {
-  std::string key = hkdf_sha256(secret, "scela dial, hello");
-  std::string proof = hexadecimal(hmac_sha256(key, words));
-  wipe(key);
-  return proof;
+  return keyed_proof(words, secret, "scela dial, hello");
 }
 
 std::string words_of(const DialHello& hello) {
@@ -38,12 +25,14 @@ std::string words_of(const DialHello& hello) {
 }  // namespace
 
 std::string new_dial_secret() {
-  std::array<char, kDialSecretDigits / 2> bytes{};
-  for (std::size_t have = 0; have < bytes.size();) {
-    const ssize_t got = ::getrandom(bytes.data() + have, bytes.size() - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  return hexadecimal({bytes.data(), bytes.size()});
+  return hex_digits(random_bytes(kDialSecretDigits / 2));
+}
+
+std::string keyed_proof(std::string_view words, std::string_view secret, std::string_view purpose) {
+  std::string key = hkdf_sha256(secret, purpose);
+  std::string proof = hex_digits(hmac_sha256(key, words));
+  wipe(key);
+  return proof;
 }
 
 std::string format(const DialHello& hello, std::string_view secret) {

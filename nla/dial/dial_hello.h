@@ -33,6 +33,10 @@ inline constexpr std::size_t kMaxDialHello = 1024;
 // Returns a new secret. It blocks until the kernel has random bytes.
 std::string new_dial_secret();
 
+// Returns a proof for `words`, in hexadecimal digits. It reveals neither the secret nor a proof for
+// another purpose.
+std::string keyed_proof(std::string_view words, std::string_view secret, std::string_view purpose);
+
 // An agent that waits for its parent.
 struct DialHello {
   std::string build;    // of the agent (AgentFile::build())

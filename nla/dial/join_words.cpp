@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
 #include "common/os/fd.h"
@@ -24,23 +25,6 @@ constexpr std::string_view kCall = "scela-join", kVersion = "1", kJoin = "join",
                            kWelcome = "welcome ", kRefused = "refused ";
 constexpr std::size_t kMinKey = 16, kMaxKey = 4096;
 
-std::string hex_digits(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
-}
-
-std::string join_proof(std::string_view words, std::string_view key, std::string_view purpose) {
-  std::string derived = hkdf_sha256(key, purpose);
-  std::string proof = hex_digits(hmac_sha256(derived, words));
-  wipe(derived);
-  return proof;
-}
-
 std::vector<std::string_view> words_in(std::string_view line) {
   std::vector<std::string_view> out;
   while (out.size() < 8) {
@@ -53,8 +37,7 @@ std::vector<std::string_view> words_in(std::string_view line) {
 }
 
 bool is_random(std::string_view word) {
-  return word.size() == kDialSecretDigits &&
-         word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return word.size() == kDialSecretDigits && is_hex(word);
 }
 
 tl::unexpected<Error> bad_join(std::string why = "it is malformed") {
@@ -75,12 +58,12 @@ std::string request_words(const JoinRequest& request) {
 }
 
 std::string agents_proof(std::string_view words, const JoinCall& call, std::string_view key) {
-  return join_proof(cat(call.job, " ", call.challenge, " ", words), key, "scela join, agent");
+  return keyed_proof(cat(call.job, " ", call.challenge, " ", words), key, "scela join, agent");
 }
 
 std::string runs_proof(const JoinRequest& request, const JoinCall& call, std::string_view key) {
-  return join_proof(cat(call.job, " ", call.challenge, " ", request_words(request)), key,
-                    "scela join, scela-run");
+  return keyed_proof(cat(call.job, " ", call.challenge, " ", request_words(request)), key,
+                     "scela join, scela-run");
 }
 
 }  // namespace
@@ -145,7 +128,7 @@ Result<void> check_join_answer(std::string_view line, const JoinRequest& request
 }
 
 std::string join_secret(std::string_view key, std::string_view job) {
-  return join_proof(job, key, "scela join, secret of the job");
+  return keyed_proof(job, key, "scela join, secret of the job");
 }
 
 Result<std::string> read_join_key(const std::string& path) {

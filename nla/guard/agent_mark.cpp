@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "common/core/bytes.h"
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
 #include "common/os/process/process_tree.h"
@@ -37,12 +38,7 @@ std::string AgentMarks::mark_of(pid_t pid) const {
   about.raw("scela agent");
   about.varint(static_cast<std::uint64_t>(pid));
   about.varint(facts.started);
-  const std::string digest = hmac_sha256(key_, about.take());
-  std::string mark;
-  for (std::size_t at = 0; at < kMarkLength; ++at)
-    mark += "0123456789abcdef"[static_cast<unsigned char>(digest[at / 2]) >> (at % 2 == 0 ? 4 : 0) &
-                               15];
-  return mark;
+  return hex_digits(hmac_sha256(key_, about.take())).substr(0, kMarkLength);
 }
 
 bool AgentMarks::is_agent(pid_t pid) const {

@@ -7,21 +7,13 @@
 
 #include <cstring>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
 
 namespace scela::nla {
 
 namespace {
-
-std::string hex(const unsigned char* bytes, std::size_t size) {
-  std::string out;
-  for (std::size_t i = 0; i < size; ++i) {
-    out += "0123456789abcdef"[bytes[i] >> 4];
-    out += "0123456789abcdef"[bytes[i] & 15];
-  }
-  return out;
-}
 
 bool read_at(const Fd& file, std::uint64_t at, void* to, std::size_t size) {
   return retry([&] { return ::pread(file.get(), to, size, static_cast<off_t>(at)); }) ==
@@ -39,7 +31,7 @@ std::string id_in_notes(const std::string& notes) {
     const std::size_t value = name + padded(head.n_namesz);
     if (value + head.n_descsz > notes.size() || value + head.n_descsz < value) return {};
     if (head.n_type == NT_GNU_BUILD_ID && notes.compare(name, 4, std::string("GNU\0", 4)) == 0) {
-      return hex(reinterpret_cast<const unsigned char*>(notes.data()) + value, head.n_descsz);
+      return hex_digits(std::string_view(notes).substr(value, head.n_descsz));
     }
     at = value + padded(head.n_descsz);
   }

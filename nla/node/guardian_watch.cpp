@@ -2,12 +2,20 @@
 
 #include <signal.h>
 
+#include <boost/asio/signal_set.hpp>
+
 #include "nla/guard/guardian.h"
 
 namespace scela::nla {
 
+struct GuardianWatch::Signals {
+  boost::asio::signal_set set;
+};
+
 GuardianWatch::GuardianWatch(ShellContext& context)
-    : context_(context), socket_(context.io), signals_(context.io) {}
+    : context_(context),
+      socket_(context.io),
+      signals_(new Signals{boost::asio::signal_set(context.io)}) {}
 
 GuardianWatch::~GuardianWatch() {
   if (socket_.is_open()) socket_.release();
@@ -17,13 +25,13 @@ void GuardianWatch::start() {
   if (!context_.guardian_socket) return;
   socket_.assign(context_.guardian_socket.get());
   for (const int signo : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
-    signals_.add(signo);
+    signals_->set.add(signo);
   wait();
   wait_for_signal();
 }
 
 void GuardianWatch::wait_for_signal() {
-  signals_.async_wait([this](const boost::system::error_code& error, int signo) {
+  signals_->set.async_wait([this](const boost::system::error_code& error, int signo) {
     if (error) return;
     act_on(signo);
     wait_for_signal();

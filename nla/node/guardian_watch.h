@@ -4,7 +4,7 @@
 // this part on its loop.
 #pragma once
 
-#include <boost/asio/signal_set.hpp>
+#include <memory>
 
 #include "nla/node/shell_context.h"
 
@@ -23,6 +23,8 @@ class GuardianWatch {
   void start();
 
  private:
+  struct Signals;  // those to the agent itself
+
   // Waits for the next record of the guardian, and handles it.
   void wait();
   // Waits for a signal to the agent itself. It means the same as one to the guardian, because
@@ -35,7 +37,7 @@ class GuardianWatch {
   ShellContext& context_;
   // The descriptor of ShellContext::guardian_socket, which owns it.
   boost::asio::posix::stream_descriptor socket_;
-  boost::asio::signal_set signals_;
+  std::unique_ptr<Signals> signals_;
 };
 
 }  // namespace scela::nla

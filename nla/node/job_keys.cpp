@@ -1,23 +1,10 @@
 #include "nla/node/job_keys.h"
 
-#include <sys/random.h>
-
 #include <utility>
 
+#include "common/os/random_bytes.h"
+
 namespace scela::nla {
-
-namespace {
-
-std::string random_bytes(std::size_t size) {
-  std::string bytes(size, '\0');
-  for (std::size_t have = 0; have < size;) {
-    const ssize_t got = ::getrandom(bytes.data() + have, size - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  return bytes;
-}
-
-}  // namespace
 
 bool JobKeys::accept(Result<Introduction> introduction) {
   if (!introduction) return false;

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/core/task_variables.h"
 #include "common/core/text.h"
+#include "common/core/variables/task_variables.h"
+#include "common/core/variables/variable_text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/crypto/hmac.h"
 #include "common/os/machine_topology.h"
@@ -30,7 +31,7 @@ std::vector<std::string> node_environment() {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     if (variable.starts_with("SSH_") || variable.starts_with("_=")) continue;
-    if (!is_of_task(variable.substr(0, variable.find('=')))) out.emplace_back(variable);
+    if (!is_of_task(variable_name(variable))) out.emplace_back(variable);
   }
   return out;
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/crypto/digest.h"
 #include "nla/io/agent_file.h"
@@ -52,10 +53,7 @@ std::string blake2b_hex(const std::string& bytes) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   ::EVP_Digest(bytes.data(), bytes.size(), digest, &size, ::EVP_blake2b512(), nullptr);
-  std::string out;
-  for (unsigned i = 0; i < size; ++i)
-    out += cat("0123456789abcdef"[digest[i] >> 4], "0123456789abcdef"[digest[i] & 15]);
-  return out;
+  return scela::hex_digits(digest, size);
 }
 
 template <std::size_t kSize>

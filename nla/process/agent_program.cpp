@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/core/variables/variable_text.h"
 #include "common/crypto/hmac.h"
 #include "common/os/affinity.h"
 #include "common/os/process/process_tree.h"
@@ -203,7 +204,7 @@ int take_stdio(Arguments& arguments) {
 void remove_variables(std::string_view prefix, std::string_view kept = {}) {
   for (std::size_t at = 0; environ[at] != nullptr;) {
     const std::string_view variable = environ[at];
-    const std::string name(variable.substr(0, variable.find('=')));
+    const std::string name(variable_name(variable));
     const bool stays = !name.starts_with(prefix) || name == kept;
     if (stays || ::unsetenv(name.c_str()) != 0) ++at;  // the others move up
   }
@@ -337,8 +338,8 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
                       arguments.mark_room}));
   }
   raise_descriptor_limit();
-  // Pieces of transfers, of 64 KiB, stay in the heap for those that follow. Larger blocks go back
-  // to the system.
+  // Pieces of transfers, of 64 KiB, stay in the heap for those that follow. Larger ones go back to
+  // the system.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 512 * 1024);
   Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room,

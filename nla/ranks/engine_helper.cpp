@@ -12,7 +12,9 @@
 #include <cstring>
 #include <utility>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "common/crypto/engine_keys.h"
 #include "common/os/private_dir.h"
 #include "common/os/process/child.h"
@@ -39,15 +41,6 @@ bool fits(const std::string& path) {
 // The engine is no rank, and no library may be preloaded into it.
 bool is_for_ranks_alone(std::string_view variable) {
   return variable.starts_with("LD_") || variable.starts_with("SCELA_HCA_SOCKET=");
-}
-
-std::string_view value_in(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string_view variable : environment) {
-    if (variable.starts_with(name) && variable.substr(name.size()).starts_with('=')) {
-      return variable.substr(name.size() + 1);
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -133,11 +126,11 @@ void EngineHelper::program_connected() {
 // SCELA_HCA names the program. Otherwise it is found beside this agent, where scela-pmix is, or in
 // PATH.
 Result<std::string> EngineHelper::find(const std::vector<std::string>& environment) const {
-  if (const std::string_view named = value_in(environment, "SCELA_HCA"); !named.empty()) {
+  if (const std::string_view named = variable_value(environment, "SCELA_HCA"); !named.empty()) {
     return std::string(named);
   }
   const std::string own = own_directory();
-  const std::string_view path = value_in(environment, "PATH");
+  const std::string_view path = variable_value(environment, "PATH");
   const std::string search =
       cat(own, ":", place_.helper_directory.empty() ? "" : cat(place_.helper_directory, ":"),
           path.empty() ? kUsualPath : path);
@@ -149,14 +142,10 @@ Result<std::string> EngineHelper::find(const std::vector<std::string>& environme
 
 // Returns the engine's record in the format of scela-hca(8).
 std::string EngineHelper::record() const {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(1024);  // growing would leave copies of the key
   text += cat("job ", job_.id, "\nnode ", place_.index, "\nnode-key ");
-  for (const char byte : facts_.key) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
+  append_hex(text, facts_.key);
   const bool is_ipv6 = facts_.address.find(':') != std::string::npos;
   text +=
       cat("\nlisten ", is_ipv6 ? "[" : "", facts_.address, is_ipv6 ? "]" : "", ":0\n", "asks\n");

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
@@ -41,10 +42,6 @@ constexpr std::string_view kOpenmpiVariable = "OMPI_COMM_WORLD_RANK";
 constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
-std::string_view name_in(std::string_view variable) {
-  return variable.substr(0, variable.find('='));
-}
-
 bool is_own(std::string_view name) {
   if (name.starts_with("PMIX_MCA_")) return false;  // for libpmix itself, names no server
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
@@ -52,14 +49,14 @@ bool is_own(std::string_view name) {
 }
 
 bool is_openmpis(std::string_view variable) {
-  const std::string_view name = name_in(variable);
+  const std::string_view name = variable_name(variable);
   return name.starts_with("OMPI_COMM_WORLD_") || name == "OMPI_UNIVERSE_SIZE";
 }
 
 // Returns true if the launcher around this one has set the variable. It may also come from the node
 // of a rank that has spawned this one and passed its environment on.
 bool is_of_another_agent(std::string_view variable) {
-  return name_in(variable) == kEngineVariable && variable.ends_with(cat("/", kEngineSocket));
+  return variable_name(variable) == kEngineVariable && variable.ends_with(cat("/", kEngineSocket));
 }
 
 // Later variables replace earlier ones of the same name.
@@ -69,9 +66,9 @@ std::vector<std::string> merged(std::initializer_list<const std::vector<std::str
   std::map<std::string_view, std::size_t> position;
   for (const auto* list : lists) {
     for (const std::string& variable : *list) {
-      if (is_own(name_in(variable)) || is_of_another_agent(variable)) continue;
-      if (has_styles && is_of_outer_rank(name_in(variable))) continue;
-      const auto [at, is_new] = position.emplace(name_in(variable), out.size());
+      if (is_own(variable_name(variable)) || is_of_another_agent(variable)) continue;
+      if (has_styles && is_of_outer_rank(variable_name(variable))) continue;
+      const auto [at, is_new] = position.emplace(variable_name(variable), out.size());
       if (is_new) {
         out.push_back(variable);
       } else {
@@ -85,17 +82,9 @@ std::vector<std::string> merged(std::initializer_list<const std::vector<std::str
 // Removes the variables from `environment` of which the names are in `own`.
 void remove_names_of(const std::vector<std::string>& own, std::vector<std::string>& environment) {
   std::erase_if(environment, [&](const std::string& one) {
-    return std::ranges::any_of(own, [&](const auto& two) { return name_in(two) == name_in(one); });
+    return std::ranges::any_of(
+        own, [&](const auto& two) { return variable_name(two) == variable_name(one); });
   });
-}
-
-std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
-  for (const std::string& variable : environment) {
-    if (name_in(variable) == name && variable.size() > name.size()) {
-      return std::string_view(variable).substr(name.size() + 1);
-    }
-  }
-  return {};
 }
 
 RankFailure failure(int error, const std::string& what) {
@@ -155,7 +144,7 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   const auto is_barred = [](const std::string& path) { return ::access(path.c_str(), X_OK) != 0; };
   const bool is_home = program.directory == kHomeDirectory;
   if (is_home || (job_->once_per_host && app.wdir.empty() && is_barred(program.directory))) {
-    program.directory = value_of(program.environment, "HOME");
+    program.directory = variable_value(program.environment, "HOME");
     if (program.directory.empty()) program.directory = "/";
   }
   if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
@@ -166,7 +155,7 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
     use_login_shell(program);
     return program;
   }
-  std::string_view path = value_of(program.environment, "PATH");
+  std::string_view path = variable_value(program.environment, "PATH");
   if (path.empty()) path = kUsualPath;
   const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
   const std::string name = app.argv.empty() ? std::string() : app.argv.front();
@@ -192,8 +181,8 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
 // service to look it up. On this machine it is passed on by scela-run. What the program's own
 // options set is for the shell's children only.
 void RankStarter::use_login_shell(Program& program) const {
-  std::string_view said = value_of(node_.environment, "SHELL");
-  if (said.empty()) said = value_of(job_->env, "SHELL");
+  std::string_view said = variable_value(node_.environment, "SHELL");
+  if (said.empty()) said = variable_value(job_->env, "SHELL");
   program.path = said.starts_with('/') ? said : "/bin/sh";
   if (::access(program.path.c_str(), X_OK) != 0) {
     program.failure = failure(errno, cat("execute the login shell '", program.path, "' (SHELL)"));
@@ -215,7 +204,7 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
 
 RankStarter::Program& RankStarter::under_debugger(const Program& program) {
   debugged_ = program;
-  std::string_view search = value_of(program.environment, "PATH");
+  std::string_view search = variable_value(program.environment, "PATH");
   if (search.empty()) search = kUsualPath;
   const std::string& name = job_->debugger.front();
   if (auto found = find_program(name, search, program.directory)) {
@@ -337,17 +326,20 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
   return out;
 }
 
-std::vector<std::string> RankStarter::openmpi_variables(Rank number) const {
+RankNumbers RankStarter::numbers_of(Rank number) const {
   const RankSet ranks = job_->ranks_of_world(job_->world_of(number));
   const RankSet here = own_.intersection(ranks);
   const std::int64_t universe = job_->universe_size();
-  return {cat(kOpenmpiVariable, "=", number - ranks.front()),
-          cat("OMPI_COMM_WORLD_SIZE=", ranks.size()),
-          cat("OMPI_COMM_WORLD_LOCAL_RANK=", here.index_of(number)),
-          cat("OMPI_COMM_WORLD_LOCAL_SIZE=", here.size()),
-          cat("OMPI_COMM_WORLD_NODE_RANK=", own_.index_of(number)),
-          cat("OMPI_UNIVERSE_SIZE=",
-              universe < 0 ? static_cast<std::int64_t>(ranks.size()) : universe)};
+  const std::string& program = job_->apps[job_->app_of(number)].argv.front();
+  return {number - ranks.front(),
+          ranks.size(),
+          here.index_of(number),
+          here.size(),
+          own_.index_of(number),
+          universe < 0 ? ranks.size() : static_cast<std::uint64_t>(universe),
+          node_.index,
+          node_.name,
+          std::string_view(program).substr(program.rfind('/') + 1)};
 }
 
 void RankStarter::add_training(Rank number, const std::vector<std::string>& inherited,
@@ -355,19 +347,10 @@ void RankStarter::add_training(Rank number, const std::vector<std::string>& inhe
   const Training& training = job_->training;
   if (training.max_restarts > 0) own.push_back(cat(kRestartsVariable, "=", training.restarts));
   if (job_->world_of(number) > 0 || !training.styles.any()) return;
-  const RankSet here = own_.intersection(job_->ranks_of_world(0));
-  const std::string& program = job_->apps[job_->app_of(number)].argv.front();
-  const RankNumbers numbers{number,
-                            job_->ranks_of_world(0).size(),
-                            here.index_of(number),
-                            here.size(),
-                            node_.index,
-                            node_.name,
-                            std::string_view(program).substr(program.rfind('/') + 1)};
   const auto is_in = [](const std::vector<std::string>& list, std::string_view name) {
-    return std::ranges::any_of(list, [&](const auto& one) { return name_in(one) == name; });
+    return std::ranges::any_of(list, [&](const auto& one) { return variable_name(one) == name; });
   };
-  for (const StyleVariable& variable : style_variables(training, nodes_, numbers)) {
+  for (const StyleVariable& variable : style_variables(training, nodes_, numbers_of(number))) {
     if (is_in(own, variable.name)) continue;
     if (variable.inherited == Inherited::stays && is_in(inherited, variable.name)) continue;
     own.push_back(cat(variable.name, "=", variable.value));
@@ -382,7 +365,7 @@ Result<std::string> RankStarter::gpus_of(Rank number) const {
   const App& app = job_->apps[job_->app_of(number)];
   const GpuFacts facts = gpus_of_machine([&](std::string_view name) {
     for (const auto* list : {&app.env, &node_.environment, &job_->env}) {
-      if (const std::string_view value = value_of(*list, name); !value.empty())
+      if (const std::string_view value = variable_value(*list, name); !value.empty())
         return std::string(value);
     }
     return std::string();
@@ -393,8 +376,8 @@ Result<std::string> RankStarter::gpus_of(Rank number) const {
 std::vector<std::string> RankStarter::words_of(const Program& program, Rank number) const {
   std::vector<std::string> words = program.words;
   if (!job_->training.expands_words) return words;
-  std::string_view user = value_of(program.environment, "USER");
-  if (user.empty()) user = value_of(program.environment, "LOGNAME");
+  std::string_view user = variable_value(program.environment, "USER");
+  if (user.empty()) user = variable_value(program.environment, "LOGNAME");
   const Rank rank = number - job_->ranks_of_world(job_->world_of(number)).front();
   const WordParts parts{node_.name, node_.index, rank, job_->id, user};
   for (std::string& word : words)
@@ -406,11 +389,11 @@ std::vector<std::string> RankStarter::additions_to(const Program& program, Rank 
   std::vector<std::string> own = variables(rank);
   const auto is_set = [&](std::string_view name) {
     return std::ranges::any_of(program.environment,
-                               [&](const auto& one) { return name_in(one) == name; });
+                               [&](const auto& one) { return variable_name(one) == name; });
   };
   if (is_set(kOpenmpiVariable)) {
-    for (std::string& variable : openmpi_variables(rank))
-      own.push_back(std::move(variable));
+    for (const StyleVariable& variable : openmpi_variables(numbers_of(rank)))
+      own.push_back(cat(variable.name, "=", variable.value));
   }
   // The segment is only offered: a user sets it to 0 so that ranks use their sockets only.
   if (job_->world_of(rank) == 0 && inherits_connection() && !is_set("SCELA_SEGMENT")) {

@@ -137,8 +137,8 @@ class RankStarter {
   // Returns the variables that the rank gets beside those of its program. They replace Open MPI's
   // variables of the program.
   std::vector<std::string> additions_to(const Program& program, Rank rank) const;
-  // Returns the variables by which programs under Open MPI's mpirun find their ranks.
-  std::vector<std::string> openmpi_variables(Rank number) const;
+  // Returns the numbers of the rank in its own world.
+  RankNumbers numbers_of(Rank number) const;
   // Adds the variables of a training job (Job::training) to those of the rank. `inherited` is the
   // environment of its program.
   void add_training(Rank number, const std::vector<std::string>& inherited,

@@ -89,7 +89,7 @@ class ProgramSession final : public Executor {
   bool reached() const override { return accepted_ || status_ != kNotReached; }
   std::string error_output() override { return errors_.text(); }
   pid_t pid() const override { return pid_; }
-  std::string described() const override { return cat("'", program_, "'"); }
+  std::string described() const override { return cat("'", name_of_start(program_), "'"); }
 
   // The program may still be on its way to the host, where no end of a stream reaches it.
   void abandon() override {

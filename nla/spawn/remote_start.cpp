@@ -1,14 +1,14 @@
 #include "nla/spawn/remote_start.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/os/asio.h"
+#include "common/os/random_bytes.h"
 #include "nla/core/tree/remote_shell.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/phase_timer.h"
@@ -23,17 +23,6 @@ using Kind = RemoteAnswer::Kind;
 // yet, and copies it each time it grows. With 2 MiB, its usual window, that took 17 of the 67 ms of
 // a start with 1.7 MB. With a smaller value a distant host needs more round trips.
 constexpr std::size_t kShipAhead = std::size_t{512} * 1024;
-
-std::string new_token() {
-  unsigned char bytes[8] = {};
-  static_cast<void>(::getrandom(bytes, sizeof bytes, 0));
-  std::string out;
-  for (const unsigned char byte : bytes) {
-    out += "0123456789abcdef"[byte >> 4];
-    out += "0123456789abcdef"[byte & 15];
-  }
-  return out;
-}
 
 // Returns "exit status 3" or "killed by SIGSEGV".
 std::string ending(int status) {
@@ -80,7 +69,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
          {facts.size, facts.agent_build, facts.digests.sha256, facts.digests.blake2b},
          has_cache && step_ != Step::send,
          program_.use_cache,
-         new_token(),
+         hex_digits(random_bytes(8)),
          settings_.words},
         node_);
     if (!command) return fail_with(command.error().text());

@@ -7,6 +7,9 @@ foreach(source tests/interop/programs/channel/waits_probe.cpp tests/interop/prog
   target_link_libraries(${program} PRIVATE scela)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 endforeach()
+target_sources(messages_probe PRIVATE "${PROJECT_SOURCE_DIR}/tests/interop/programs/channel/messages_communicators.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/interop/programs/channel/messages_pieces.cpp")
+target_include_directories(messages_probe PRIVATE "${PROJECT_SOURCE_DIR}")
 
 # library_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(library_test name)

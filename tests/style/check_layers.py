@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The #include lines: between rooms they follow the arrows of tests/style/arrows.json, and no folders include each other. No two headers of
-the product have one name.
+"""The #include lines: between rooms they follow the arrows of tests/style/arrows.json, between the folders of a room exactly those of
+tests/style/folder_arrows.json, and no folders include each other. No two headers of the product have one name.
 
 usage: check_layers.py ROOT | check_layers.py --self-test
 """
@@ -89,16 +89,36 @@ def check_quoted(root, table, allowed, path, target):
     return None
 
 
-def folder_cycle(root, paths):
-    """What is wrong with the #include lines between folders, or None: folders that include each other are one."""
+def folder_includes(root, paths):
+    """Folder to the folders that its files include, each with the first include line that says so."""
     table = {}
     for path in paths:
-        for _, kind, target in tree.includes(tree.read(root, path)):
+        for line, kind, target in tree.includes(tree.read(root, path)):
             folder, other = os.path.dirname(path), os.path.dirname(target)
             if kind == '"' and folder != other:
-                table.setdefault(folder, set()).add(other)
-    cycle = cycle_in(table)
+                table.setdefault(folder, {}).setdefault(other, f"{path}:{line}")
+    return table
+
+
+def folder_cycle(found):
+    """What is wrong with the arrows between folders, or None: folders that include each other are one."""
+    cycle = cycle_in(found)
     return "folders include each other: " + " -> ".join(cycle) if cycle else None
+
+
+def check_folders(found, rooms, listed):
+    """The arrows between folders of one room that are not listed, and those that are listed but that no file needs."""
+    def folder_of(room, name):
+        return room if name == "." else f"{room}/{name}"
+
+    allowed = {(folder_of(room, folder), folder_of(room, other))
+               for room, folders in listed.items() for folder, others in folders.items() for other in others}
+    used = {(folder, other): where for folder, others in found.items() for other, where in others.items()
+            if tree.room_of(folder + "/", rooms) == tree.room_of(other + "/", rooms)}
+    return [f"{used[arrow]}: tests/style/folder_arrows.json has no arrow from {arrow[0]} to {arrow[1]}"
+            for arrow in sorted(set(used) - allowed)] + [
+                f"tests/style/folder_arrows.json: no file of {folder} includes one of {other}: remove the arrow"
+                for folder, other in sorted(allowed - set(used))]
 
 
 def equal_names(paths):
@@ -132,9 +152,11 @@ def check(root):
         errors.append("tests/style/arrows.json: cycle: " + " -> ".join(cycle))
     allowed = {room: closure(table, room) for room in table}
     files = list(tree.files(root, tree.SOURCE_SUFFIXES))
-    around = folder_cycle(root, [path for path in files if tree.room_of(path, table)])
+    found = folder_includes(root, [path for path in files if tree.room_of(path, table)])
+    around = folder_cycle(found)
     if around:
         errors.append(around)
+    errors += check_folders(found, table, tree.folder_arrows(root))
     errors += equal_names([path for path in files if not path.startswith("tests/style/consumer/")])
     for path in files:
         if path.startswith("tests/style/consumer/"):
@@ -150,6 +172,7 @@ def check(root):
 BAD_TREE = {
     "tests/style/arrows.json": '{"common/core": [], "cache": ["common/core"], "nla/core": ["cache"],'
                                ' "nla": ["nla/core"], "launcher": ["nla"], "a": ["b"], "b": ["a"]}',
+    "tests/style/folder_arrows.json": '{"nla": {"link": ["spawn"], "process": ["link"], "spawn": ["link"]}}',
     "common/core/text.h": "#pragma once\n",
     "common/core/up.cpp": '#include "cache/store.h"\n',
     "cache/store.h": '#include "common/core/text.h"\n',
@@ -161,6 +184,7 @@ BAD_TREE = {
     "nla/link/pair_link.h": '#include "nla/link/factory.h"\n',
     "nla/process/shell.cpp": '#include "nla/link/pair_link.h"\n#include "nla/link/factory.h"\n#include "agent.h"\n',
     "nla/wait.h": "#include <boost/asio/steady_timer.hpp>\n",
+    "nla/spawn/start.cpp": '#include "nla/spawn/factory.h"\n#include "nla/wait.h"\n',
     "launcher/session.cpp": '#include "nla/core/tree/agent.h"\n#include "tests/support/fake.h"\n',
     "tests/support/fake.h": '#include "nla/link/pair_link.h"\n',
     "examples/hello.cpp": '#include "common/core/text.h"\n',
@@ -178,6 +202,9 @@ EXPECTED = [
     "nla/wait.h:1: Asio in a header",
     "folders include each other: cache -> common/core -> cache",
     "cache/store.h: launcher/store.h has the same name",
+    "nla/spawn/start.cpp:2: tests/style/folder_arrows.json has no arrow from nla/spawn to nla",
+    "tests/style/folder_arrows.json: no file of nla/link includes one of nla/spawn: remove the arrow",
+    "tests/style/folder_arrows.json: no file of nla/spawn includes one of nla/link: remove the arrow",
 ]
 
 

@@ -47,6 +47,11 @@ def arrows(root):
     return json.loads(read(root, "tests/style/arrows.json"))
 
 
+def folder_arrows(root):
+    """Room to the folders in it, each with those that it includes; all are relative to the room, and "." is the room's own."""
+    return json.loads(read(root, "tests/style/folder_arrows.json"))
+
+
 def room_of(path, table):
     """The longest room that is a folder above path; None for tests, examples, documents."""
     best = None

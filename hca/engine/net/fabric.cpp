@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
 
@@ -215,9 +216,7 @@ std::vector<std::pair<std::string, std::string>> Fabric::status() const {
   std::string gid;
   const Settings mine = own_.settings();
   for (std::size_t i = 0; i < 16; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    gid += kDigits[mine.gid.bytes[i] >> 4];
-    gid += kDigits[mine.gid.bytes[i] & 15];
+    gid += hex_digits(&mine.gid.bytes[i], 1);
     if (i % 2 == 1 && i < 15) gid += ':';
   }
   return {{"job", own_.job()},

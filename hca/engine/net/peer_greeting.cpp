@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "common/core/bytes.h"
+#include "common/core/hex.h"
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
 #include "hca/core/wire/engine_frame.h"
@@ -18,13 +19,7 @@ constexpr std::size_t kAnswerBytes = 4 + 4 + 4 + 8;
 
 // Returns 16 digits for a job's name, which may be longer than a key's name may be.
 std::string short_name(std::string_view job) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name;
-  for (const char byte : hmac_sha256(kEngine, job).substr(0, 8)) {
-    name += kDigits[static_cast<unsigned char>(byte) >> 4];
-    name += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return name;
+  return hex_digits(hmac_sha256(kEngine, job).substr(0, 8));
 }
 
 std::string key_name(std::string_view job, std::uint32_t from, std::uint32_t to) {

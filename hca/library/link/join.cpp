@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "common/core/hex.h"
 #include "common/os/syscall.h"
 #include "hca/core/wire/job_socket.h"
 #include "hca/core/wire/joining.h"
@@ -89,10 +90,7 @@ bool write_record(const scela_hca_job& job, std::string& record, std::string& wh
   record += "job " + name + "\nnode " + std::to_string(job.node) + "\nnodes " +
             std::to_string(job.nodes) + "\nlisten " + address + ":0\nencrypt " +
             (job.encrypt != 0 ? "yes" : "no") + "\nkey ";
-  for (const unsigned char byte : job.key) {
-    record += "0123456789abcdef"[byte >> 4];
-    record += "0123456789abcdef"[byte & 15];
-  }
+  append_hex(record, {reinterpret_cast<const char*>(job.key), sizeof job.key});
   record += '\n';
   return true;
 }

@@ -38,7 +38,8 @@ Result<void> add_hydra_timeout(PeerCall& call) {
 }
 
 // Hydra fills the slots of its hosts in turn, as often as it takes, and -ppn is the number of
-// slots. Without a number of ranks there is one for each slot.
+// slots. Without a number of ranks there is one for each slot; without hosts these are the slots of
+// a scheduler's job, which scela-run finds, or one of this machine.
 Result<void> add_hydra_defaults(PeerCall& call) {
   PeerProgram& first = call.programs.front();
   if (const std::string* file = call.variable("HYDRA_HOST_FILE"); file && first.hosts.empty()) {
@@ -67,8 +68,14 @@ Result<void> add_hydra_defaults(PeerCall& call) {
   }
   if (auto done = call.add_default("oversubscribe"); !done) return done;
   if (auto done = add_hydra_timeout(call); !done) return done;
+  const bool has_slots_of_job = first.hosts.empty() && call.programs.size() == 1;
   for (PeerProgram& program : call.programs) {
-    if (!PeerCall::has(program, "np")) program.options.push_back(cat("--np=", slots));
+    if (PeerCall::has(program, "np")) continue;
+    if (!has_slots_of_job) {
+      program.options.push_back(cat("--np=", slots));
+    } else if (first.per_node) {
+      program.options.push_back(cat("--ppn=", *first.per_node));
+    }
   }
   return {};
 }

@@ -24,7 +24,8 @@ constexpr PeerName kNames[] = {
 constexpr std::string_view kHydraDefaults[] = {
     "Hosts without a number have one slot. The slots are filled in turn, as often as the ranks "
     "need.",
-    "Without -n there is one rank for each slot, and one without hosts.",
+    "Without -n there is one rank for each slot of the hosts, or else of the scheduler's job, and "
+    "one if there is neither.",
     "HYDRA_HOST_FILE names the hosts if no option does; other HYDRA_* variables are not read.",
     "MPIEXEC_TIMEOUT is the time limit of the job in seconds. The exit status is then 124, and not "
     "255.",

@@ -5,6 +5,7 @@
 
 #include "common/core/rank_set.h"
 #include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 #include "launcher/core/detect/bulk_roster.h"
 
 namespace scela {
@@ -107,7 +108,7 @@ std::vector<std::string> bulk_environment(const BulkStarter& starter,
   if (starter.scheduler == Scheduler::flux) return environment;
   std::vector<std::string> out;
   for (const std::string& variable : environment) {
-    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    const std::string_view name = variable_name(variable);
     if (is_of_a_login(name) || finds_the_job(name)) out.push_back(variable);
   }
   // Safe with every version: srun then knows that another launcher's agents are started.

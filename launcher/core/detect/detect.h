@@ -3,7 +3,7 @@
 //
 // detect(environment) is the first of the three functions that a scheduler has here. The others are
 // starter_of(), how its agents are started (starter.h), and is_of_task(), which variables ranks
-// must not inherit (common/core/task_variables.h).
+// must not inherit (common/core/variables/task_variables.h).
 //
 // If an environment has several allocations, the rule is: the first one of kSchedulers that
 // has this machine among its hosts; if there is none, the first one. --launch NAME chooses another.

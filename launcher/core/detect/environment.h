@@ -1,13 +1,12 @@
 // The environment of scela-run for the readers of launcher/core/detect: finds variables by name.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "common/core/text.h"
+#include "common/core/variables/variable_text.h"
 
 namespace scela {
 
@@ -19,16 +18,11 @@ class Environment {
 
   // Returns the value, or std::nullopt if there is none. The view is into the entries.
   std::optional<std::string_view> find(std::string_view name) const {
-    const std::string prefix = cat(name, "=");
-    const auto at = std::ranges::find_if(
-        entries_, [&](const std::string& entry) { return entry.starts_with(prefix); });
-    if (at == entries_.end() || at->size() == prefix.size()) return std::nullopt;
-    return std::string_view(*at).substr(prefix.size());
+    const std::string_view found = value(name);
+    return found.empty() ? std::nullopt : std::optional(found);
   }
   // Returns the value, or "" if there is none.
-  std::string_view value(std::string_view name) const {
-    return find(name).value_or(std::string_view());
-  }
+  std::string_view value(std::string_view name) const { return variable_value(entries_, name); }
 
  private:
   const std::vector<std::string>& entries_;

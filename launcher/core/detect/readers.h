@@ -44,8 +44,9 @@ Result<std::optional<Allocation>> read_load_leveler(const Environment& environme
 // The contact file of a parallel job has a line "NUMBER HOST PORT USER ..." for each slot, which
 // the job's script has written there. condor_ssh takes HOST, and finds the port and the key itself.
 Result<std::optional<Allocation>> read_condor(const Environment& environment, const Sources& read);
-// An instance of Flux tells its hosts to a command only (flux getattr hostlist). A task of a job
-// has no instance of its own, which is an error; is_one_host_task_of_flux() says if that matters.
+// An instance of Flux tells its hosts and cores to commands only (flux getattr hostlist, flux kvs
+// get resource.R). A task of a job has no instance of its own, which is an error;
+// is_one_host_task_of_flux() says if that matters.
 Result<std::optional<Allocation>> read_flux(const Environment& environment, const Sources& read);
 bool is_one_host_task_of_flux(const Environment& environment);
 Result<std::optional<Allocation>> read_host_file(const Environment& environment,

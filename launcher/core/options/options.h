@@ -11,7 +11,7 @@
 //
 // "Once per host" means that hosts are named but no number of ranks, slots or placement. The
 // program then runs once on each host, as under pdsh (is_once_per_host() of
-// launcher/plan/job_hosts.h).
+// launcher/plan/job_hosts.h). In a scheduler's job Options::on_each_host stands for named hosts.
 #pragma once
 
 #include <chrono>
@@ -167,6 +167,9 @@ struct Options {
   bool launch_from_here = false;                  // only scela-run can start agents by the program
   // --launch sge and the like: the method is automatic, and the job must be one of this scheduler.
   std::optional<Scheduler> scheduler;
+  // The program runs once on each host of the scheduler's job: --gather, --diff or --host-timeout
+  // on the command line asks for that (launcher/hosts/job_allocation.h).
+  bool on_each_host = false;
   std::optional<std::uint32_t> sim_nodes;  // >= 1: agents on this machine
   bool oversubscribe = false;              // more ranks than slots are allowed
   // If absent, the universe is the slots of all hosts. If set, hosts without a rank get an agent

@@ -46,30 +46,12 @@ Result<void> check_file_pattern(std::string_view pattern, bool once_per_host) {
 }
 
 std::string expand_file_pattern(std::string_view pattern, const FileNameParts& parts) {
-  std::string name;
-  const auto add_part = [&](char letter) {
-    switch (letter) {
-      case 'h':
-        name += parts.host;
-        break;
-      case 'n':
-        name += cat(parts.node);
-        break;
-      case 'r':
-        name += padded_rank(parts.rank, parts.ranks);
-        break;
-      case 'j':
-        name += parts.job;
-        break;
-      case 's':
-        name += parts.stream;
-        break;
-      default:
-        name += '%';
-    }
-  };
-  read_percent_pattern(
-      pattern, [&](std::string_view text) { name += text; }, add_part);
+  const std::string name =
+      expand_percent_pattern(pattern, {{'h', parts.host},
+                                       {'n', cat(parts.node)},
+                                       {'r', padded_rank(parts.rank, parts.ranks)},
+                                       {'j', parts.job},
+                                       {'s', parts.stream}});
   return has(pattern, 's') ? name : cat(name, '.', parts.stream);
 }
 

@@ -40,7 +40,7 @@ constexpr ExitRow kExitTable[] = {
     {"1", "A rank ended without finalizing, or broke the PMI protocol."},
     {"64", "Wrong use: options, host list, host file, or more ranks than slots."},
     {"68", "A node could not be reached, or was lost."},
-    {"70", "A fault of ScELA itself."},
+    {"70", "A fault of ScELA itself, or it may not open the few files that it needs."},
     {"71", "An agent or a program could not be started for another reason."},
     {"74", "Output could not be written."},
     {"124", "The time limit of --timeout was reached, or first that of --host-timeout."},

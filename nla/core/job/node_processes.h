@@ -5,8 +5,6 @@
 // time calls it.
 #pragma once
 
-#include <signal.h>
-
 #include <cstdint>
 
 #include "nla/core/io/streams.h"
@@ -77,10 +75,7 @@ class NodeProcesses {
   // Returns true if lose_guardian() was called.
   bool guardian_lost() const { return guardian_lost_; }
   // Returns the outcome of this node's ranks once the guardian is lost.
-  Outcome guardian_outcome() const {
-    if (was_told_) return {Ending::signaled, SIGTERM, false, false, ""};
-    return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
-  }
+  Outcome guardian_outcome() const;
 
   // Call it when Timer::drain has fired. Closes the ranks' pipes, or waits once more if output came
   // meanwhile.

@@ -51,12 +51,8 @@ class Variables {
 
   // JAX takes the address, and computes the port from the number of the job.
   void add_ompi() {
-    add("OMPI_COMM_WORLD_RANK", numbers_.rank);
-    add("OMPI_COMM_WORLD_SIZE", numbers_.size);
-    add("OMPI_COMM_WORLD_LOCAL_RANK", numbers_.local_rank);
-    add("OMPI_COMM_WORLD_LOCAL_SIZE", numbers_.local_size);
-    add("OMPI_COMM_WORLD_NODE_RANK", numbers_.local_rank);  // among the ranks of its node
-    add("OMPI_UNIVERSE_SIZE", numbers_.size);
+    for (const StyleVariable& variable : openmpi_variables(numbers_))
+      add(variable.name, variable.value);
     const Rendezvous& master = training_.master;
     if (!has_meeting_port()) return;
     const bool is_v6 = master.address.find(':') != std::string::npos;
@@ -153,6 +149,15 @@ std::string RankNodes::tasks_per_node() const {
 
 bool RankNodes::are_even() const {
   return std::ranges::all_of(ranks_, [&](std::uint32_t ranks) { return ranks == ranks_.front(); });
+}
+
+std::vector<StyleVariable> openmpi_variables(const RankNumbers& numbers) {
+  return {{"OMPI_COMM_WORLD_RANK", cat(numbers.rank)},
+          {"OMPI_COMM_WORLD_SIZE", cat(numbers.size)},
+          {"OMPI_COMM_WORLD_LOCAL_RANK", cat(numbers.local_rank)},
+          {"OMPI_COMM_WORLD_LOCAL_SIZE", cat(numbers.local_size)},
+          {"OMPI_COMM_WORLD_NODE_RANK", cat(numbers.node_rank)},
+          {"OMPI_UNIVERSE_SIZE", cat(numbers.universe)}};
 }
 
 std::vector<StyleVariable> style_variables(const Training& training, const RankNodes& nodes,

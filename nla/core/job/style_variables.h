@@ -39,12 +39,14 @@ class RankNodes {
   std::vector<std::uint32_t> ranks_;  // of each of nodes_
 };
 
-// The numbers of one rank, in its job and on its node.
+// The numbers of one rank, in its world and on its node.
 struct RankNumbers {
   std::uint64_t rank = 0, size = 1;
   std::uint64_t local_rank = 0, local_size = 1;
-  std::uint32_t node = 0;  // in the host list
-  std::string_view host;   // the node's name
+  std::uint64_t node_rank = 0;  // among the ranks of all worlds on its node
+  std::uint64_t universe = 1;   // the number of ranks that could run at once
+  std::uint32_t node = 0;       // in the host list
+  std::string_view host;        // the node's name
   std::string_view program;
 };
 
@@ -62,6 +64,8 @@ struct StyleVariable {
   Inherited inherited = Inherited::removed;
 };
 
+// Returns the variables by which programs under Open MPI's mpirun find their ranks.
+std::vector<StyleVariable> openmpi_variables(const RankNumbers& numbers);
 // Returns the variables of the job's styles for one rank. A name may occur in several styles, with
 // the same value. Returns an empty list without styles.
 std::vector<StyleVariable> style_variables(const Training& training, const RankNodes& nodes,

@@ -6,35 +6,11 @@
 namespace scela::nla {
 
 std::string expand_word(std::string_view word, const WordParts& parts) {
-  std::string out;
-  const auto add_part = [&](char letter) {
-    switch (letter) {
-      case 'h':
-        out += parts.host;
-        break;
-      case 'n':
-        out += cat(parts.node);
-        break;
-      case 'r':
-        out += cat(parts.rank);
-        break;
-      case 'j':
-        out += parts.job;
-        break;
-      case 'u':
-        out += parts.user;
-        break;
-      case '%':
-      case '\0':
-        out += '%';
-        break;
-      default:
-        out += cat('%', letter);
-    }
-  };
-  read_percent_pattern(
-      word, [&](std::string_view text) { out += text; }, add_part);
-  return out;
+  return expand_percent_pattern(word, {{'h', std::string(parts.host)},
+                                       {'n', cat(parts.node)},
+                                       {'r', cat(parts.rank)},
+                                       {'j', std::string(parts.job)},
+                                       {'u', std::string(parts.user)}});
 }
 
 }  // namespace scela::nla

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "common/core/bytes.h"
+#include "common/core/hex.h"
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -18,17 +19,7 @@ constexpr std::string_view kAsk = "?";
 constexpr std::size_t kKeyDigits = 64;
 
 bool is_key(std::string_view text) {
-  return text.size() == kKeyDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
-std::string digits_of(std::string_view key) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char byte : key) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
+  return text.size() == kKeyDigits && is_hex(text);
 }
 
 // Returns true if the text has only characters of addresses and is not longer than an address can
@@ -91,7 +82,7 @@ bool EngineDirectory::heard(const action::Reply& reply) {
   if (text == kAsk) {
     sides_.catch_up();
     std::string place = listens_;
-    if (!place.empty()) place += cat(" ", digits_of(sides_.key(*node)));
+    if (!place.empty()) place += cat(" ", hex_digits(sides_.key(*node)));
     sides_.send(reply.rank,
                 ask::Send{static_cast<Rank>(*source), kEngineTag, Chunk(std::move(place))});
   } else if (text.empty()) {

@@ -20,7 +20,24 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
+bool is_name_word(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
+  return word.find_first_not_of(kPlain) == std::string_view::npos;
+}
+
 }  // namespace
+
+std::string name_of_start(std::string_view text) {
+  constexpr std::size_t kMaxWords = 3;
+  const std::vector<std::string> words = words_of(text);
+  std::string name;
+  for (std::size_t i = 0; i < std::min(words.size(), kMaxWords); ++i) {
+    if (i > 0 && !is_name_word(words[i])) break;
+    name += cat(name.empty() ? "" : " ", words[i]);
+  }
+  return name;
+}
 
 std::vector<std::string> start_words(std::string_view text, const StartTarget& target,
                                      const std::string& command) {

@@ -29,4 +29,8 @@ struct StartTarget {
 std::vector<std::string> start_words(std::string_view text, const StartTarget& target,
                                      const std::string& command);
 
+// Returns the name of the program in a message: its first words, at most three. A word with a
+// character that a shell would obey is left out with all after it, as a script begins there.
+std::string name_of_start(std::string_view text);
+
 }  // namespace scela::nla

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -30,7 +31,7 @@ bool parse_keys(std::string_view text, Contact& out) {
   while (!text.empty()) {
     std::string_view one = take(text, ',');
     const std::string_view type = take(one, ':');
-    const bool digits = one.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    const bool digits = is_hex(one);
     if (type.empty() || one.size() != kDigestDigits || !digits) return false;
     out.keys.push_back({std::string(type), std::string(one)});
   }

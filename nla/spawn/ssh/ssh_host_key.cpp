@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "common/core/hex.h"
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -16,11 +17,7 @@ std::string digest_of(ssh_key key) {
   unsigned char* hash = nullptr;
   std::size_t size = 0;
   if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) return {};
-  std::string out;
-  for (std::size_t i = 0; i < size; ++i) {
-    out += "0123456789abcdef"[hash[i] >> 4];
-    out += "0123456789abcdef"[hash[i] & 15];
-  }
+  std::string out = hex_digits(hash, size);
   ::ssh_clean_pubkey_hash(&hash);
   return out;
 }

@@ -70,6 +70,11 @@ class HostsTest(JobTest):
         with open(f"{self.folder}/calls", encoding="utf-8") as calls:
             self.assertEqual(sorted(calls), ["-p 22 fd00::101\n", "-p 2222 root@node1\n"])
 
+    def test_a_remote_shell_that_fails_is_named_without_its_script(self):
+        ended = self.run_job("--launch", "rsh:sh -c exit\t$((1+2));:", "-w", "node1", "hostname")
+        self.assertEqual(ended.status, 68)
+        self.assertIn("node1 unreachable (start agent): 'sh -c' ended before an agent answered: exit status 3\n", ended.err)
+
     def test_a_remote_shell_that_takes_no_port_is_a_clear_error(self):
         ended = self.run_job("--launch", "rsh:true", "-w", "node1:2222", "hostname")
         self.assertEqual(ended.status, 64)

@@ -43,6 +43,10 @@ class StatusTest(JobTest):
             ended = self.run_job("sh", "-c", f"exit {code}")
             self.assert_ended(ended, code, rf"rank 0 on \S+ \(sh\) exited with code {code}")
 
+    def test_70_for_a_scela_run_that_may_not_open_its_own_files(self):
+        ended = self.run_job("-n", 1, "true", before=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
+        self.assert_ended(ended, 70, r"set the event loop up: .*Too many open files.* \(see whether the limit of open files \(ulimit -n\) is too low\)")
+
     def test_139_for_a_segmentation_fault_without_a_core(self):
         ended = self.run_job(*one_of_four("kill -SEGV $$"))
         self.assert_ended(ended, 139, RANK_1 + r"killed by signal 11 \(SIGSEGV, Segmentation fault\), no core dumped")

@@ -1,12 +1,14 @@
 """Stands in for the command flux of an instance with one broker on each of the hosts HOSTLIST, all of them on this machine.
 
-It follows src/cmd/flux-exec.c and src/cmd/builtin/attr.c of flux-core 0.88: options end at the first word that is none, the command is
+It follows src/cmd/flux-exec.c, src/cmd/builtin/attr.c and flux-kvs.c of flux-core 0.88 and RFC 20 for the resource set: options end at the first word that is none, the command is
 executed without a shell, standard input is sent to all processes once all have started, each process has the FLUX_URI of its own
 broker and nothing else that tells its rank, and what has failed is said in these words and with these exit codes.
 
 Variables of the tests: MACHINES has the names that the machines of the brokers have, if they are not those of HOSTLIST; DOWN has the
-ranks of brokers that cannot be reached; CALLS is a file that gets each command line.
+ranks of brokers that cannot be reached; CORES is the number of cores of each broker, 1 without it; CALLS is a file that gets each
+command line.
 """
+import json
 import os
 import re
 import signal
@@ -123,6 +125,13 @@ def main():
         if words[1:] != ["hostlist"]:
             complain("getattr", f"{words[1]}: No such file or directory")
         print(os.environ["HOSTLIST"])
+        return 0
+    if words[:2] == ["kvs", "get"]:
+        if words[2:] != ["resource.R"]:
+            complain("kvs", f"{words[2]}: No such file or directory")
+        cores = f"0-{int(os.environ.get('CORES', '1')) - 1}"
+        brokers = {"rank": f"0-{len(hosts) - 1}", "children": {"core": cores}}
+        print(json.dumps({"version": 1, "execution": {"R_lite": [brokers], "starttime": 0, "expiration": 0, "nodelist": [os.environ["HOSTLIST"]]}}))
         return 0
     if words[:1] != ["exec"]:
         complain("standin", f"no stand-in for: {' '.join(words)}")

@@ -45,9 +45,10 @@ class FluxTest(JobTest):
         for degree in (1, 2, 16):
             self.assert_runs_on(self.flux("un[001-009]"), hosts, "--degree", degree)
         calls = self.calls()
-        self.assertEqual(calls[::2], ["getattr hostlist"] * 3)
-        self.assertEqual(len(calls), 6)
-        self.assertRegex(calls[1], rf"^exec -r 0-8 -d / {re.escape(AGENT)} --dial \S+ --own-name --id \w+$")
+        self.assertEqual(calls[::3], ["getattr hostlist"] * 3)
+        self.assertEqual(calls[1::3], ["kvs get resource.R"] * 3)
+        self.assertEqual(len(calls), 9)
+        self.assertRegex(calls[2], rf"^exec -r 0-8 -d / {re.escape(AGENT)} --dial \S+ --own-name --id \w+$")
 
     def test_ranks_reach_the_broker_of_their_own_host_and_have_nothing_else_of_it(self):
         show = 'echo "$SCELA_NODE $FLUX_URI ${FLUX_EXEC_PATH-unset} ${FLUX_TASK_RANK-unset} $FLUX_ENCLOSING_ID"'
@@ -64,7 +65,7 @@ class FluxTest(JobTest):
     def test_named_hosts_of_the_instance_get_their_brokers_ranks(self):
         env = self.flux("un[001,001-004]")
         self.assert_runs_on(env, ["un004", "un001"], "-n", 2, "-w", "un004,un001")
-        self.assertIn("exec -r 0,4 -d / ", self.calls()[1])
+        self.assertIn("exec -r 0,4 -d / ", self.calls()[2])
         self.assert_runs_on(env, ["un001", "un002"], "-n", 2, "--launch", "flux", "-w", "un[001-002]")
         ended = self.run_job("--launch", "flux", "-w", "other", "true", env=env)
         self.assert_ended(ended, 64, r"other: start an agent in a job of Flux: it is not a host of the job .*")
@@ -79,7 +80,7 @@ class FluxTest(JobTest):
 
     def test_the_detected_scheduler_is_explained(self):
         env = self.flux("un[001-002]")
-        found = "allocation: Flux, job f2WbVzEn: 2 hosts (FLUX_URI=local:///tmp/flux-Bq3/local-0, flux getattr hostlist)"
+        found = "allocation: Flux, job f2WbVzEn: 2 hosts, 2 slots (FLUX_URI=local:///tmp/flux-Bq3/local-0, flux getattr hostlist, flux kvs get resource.R)"
         starter = "agents: by one flux exec for all hosts"
         for launch in ("auto", "flux"):
             self.assertEqual(self.run_job("--launch", launch, "--dry-run", "true", env=env).lines[:3], [found, starter, "2 ranks on 2 nodes"])
@@ -91,7 +92,35 @@ class FluxTest(JobTest):
         env = self.flux(name)
         self.assertEqual(self.run_job("--dry-run", "true", env=env).lines[1], "agents: by scela-run itself, on this machine only")
         self.assert_runs_on(env, [name])
-        self.assertEqual(self.calls(), ["getattr hostlist"] * 2)
+        self.assertEqual(self.calls(), ["getattr hostlist", "kvs get resource.R"] * 2)
+
+    def test_ranks_fill_the_cores_of_the_instance(self):
+        env = self.flux("un[001-002]", CORES="2")
+        self.assert_runs_on(env, ["un001", "un001", "un002", "un002"])
+        ended = self.run_job("-n", 5, "true", env=env)
+        self.assert_ended(ended, 64, r".*5 ranks.*4 slots.*")
+
+    def test_an_instance_that_tells_no_cores_has_a_rank_on_each_host(self):
+        env = self.flux("un[001-002]")
+        self.script("bin/flux", f'[ "$1" = kvs ] && {{ echo "flux-kvs: resource.R: Operation not permitted" >&2; exit 1; }}; '
+                    f'exec "{PYTHON}" -B "{HERE}/flux_standin.py" "$@"\n')
+        self.assert_runs_on(env, ["un001", "un002"])
+
+    def test_the_gathered_output_is_of_one_command_on_each_host(self):
+        env = self.flux("un[001-002]", CORES="2")
+        self.assertEqual(self.run_job("-b", "echo", "here", env=env).out.decode().count("here"), 1)
+        for words in (["-b"], ["--host-timeout", "1m"]):
+            show = self.run_job("--dry-run", *words, "true", env=env).lines
+            self.assertIn("2 ranks on 2 nodes", show)
+        for words in (["-b", "--ppn", "2"], ["-b", "-n", "4"], ["-l"]):
+            self.assertIn("4 ranks on 2 nodes", self.run_job("--dry-run", *words, "true", env=env).lines)
+        self.assertIn("4 ranks on 2 nodes", self.run_job("--dry-run", "true", env={**env, "SCELA_GATHER": "yes"}).lines)
+
+    def test_mpiexec_fills_the_slots_of_the_job(self):
+        env = self.flux("un[001-002]", CORES="2")
+        for words, ranks in (([], 4), (["-n", "1"], 1), (["-ppn", "1"], 2), (["-ppn", "3"], 6)):
+            ended = self.run_job("--as", "mpiexec", *words, "echo", "x", env=env)
+            self.assertEqual((ended.status, ended.err, ended.lines), (0, "", ["x"] * ranks))
 
     def test_flux_that_is_missing_or_fails_is_told_of(self):
         env = self.flux("un[001-002]")
@@ -152,7 +181,7 @@ class FluxTest(JobTest):
         with open(PAGE, encoding="utf-8") as f:
             page = f.read()
         script = self.script("job.sh", re.search(r"```sh\n#!/bin/sh\n(.*?)```", page, re.S)[1])
-        env = self.flux("node[001-002]")
+        env = self.flux("node[001-002]", CORES="2")
         env["PATH"] = f"{os.path.dirname(os.environ['SCELA_RUN'])}:{env['PATH']}"
         done = subprocess.run([script], env={**self.environment, **env}, capture_output=True, text=True, check=False)
         shown = re.findall(r"(?m)^    (\d: node00\d)$", page)

@@ -96,8 +96,9 @@ TEST_CASE("mpiexec's hosts have one slot each, filled in turn, or as many as -pp
         "--oversubscribe|--np=4|--hosts=a:slots=2,b:slots=1|p");
   CHECK(line("mpiexec", {"-ppn", "3", "-hosts", "a,b,a", "p"}) ==
         "--oversubscribe|--hosts=a:slots=3,b:slots=3|--np=6|p");
-  CHECK(line("mpiexec", {"p"}) == "--oversubscribe|--np=1|p");
-  CHECK(line("mpiexec", {"-ppn", "3", "p"}) == "--oversubscribe|--np=3|p");
+  CHECK(line("mpiexec", {"p"}) == "--oversubscribe|p");
+  CHECK(line("mpiexec", {"-ppn", "3", "p"}) == "--oversubscribe|--ppn=3|p");
+  CHECK(line("mpiexec", {"p", ":", "q"}) == "--oversubscribe|--np=1|p|:|--np=1|q");
   CHECK(line("mpiexec", {"-hosts", "a:2000", "p"}).find("--hosts=a:slots=2000|") !=
         std::string::npos);
   CHECK(line("mpiexec", {"p"}, {{"HYDRA_HOST_FILE", "hosts"}})
@@ -219,7 +220,7 @@ TEST_CASE("patterns of output files name scela-run's files, which have both stre
         "--output-dir=d/e|--output-name=%j-%h-%n-%r%%.%s|" + rest);
   CHECK(line("srun", {"-e", "/%t", "p"}) == "--output-dir=/|--output-name=%r|" + rest);
   CHECK(line("mpiexec", {"-outfile-pattern", "a/%r.%h.out", "-errfile", "a/%r.%h.err", "p"}) ==
-        "--output-dir=a|--output-name=%r.%h.%s|--oversubscribe|--np=1|p");
+        "--output-dir=a|--output-name=%r.%h.%s|--oversubscribe|p");
   CHECK(refusal("srun", {"-o", "a.%t", "-e", "b.%t", "p"}).find("option -e of srun: files of") ==
         0);
   CHECK(refusal("srun", {"-o", "a", "p"}).find("several ranks would share a file") !=
@@ -246,9 +247,8 @@ TEST_CASE("a file names the programs of mpiexec and mpirun, one a line") {
 }
 
 TEST_CASE("MPIEXEC_TIMEOUT limits a job of mpiexec in seconds, if it is a number above 0") {
-  const std::string rest = "--oversubscribe|--np=1|p";
-  CHECK(line("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "90"}}) ==
-        "--oversubscribe|--timeout=90|--np=1|p");
+  const std::string rest = "--oversubscribe|p";
+  CHECK(line("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "90"}}) == "--oversubscribe|--timeout=90|p");
   CHECK(line("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "-1"}}) == rest);
   CHECK(line("mpirun", {"-np", "1", "p"}, {{"MPIEXEC_TIMEOUT", "90"}}) == kOmpi + "|--np=1|p");
   const auto made = translated("mpiexec", {"p"}, {{"MPIEXEC_TIMEOUT", "soon"}});

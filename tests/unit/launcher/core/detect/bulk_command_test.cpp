@@ -50,17 +50,19 @@ TEST_CASE("bulk command: a Slurm that has --external-launcher says so in each jo
 }
 
 TEST_CASE("bulk command: srun gets no options from the variables of the step around it") {
-  const auto kept = bulk_environment(
-      {}, {"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CONF=/etc/s", "SLURM_CPU_BIND=mask_cpu:0x1",
-           "SRUN_DEBUG=3", "SLURM_MEM_PER_CPU=1", "SLURM_MEM_PER_NODE=2", "SLURM_NTASKS=9",
-           "SLURM_STDINMODE=none", "SLURM_WORKING_CLUSTER=c:head:6817:9728:102",
-           "SLURMD_NODENAME=n1"});
+  const auto kept =
+      bulk_environment({}, {"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CONF=/etc/s",
+                            "SLURM_CPU_BIND=mask_cpu:0x1", "SRUN_DEBUG=3", "SLURM_MEM_PER_CPU=1",
+                            "SLURM_MEM_PER_NODE=2", "SLURM_NTASKS=9", "SLURM_STDINMODE=none",
+                            "SLURM_WORKING_CLUSTER=c:head:6817:9728:102", "SLURMD_NODENAME=n1"});
   CHECK(kept == Words{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CONF=/etc/s",
                       "SLURM_WORKING_CLUSTER=c:head:6817:9728:102", "SLURM_EXTERNAL_LAUNCHER=1"});
 }
 
-TEST_CASE("bulk command: agents of srun have the variables of a login, and no others of scela-run") {
-  const auto kept = bulk_environment({}, {"PATH=/bin", "HOME=/root", "SECRET=x", "LC_ALL=C", "LCX=1"});
+TEST_CASE(
+    "bulk command: agents of srun have the variables of a login, and no others of scela-run") {
+  const auto kept =
+      bulk_environment({}, {"PATH=/bin", "HOME=/root", "SECRET=x", "LC_ALL=C", "LCX=1"});
   CHECK(kept == Words{"PATH=/bin", "HOME=/root", "LC_ALL=C", "SLURM_EXTERNAL_LAUNCHER=1"});
 }
 

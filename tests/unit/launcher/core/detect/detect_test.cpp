@@ -206,10 +206,12 @@ const Words kFlux = {"FLUX_URI=local:///tmp/flux-Bq3/local-0", "FLUX_ENCLOSING_I
                      "FLUX_KVS_NAMESPACE=primary"};
 
 Result<Detection> in_flux(const Words& environment, const Result<std::string>& answer,
-                          std::optional<Scheduler> wanted = kNone) {
-  const Sources read = {reader({}), [&](const Words& words) {
-                          CHECK(words == Words{"flux", "getattr", "hostlist"});
-                          return answer;
+                          std::optional<Scheduler> wanted = kNone,
+                          const std::string& resources = "") {
+  const Sources read = {reader({}), [&](const Words& words) -> Result<std::string> {
+                          if (words == Words{"flux", "getattr", "hostlist"}) return answer;
+                          CHECK(words == Words{"flux", "kvs", "get", "resource.R"});
+                          return resources;
                         }};
   return detect({environment, "head", wanted}, read);
 }
@@ -231,6 +233,39 @@ TEST_CASE("detect: a host with several brokers of Flux counts once, with the fir
   REQUIRE(flux);
   CHECK(flux->allocation->hosts ==
         Hosts{{"n1", kNone, kNone, 0}, {"n2", kNone, kNone, 2}, {"n3", kNone, kNone, 4}});
+}
+
+TEST_CASE("detect: the slots of Flux are the cores of its resource set") {
+  const std::string resources =
+      R"({"version": 1, "execution": {"R_lite": [{"rank": "0,2", "children": {"core": "0-3"}},)"
+      R"( {"rank": "1", "children": {"core": "2,4-5", "gpu": "0"}}], "nodelist": ["n[8-10]"]}})";
+  const auto flux = in_flux(kFlux, "n[8-10]", kNone, resources);
+  REQUIRE(flux);
+  CHECK(flux->allocation->hosts ==
+        Hosts{{"n8", 4, kNone, 0}, {"n9", 3, kNone, 1}, {"n10", 4, kNone, 2}});
+  CHECK(flux->allocation->source ==
+        "FLUX_URI=local:///tmp/flux-Bq3/local-0, flux getattr "
+        "hostlist, flux kvs get resource.R");
+  // Brokers of one host that have the same cores share them.
+  const auto shared = in_flux(kFlux, "n1,n1,n2", kNone, resources);
+  CHECK(shared->allocation->hosts == Hosts{{"n1", 6, kNone, 0}, {"n2", 4, kNone, 2}});
+  // A host that the set leaves out gets one rank.
+  CHECK(in_flux(kFlux, "n[8-11]", kNone, resources)->allocation->hosts.back() ==
+        AllocatedHost{"n11", kNone, kNone, 3});
+}
+
+TEST_CASE("detect: a resource set of Flux that is not understood gives no slots") {
+  for (const char* text :
+       {"{", "[]", "null", R"({"version": 2, "execution": {"R_lite": []}})",
+        R"({"version": 1, "execution": {"R_lite": {"rank": "0"}}})",
+        R"({"version": 1, "execution": {"R_lite": [{"rank": "0", "children": {"core": "3-1"}}]}})",
+        R"({"version": 1, "execution": {"R_lite": [{"rank": "x", "children": {"core": "0"}}]}})",
+        R"({"version": 1, "execution": {"R_lite": [{"rank": "0", "children": "core"}]}})"}) {
+    const auto flux = in_flux(kFlux, "n8", kNone, text);
+    REQUIRE(flux);
+    CHECK(flux->allocation->hosts == Hosts{{"n8", kNone, kNone, 0}});
+    CHECK(flux->allocation->source.ends_with("flux getattr hostlist"));
+  }
 }
 
 TEST_CASE("detect: hosts of Flux that cannot be learned are an error with the command's words") {

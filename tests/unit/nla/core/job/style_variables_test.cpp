@@ -24,7 +24,7 @@ namespace {
 RankMap two_nodes() {
   return RankMap::from_blocks({{3, 1, 4}, {1, 1, 4}});
 }
-constexpr RankNumbers kRankFive{5, 8, 1, 4, 1, "n1", "train.py"};
+constexpr RankNumbers kRankFive{5, 8, 1, 4, 3, 16, 1, "n1", "train.py"};
 
 Training training(EnvStyles styles) {
   Training out;
@@ -68,7 +68,7 @@ TEST_CASE("torch's names have the numbers of the rank, of its node and of the st
 }
 
 TEST_CASE("rank 0's node has number 0, whatever its number in the host list") {
-  const RankNumbers zero{0, 8, 0, 4, 3, "n3", "p"};
+  const RankNumbers zero{0, 8, 0, 4, 0, 8, 3, "n3", "p"};
   CHECK(variables({true, false, false, false}, zero)["NODE_RANK"] == "0");
   CHECK(variables({false, false, false, true}, zero)["SLURM_NODEID"] == "0");
   const RankNodes nodes(RankMap::from_blocks({{2, 3, 1}, {2, 2, 1}, {0, 1, 2}}));
@@ -79,7 +79,7 @@ TEST_CASE("rank 0's node has number 0, whatever its number in the host list") {
 }
 
 TEST_CASE("a rank that is alone on its node keeps all threads") {
-  const RankNumbers alone{0, 2, 0, 1, 3, "n3", "p"};
+  const RankNumbers alone{0, 2, 0, 1, 0, 2, 3, "n3", "p"};
   CHECK(variables({true, false, false, false}, alone).count("OMP_NUM_THREADS") == 0);
 }
 
@@ -104,6 +104,8 @@ TEST_CASE("JAX computes MASTER_PORT from the numbers of the jobs of Open MPI and
   CHECK(told["OMPI_COMM_WORLD_SIZE"] == "8");
   CHECK(told["OMPI_COMM_WORLD_LOCAL_RANK"] == "1");
   CHECK(told["OMPI_COMM_WORLD_LOCAL_SIZE"] == "4");
+  CHECK(told["OMPI_COMM_WORLD_NODE_RANK"] == "3");
+  CHECK(told["OMPI_UNIVERSE_SIZE"] == "16");
 }
 
 TEST_CASE("mpich's names are those of Hydra and of MVAPICH") {

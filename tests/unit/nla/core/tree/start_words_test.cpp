@@ -31,6 +31,14 @@ TEST_CASE("start words: a command with the text of a place in it is not changed"
         Words{"rsh", "{command}", "n1", "c"});
 }
 
+TEST_CASE("start words: a message names the program without its script") {
+  CHECK(name_of_start("sh -c 'echo $1; exit 3' x") == "sh -c");
+  CHECK(name_of_start(" /sge/qrsh  -inherit ") == "/sge/qrsh -inherit");
+  CHECK(name_of_start("kubectl exec -i {host} -- /bin/sh -c {command}") == "kubectl exec -i");
+  CHECK(name_of_start("'odd' {host}") == "'odd'");
+  CHECK(name_of_start("").empty());
+}
+
 TEST_CASE("start words: a text without words has none") {
   CHECK(start_words("", {"n1", std::nullopt}, "c").empty());
   CHECK(start_words("   ", {"n1", std::nullopt}, "c").empty());

@@ -1,5 +1,5 @@
 // Tests which variables of schedulers ranks do not inherit.
-#include "common/core/task_variables.h"
+#include "common/core/variables/task_variables.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "common/core/task_variables.h"
+#include "common/core/variables/task_variables.h"
 
 #include <algorithm>
 #include <iterator>
