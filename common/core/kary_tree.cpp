@@ -68,14 +68,16 @@ Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per
   return std::min(smallest_degree(nodes, limits.max_depth), most);
 }
 
-std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t max_depth, const StartCosts& costs) {
-  std::uint32_t best = 1;
+std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t ranks_per_node,
+                           const TreeLimits& limits, const StartCosts& costs) {
+  std::uint32_t best = limits.max_depth;
   std::uint64_t least = UINT64_MAX;
-  for (std::uint32_t depth = 1; depth <= max_depth; ++depth) {
-    const std::uint64_t each =
-        costs.level_us + std::uint64_t{costs.child_us} * smallest_degree(nodes, depth);
-    if (each * depth >= least) continue;
-    least = each * depth;
+  for (std::uint32_t depth = 1; depth <= limits.max_depth; ++depth) {
+    const std::uint64_t degree = smallest_degree(nodes, depth);
+    if (degree + 1 + ranks_per_node > limits.max_connections) continue;  // it would grow deeper
+    const std::uint64_t time = depth * (costs.level_us + costs.child_us * degree);
+    if (time >= least) continue;
+    least = time;
     best = depth;
   }
   return best;

@@ -60,11 +60,13 @@ struct Slice {
 Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per_node,
                                     const TreeLimits& limits);
 
-// Returns the number of levels of agents, from 1 to max_depth, with which `nodes` agents are
+// Returns the number of levels of agents, from 1 to limits.max_depth, with which `nodes` agents are
 // started fastest: level_us for each level, and child_us for each child of one agent on each level.
-// The degree is then the smallest that choose_degree() returns for so many levels. Of two that take
-// equally long, the smaller number is returned.
-std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t max_depth, const StartCosts& costs);
+// The degree is then the smallest that choose_degree() returns for so many levels. A number of
+// levels counts only if an agent can hold that degree. If none counts, returns limits.max_depth. Of
+// two that take equally long, returns the smaller one.
+std::uint32_t choose_depth(std::uint32_t nodes, std::uint32_t ranks_per_node,
+                           const TreeLimits& limits, const StartCosts& costs);
 
 // Splits [whole.first, whole.end) into min(degree, size) contiguous slices, in ascending order,
 // larger ones first. Their sizes differ by at most one. Requires degree > 0.

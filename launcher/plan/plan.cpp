@@ -340,8 +340,10 @@ Result<std::uint32_t> planned_degree(const Options& options, const RankMap& map,
   if (options.degree) return *options.degree;
   std::uint32_t most = max_ranks_on_a_node(map, nodes);
   if (plan.slots_from_processors) most = std::max(most, kUsualCores);
-  const std::uint32_t levels = plan.remote ? choose_depth(nodes, kMaxDepth, kSshCosts) : kMaxDepth;
-  return choose_degree(nodes, most, {options.max_conn, options.max_depth.value_or(levels)});
+  TreeLimits limits{options.max_conn, options.max_depth.value_or(kMaxDepth)};
+  if (plan.remote && !options.max_depth)
+    limits.max_depth = choose_depth(nodes, most, limits, kSshCosts);
+  return choose_degree(nodes, most, limits);
 }
 
 // Returns true if the job is one rank on its own machine, which may well be there to spawn others.

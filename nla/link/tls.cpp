@@ -292,6 +292,8 @@ class Acceptor final : public TlsAttempt {
     timer_.set(limit, [this, limit] {
       end(tl::unexpected(cat("nobody proved the key within ", limit.count(), " ms")));
     });
+    // The caller first tells the parent the port. The parent takes some time until it connects.
+    boost::asio::post(io, &TlsSession::prepare_server);
     wait();
   }
   std::uint16_t port() const override { return port_; }

@@ -339,10 +339,12 @@ class KeysTest(JobTest):
         self.check_certificates("rsa")
 
     def test_keys_of_the_usual_types(self):
+        """PEM and PKCS8 are the forms that OpenSSL reads."""
         self.remove_key()
-        for kind in ("rsa", "ecdsa", "ed25519"):
-            with self.subTest(kind):
-                self.keygen("-t", kind, "-N", "", "-f", f"id_{kind}")
+        for kind, form in (("rsa", "RFC4716"), ("ecdsa", "RFC4716"), ("ed25519", "RFC4716"), ("rsa", "PEM"), ("ecdsa", "PEM"),
+                           ("rsa", "PKCS8")):
+            with self.subTest(kind, form=form):
+                self.keygen("-t", kind, "-m", form, "-N", "", "-f", f"id_{kind}")
                 self.authorize(self.read("head", f"{SSH}/id_{kind}.pub"))
                 self.assert_hosts(self.cluster.hosts, *self.ALL)
                 for name in (f"id_{kind}", f"id_{kind}.pub"):

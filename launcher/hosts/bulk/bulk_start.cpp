@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/crypto/tls_session.h"
 #include "common/os/fd.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
@@ -129,6 +130,7 @@ Result<void> BulkStart::State::begin() {
   if (::write(input->write.get(), line.data(), line.size()) != size)
     return fail(failure(request.starter,
                         cat("write to ", request.starter.command, ": ", errno_text(errno))));
+  TlsSession::prepare_client();  // while the command starts the agents
   return {};
 }
 

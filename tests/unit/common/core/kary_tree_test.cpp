@@ -166,6 +166,8 @@ TEST_CASE("every node has the parent that handed it its slice") {
   }
 }
 
+constexpr TreeLimits kNoLimit{100'000, 3};
+
 TEST_CASE("the number of levels is the one that starts fastest") {
   const StartCosts costs{200'000, 6'000};
   const auto time_of = [&](std::uint32_t nodes, std::uint32_t depth) {
@@ -173,20 +175,41 @@ TEST_CASE("the number of levels is the one that starts fastest") {
     return depth * (costs.level_us + std::uint64_t{costs.child_us} * degree);
   };
   for (const std::uint32_t nodes : {1u, 2u, 3u, 16u, 47u, 48u, 64u, 128u, 500u, 1000u, 5000u}) {
-    const std::uint32_t depth = choose_depth(nodes, 3, costs);
+    const std::uint32_t depth = choose_depth(nodes, 0, kNoLimit, costs);
     for (std::uint32_t other = 1; other <= 3; ++other) {
       CHECK(time_of(nodes, depth) <= time_of(nodes, other));
       if (other < depth) CHECK(time_of(nodes, depth) < time_of(nodes, other));
     }
   }
-  CHECK(choose_depth(47, 3, costs) == 1);
-  CHECK(choose_depth(64, 3, costs) == 2);
-  CHECK(choose_depth(5000, 3, costs) == 3);
-  CHECK(choose_depth(5000, 1, costs) == 1);
+  CHECK(choose_depth(47, 0, kNoLimit, costs) == 1);
+  CHECK(choose_depth(64, 0, kNoLimit, costs) == 2);
+  CHECK(choose_depth(5000, 0, kNoLimit, costs) == 3);
+  CHECK(choose_depth(5000, 0, {100'000, 1}, costs) == 1);
   // If a level costs nothing, the smallest degree is best; if a child costs nothing, one level is.
-  CHECK(choose_depth(64, 3, {0, 1}) == 3);
-  CHECK(choose_depth(64, 3, {1, 0}) == 1);
-  CHECK(choose_depth(64, 3, {0, 0}) == 1);
+  CHECK(choose_depth(64, 0, kNoLimit, {0, 1}) == 3);
+  CHECK(choose_depth(64, 0, kNoLimit, {1, 0}) == 1);
+  CHECK(choose_depth(64, 0, kNoLimit, {0, 0}) == 1);
+}
+
+TEST_CASE("levels for which an agent cannot hold the children are not chosen") {
+  const StartCosts costs{200'000, 1'500};
+  CHECK(choose_depth(150, 0, kNoLimit, costs) == 1);
+  CHECK(choose_depth(150, 1, {128, 3}, costs) == 2);
+  // An agent with one rank holds 126 children of 128 connections, and with four ranks 123.
+  for (const std::uint32_t ranks : {1u, 4u}) {
+    CHECK(choose_depth(127 - ranks, ranks, {128, 3}, costs) == 1);
+    CHECK(choose_depth(128 - ranks, ranks, {128, 3}, costs) == 2);
+  }
+  // The tree has as many levels as were chosen, because its degree is not capped.
+  for (std::uint32_t nodes = 1; nodes <= 1000; ++nodes) {
+    const TreeLimits limits{128, choose_depth(nodes, 1, {128, 3}, costs)};
+    const std::uint32_t degree = choose_degree(nodes, 1, limits).value();
+    INFO("at " << nodes << " with degree " << degree);
+    CHECK(tree_depth(nodes, degree) == limits.max_depth);
+  }
+  // No number of levels is possible: the tree has as many as it needs.
+  CHECK(choose_depth(1000, 120, {128, 3}, costs) == 3);
+  CHECK(choose_depth(1000, 127, {128, 3}, costs) == 3);
 }
 
 }  // namespace kary_tree_test

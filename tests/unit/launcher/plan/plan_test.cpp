@@ -299,7 +299,10 @@ TEST_CASE("few real hosts are started by scela-run itself, many by a tree") {
   CHECK(degree("n[1-200]") == 14);
   CHECK(degree("n[1-3]", {"--max-depth", "3"}) == 1);
   CHECK(degree("n[1-200]", {"--flat"}) == 200);
-  CHECK(degree("n[1-40]", {"--max-conn", "18"}) == 16);
+  // More hosts than one agent can hold get a level more, not a few hosts below the others.
+  CHECK(degree("n[1-126]") == 126);
+  CHECK(degree("n[1-127]") == 11);
+  CHECK(degree("n[1-40]", {"--max-conn", "18"}) == 6);
 }
 
 TEST_CASE("standard input can only go to a rank of the job") {
