@@ -1,3 +1,5 @@
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -158,6 +160,13 @@ void scela_probed_free(scela_probed* message) {
 
 int scela_progress(scela_channel* channel) {
   return channel == nullptr ? 0 : guarded_flag([&] { return channel->channel->progress(); });
+}
+
+void scela_abort(scela_channel* channel, int status, const char* why) {
+  const char* const text = why != nullptr ? why : "";
+  if (channel != nullptr) channel->channel->abort(status, text);
+  std::fprintf(stderr, "%s\n", text);
+  std::_Exit((status & 255) == 0 ? 1 : status & 255);
 }
 
 int scela_has_exited(const scela_channel* channel, int rank) {

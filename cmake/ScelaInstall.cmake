@@ -59,3 +59,4 @@ endif()
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c"
   "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/*.sh")
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/mpi" DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT development)

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -263,6 +265,13 @@ bool Channel::has_exited(int rank) const {
 void Channel::mark_exited(int rank) {
   if (rank < 0 || rank >= size()) return;
   state_->progress.with([&](Messenger&) { state_->progress.mark_exited(rank); });
+}
+
+// The launcher's connection of a child process (fork) is that of its parent.
+void Channel::abort(int status, std::string_view why) {
+  if (state_->bootstrap && !state_->progress.is_copy()) state_->bootstrap->abort(status, why);
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+  std::_Exit((status & 255) == 0 ? 1 : status & 255);
 }
 
 PeerCounters Channel::counters(int peer) const {

@@ -44,6 +44,14 @@ foreach(part communicators pieces detached threads)
       RUN ${between} -n 4 ${probe} ${part})
   endif()
 endforeach()
+library_test("a rank ends the job, by PMI-1" CHECK --status 7 --said 1 "the child ends alone" --said 1 ".*rank 1 gives up.*"
+    --err "scela-run: rank 1 on .* aborted the job with code 7: rank 1 gives up"
+  RUN ${run} --pmi fd -n 4 ${probe} abort 7)
+library_test("a rank ends the job with status 0, which is no success" CHECK --status 1
+    --err "scela-run: rank 1 on .* aborted the job with code 1: rank 1 gives up"
+  RUN ${run} --pmi fd -n 4 ${probe} abort 0)
+library_test("a rank ends the job, by PMIx" CHECK --status 7 --err "scela-run: rank 1 on .* aborted the job with code 7: rank 1 gives up"
+  RUN ${run} --pmi pmix -n 4 ${probe} abort 7)
 library_test("messages, none comes into a later world that has its context" CHECK --quiet --out "messages families: 4 ranks on 1 nodes"
   RUN ${run} --pmi fd -n 4 ${probe} families)
 library_test("messages, a rank of a communicator dies, on a node" CHECK --status 137 --out "messages death: 5 ranks on 1 nodes"
@@ -97,6 +105,8 @@ foreach(ranks 1 2 5)
   library_test("C interface, ${ranks} ranks of a node" CHECK --quiet --out "rank ${last} of ${ranks}: good"
     RUN ${run} --pmi fd -n ${ranks} ${bin}/capi_probe)
 endforeach()
+library_test("C interface, a rank ends the job" CHECK --status 5 --err "scela-run: rank 0 on .* aborted the job with code 5: no more"
+  RUN ${run} --pmi fd -n 3 ${bin}/capi_probe abort)
 library_test("C interface, a ring, 3 ranks" CHECK --quiet --out "the ring's sum is 3, that of the collective operation 3"
   RUN ${run} --pmi fd -n 3 ${bin}/ring_scela)
 if(between)

@@ -245,6 +245,11 @@ int scela_progress(scela_channel* channel);
  *
  *   if (scela_has_exited(channel, 1)) return report("rank 1 has ended"); */
 int scela_has_exited(const scela_channel* channel, int rank);
+/* Ends the job, and this process with `status`; 1 replaces 0. The launcher's user reads `why`, which
+ * may be NULL. With a NULL channel only this process ends. It does not return.
+ *
+ *   if (!valid(input)) scela_abort(channel, 3, "the input is wrong in line 7"); */
+__attribute__((noreturn)) void scela_abort(scela_channel* channel, int status, const char* why);
 
 /* ---- requests, of messages and of collective operations ---- */
 

@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <scela/pieces.h>
@@ -329,6 +330,14 @@ class Channel {
   //
   //   for (const int rank : agreed.exited) channel.mark_exited(world.world_rank(rank));
   void mark_exited(int rank);
+  // Ends the job: tells the launcher to end all its ranks, and ends this process with `status`. The
+  // launcher's user reads `why`, on one line. The lowest eight bits of the status count; 1 replaces
+  // 0, since an abort is no success. Without a launcher, and in a child process (fork), only this process
+  // ends. No stream is flushed, and no destructor runs. Any thread may call it, also with
+  // Threads::single.
+  //
+  //   if (!valid(input)) channel.abort(3, "the input is wrong in line 7");
+  [[noreturn]] void abort(int status, std::string_view why);
   // These return the counters as they are now, without blocking. If there is no rank `peer`, all
   // are 0.
   //

@@ -50,7 +50,7 @@ for program in "$build"/bin/*; do
   fi
 done
 root=$here/../../..
-for file in "$root"/examples/*.c "$root"/examples/*.cpp "$root"/man/*.in; do
+for file in "$root"/examples/*.c "$root"/examples/*.cpp "$root"/examples/*/* "$root"/man/*.in; do
   [ ! -f "$file" ] || arrived "${file%.in}"
 done
 for program in "$prefix"/usr/bin/*; do

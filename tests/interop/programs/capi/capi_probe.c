@@ -123,7 +123,7 @@ static void probed(void) {
 
 static void persistent(void) {
   const int next = (rank + 1) % size, last = (rank + size - 1) % size;
-  int sent, got;
+  int sent = 0, got = 0;
   scela_request* send;
   scela_request* receive;
   GOOD(scela_send_init(channel, next, kPersistent, &sent, sizeof sent, 0, &send));
@@ -655,12 +655,13 @@ static void without_handles(void) {
   }
 }
 
-int main(void) {
+int main(int argc, char** argv) {
   const char* const thread[] = {"PROGRESS=thread", "BIND_THREAD=0", "CHECK=1", NULL};
   const char* const no_mode[] = {"PROGRESS=steam", NULL};
   const char* const no_name[] = {"SPEED=1", NULL};
   settings();
   opened();
+  if (argc > 1 && strcmp(argv[1], "abort") == 0 && rank == 0) scela_abort(channel, 5, "no more");
   messages();
   probed();
   persistent();

@@ -2,7 +2,10 @@
 // outlive their requests, by the functions that libscela exports. It runs on 4 ranks or more; rank
 // 0 prints one line if all is well.
 //
-//   messages_probe communicators|pieces|detached|threads|death
+//   messages_probe communicators|pieces|detached|threads|death|abort STATUS
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/interop/programs/channel/messages_check.h"
 
 namespace messages {
@@ -134,6 +137,26 @@ void threads(Channel& channel) {
   must(world.barrier(), "the last barrier");
 }
 
+// Rank 1 ends the job, which the others wait for. In a child process (fork) only that ends.
+void abort_by_one(Channel& channel, int status) {
+  int nothing = 0;
+  if (channel.rank() == 1) {
+    const pid_t child = fork();
+    if (child == 0) channel.abort(9, "the child ends alone");
+    int ended = 0;
+    must(waitpid(child, &ended, 0) == child && WIFEXITED(ended) && WEXITSTATUS(ended) == 9,
+         "a child that aborts");
+    must(channel.send(0, 1, bytes_of(nothing)), "the rank goes on after its child");
+    must(channel.recv(0, 2, room_of(nothing)), "the answer");
+    channel.abort(status, "rank 1 gives up");
+  }
+  if (channel.rank() == 0) {
+    must(channel.recv(1, 1, room_of(nothing)), "the rank whose child has ended");
+    must(channel.send(1, 2, bytes_of(nothing)), "the answer");
+  }
+  must(channel.recv(kAnySource, 3, room_of(nothing)), "a message in vain");
+}
+
 }  // namespace messages
 
 using namespace messages;
@@ -154,6 +177,7 @@ int main(int argc, char** argv) {
   if (mode == "threads") threads(channel);
   if (mode == "death") death(channel);
   if (mode == "families") families(channel);
+  if (mode == "abort") abort_by_one(channel, argc > 2 ? std::atoi(argv[2]) : 7);
   opened.channel.reset();
   if (own_rank == 0)
     std::printf("messages %s: %d ranks on %d nodes\n", std::string(mode).c_str(), size, nodes);
