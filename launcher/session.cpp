@@ -16,6 +16,7 @@
 #include "launcher/debug/debugging.h"
 #include "launcher/debug/mpir.h"
 #include "launcher/debug/panes.h"
+#include "launcher/hosts/late/join_watch.h"
 #include "launcher/io/log_output.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
@@ -48,6 +49,29 @@ constexpr std::chrono::milliseconds kMoment{25};
 // Returns the time in the unit of Phases: monotonic clock, in nanoseconds.
 std::int64_t phase_moment() {
   return static_cast<std::int64_t>(monotonic_ns());
+}
+
+// Agents that join from now on wait for the next start, or for ranks that are spawned. Returns
+// nullptr if agents do not join.
+std::unique_ptr<JoinWatch> watch_late_agents(asio::io_context& io, const HostContacts& access,
+                                             const Plan& plan, const Options& options,
+                                             StderrWriter& person, Log& log, Spawning& spawning) {
+  if (!access.joined) return nullptr;
+  const nla::Training& training = plan.job.training;
+  const bool restarts = training.restarts < training.max_restarts;
+  const bool spawns = !options.no_spawn && !plan.once_per_host && may_spawn(plan.job.pmi);
+  JoinWatch::Hooks hooks;
+  hooks.tell = [&person](const std::string& line) {
+    person.write(cat(kProgramName, printable(line, kMaxOwnText), "\n"));
+  };
+  hooks.came = [restarts, spawns, &log, &spawning](const HostEntry& host) {
+    if (spawns) spawning.add_host(host);
+    log.say(Subsystem::launch,
+            cat("the agent of ", host.name, " has joined late: it waits for ",
+                restarts ? "the next start of the job" : "", restarts && spawns ? ", or for " : "",
+                spawns ? "ranks that are spawned" : ""));
+  };
+  return std::make_unique<JoinWatch>(io, access.joined, restarts || spawns, std::move(hooks));
 }
 
 class Session {
@@ -143,7 +167,8 @@ class Session {
   std::string last_of_pmi_;                       // last PMI text of a node
   Spawning spawning_;
   Debugging debugging_;
-  std::unique_ptr<Panes> panes_;  // if the plan has panes
+  std::unique_ptr<Panes> panes_;            // if the plan has panes
+  std::unique_ptr<JoinWatch> late_agents_;  // if agents join
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -181,12 +206,14 @@ Result<SessionResult> Session::run(const std::string& agent) {
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
   spawning_.open(io, access_.find_later);
+  late_agents_ = watch_late_agents(io, access_, plan_, options_, stderr_, log_, spawning_);
   debugging_.open(io);
   if (panes_) panes_->open(io, [this](nla::Event event) { shell_->post(std::move(event)); });
   start_timeout();
   begin();
   shell_->run();
   phases_.gone = phase_moment();
+  late_agents_.reset();
   if (panes_) panes_->finish();
   writer_->finish(reader_deadline_);
   job_control_.leave_terminal();

@@ -99,36 +99,59 @@ std::string seconds_left(const HostPatience& patience) {
   return cat("; up to ", (patience.left().count() + 999) / 1000, " s more (--wait-hosts)");
 }
 
-// Waits for agents that join, and puts them into the context as a host file.
-Result<void> take_agents(const Options& options, LaunchContext& context, HostSearch& search) {
+// The time in which agents of the last start come again for the next one. Hosts clean up before.
+constexpr std::chrono::milliseconds kReturnLimit{15'000};
+
+Result<void> listen_for_agents(const Options& options, HostSearch& search) {
   const auto agent = nla::find_agent(options.agent.value_or(""), true);
   if (!agent) return fail(agent.error());
-  const auto tell = [](const std::string& line) {
-    print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
-  };
-  auto made = JoinedAgents::listen({*options.listen, *options.key_file, *agent, tell});
+  auto made = JoinedAgents::listen({*options.listen, *options.key_file, *agent, {}});
   if (!made) return fail(std::move(made.error()));
   search.joined = std::move(*made);
+  return {};
+}
+
+void await_returning(JoinedAgents& joined) {
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto deadline = now() + kReturnLimit;
+  while (joined.has_returning() && now() < deadline)
+    joined.serve(std::chrono::ceil<std::chrono::milliseconds>(deadline - now()));
+  joined.drop_returning();
+}
+
+// Waits for agents that join, and puts them into the context as a host file. If this is a restart,
+// those of the last start come again.
+Result<void> take_agents(const Options& options, LaunchContext& context, HostSearch& search) {
+  if (!search.joined) {
+    if (auto listening = listen_for_agents(options, search); !listening) return listening;
+  }
+  JoinedAgents& joined = *search.joined;
+  joined.tell_by([](const std::string& line) {
+    print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
+  });
+  await_returning(joined);
   std::string lack;
   // The pause is cut short by each agent that joins.
   constexpr std::chrono::milliseconds kReportInterval{1000};
   for (;;) {
-    std::vector<HostEntry> hosts = search.joined->hosts();
+    std::vector<HostEntry> hosts = joined.hosts();
     lack = lack_of_hosts(hosts, options);
     if (lack.empty()) break;
     const std::string line =
         cat("waiting for agents at ", *options.listen, ": ", lack, seconds_left(search.patience));
     if (!search.patience.goes_on(line)) break;
-    search.joined->serve(std::min(kReportInterval, search.patience.left()));
+    joined.serve(std::min(kReportInterval, search.patience.left()));
   }
-  search.joined->stop_listening();
   if (!lack.empty()) {
     return fail(Error{ErrorKind::launch, "wait for agents that join (--listen)", *options.listen,
                       lack, "start scela-nla --join on more hosts, or wait longer (--wait-hosts)"});
   }
   std::string text;
-  for (const HostEntry& host : search.joined->hosts())
+  for (const HostEntry& host : joined.hosts()) {
     text += cat(host.name, " slots=", *host.slots, "\n");
+    // A host that was lost is here again: its agent was started anew.
+    std::erase_if(context.missing, [&](const MissingHost& one) { return one.host == host.name; });
+  }
   context.joined_hosts = std::move(text);
   return {};
 }

@@ -20,11 +20,6 @@ namespace {
 // that a host is then assumed to have room for.
 constexpr std::uint32_t kUsualCores = 64;
 
-// Returns true if ranks can ask for more ranks through this PMI.
-bool may_spawn(PmiKind kind) {
-  return kind != PmiKind::none && kind != PmiKind::pmgr && kind != PmiKind::pmgr_mvapich1;
-}
-
 // Returns true for variables that belong to a login on one machine and would mislead programs on
 // another.
 bool is_of_this_login(std::string_view name) {
@@ -356,6 +351,11 @@ bool is_alone(const Options& options, const LaunchContext& context, std::uint32_
 
 }  // namespace
 
+bool may_spawn(nla::PmiKind kind) {
+  return kind != nla::PmiKind::none && kind != nla::PmiKind::pmgr &&
+         kind != nla::PmiKind::pmgr_mvapich1;
+}
+
 Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   auto hosts = find_hosts(options, context);
   if (!hosts) return fail(hosts.error());
@@ -375,7 +375,7 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
     plan.idle = RankSet::run(0, static_cast<Rank>(hosts->size()));
   } else {
     plan.later = drop_idle_hosts(*hosts, mapping->map);
-    if (!may_spawn(options.pmi)) plan.later.clear();
+    if (!may_spawn(pmi_kind(options.pmi))) plan.later.clear();
   }
   plan.unused_slots = slots - std::min(slots, slots_of(options, nodes_of(*hosts)));
   plan.spares = static_cast<std::uint32_t>(spares->size());

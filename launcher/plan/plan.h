@@ -81,6 +81,9 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context);
 // kind is then unreachable if any node failed.
 Result<void> remap_ranks(Plan& plan, const Options& options, const RankSet& failed);
 
+// Returns true if ranks can ask for more ranks through this PMI.
+bool may_spawn(nla::PmiKind kind);
+
 // Returns the text of --show-map: the tree with names and ranks, and the programs of the plan.
 std::string map_text(const Plan& plan);
 

@@ -1,5 +1,6 @@
 #include "launcher/spawn/spawning.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/core/counted.h"
@@ -33,6 +34,13 @@ void Spawning::open(boost::asio::io_context& io, HostFinder::Find find) {
   finder_ = std::make_unique<HostFinder>(
       io, std::move(find),
       [this](const std::vector<HostLookup>& hosts) { expansion_.found(hosts); });
+}
+
+void Spawning::add_host(const HostEntry& host) {
+  const auto is_it = [&](const AgentlessHost& one) { return one.node.name == host.name; };
+  std::erase_if(plan_.later, is_it);  // one that was lost before it was used
+  if (std::ranges::find(plan_.hosts, host.name) == plan_.hosts.end())
+    plan_.later.push_back({{host.name, host.slots}, {}});
 }
 
 void Spawning::close() {

@@ -40,6 +40,9 @@ class Spawning {
   // object. `find` blocks and returns how hosts are reached (HostContacts::find_later); it may run
   // in another thread.
   void open(boost::asio::io_context& io, HostFinder::Find find);
+  // Takes the host of an agent that has joined late. Ranks can be spawned there from now on, unless
+  // a host of the job has its name.
+  void add_host(const HostEntry& host);
   // Ends the lookup of hosts: no found host is reported any more. Requires open().
   void close();
 

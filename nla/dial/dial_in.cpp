@@ -4,6 +4,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -129,6 +131,15 @@ Result<DialedIn> dial_in(std::string_view addresses) {
     failure->why = cat(before, failure->why);
   }
   return fail(failure.value_or(Error{ErrorKind::usage, kWhat, {}, "no address is given", {}}));
+}
+
+void notice_lost_peer(const Fd& socket) {
+  // Smaller times would give up a peer behind a network that is down for a moment.
+  const int yes = 1, idle_s = 15, interval_s = 5, probes = 3;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 std::string addresses_to_dial(std::uint16_t port) {

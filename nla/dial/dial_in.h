@@ -39,6 +39,10 @@ Result<DialedIn> dial_in(std::string_view addresses);
 // first address of scela-run's machine leads nowhere.
 inline constexpr int kDialMs = 3000;
 
+// Has the kernel notice within half a minute that the peer's machine is gone, although neither side
+// says anything. Stopped processes count as there.
+void notice_lost_peer(const Fd& socket);
+
 // Returns the addresses of this machine to which other machines may connect, as dial_in() reads
 // them, each with this port. The loopback counts only if there is no other.
 std::string addresses_to_dial(std::uint16_t port);

@@ -31,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 // listens there.
 constexpr int kAnswerMs = 10'000;
 constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr char kComeAgain[] = "join again for the next job";
 
 Error join_failure(ErrorKind kind, const std::string& target, std::string why,
                    std::string hint = {}) {
@@ -135,14 +136,18 @@ Result<void> introduce(DialedIn& dialed, const JoinPlace& place) {
   const auto answer = read_line(dialed.socket);
   if (!answer) {
     return fail(join_failure(ErrorKind::unreachable, place.target,
-                             "scela-run has closed the connection, perhaps as its job has begun"));
+                             "scela-run has closed the connection, perhaps as its job has ended"));
   }
-  if (auto good = check_join_answer(*answer, request, *call, place.key); !good) {
+  auto good = check_join_answer(*answer, request, *call, place.key);
+  if (!good && good.error().kind == ErrorKind::launch)
+    return fail(join_failure(ErrorKind::launch, place.target, good.error().why, kComeAgain));
+  if (!good) {
     return fail(
         join_failure(ErrorKind::protocol, place.target, good.error().why,
                      "give both sides the same --key-file, and each agent a --name of its own"));
   }
   dialed.secret = join_secret(place.key, call->job);
+  notice_lost_peer(dialed.socket);
   return {};
 }
 

@@ -24,10 +24,11 @@ struct JoinPlace {
   std::chrono::milliseconds limit{600'000};
 };
 
-// Joins the job. The result has the secret of the job. A name is looked up by the program
-// getent, because an agent asks no name service itself. Returns an error: usage for a malformed
-// target, unreachable if scela-run was not there within the limit, protocol if it refuses this
-// agent or does not prove the key. The last is not tried again.
+// Joins the job, before it begins or later. The result has the secret of the job. A name is looked
+// up by the program getent, because an agent asks no name service itself. Returns an error: usage
+// for a malformed target; unreachable if scela-run was not there within the limit; protocol if it
+// refuses this agent or does not prove the key; launch if its job has begun and needs no further
+// host. The last two are not tried again.
 Result<DialedIn> join_in(const JoinPlace& place);
 
 }  // namespace scela::nla

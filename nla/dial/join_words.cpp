@@ -22,7 +22,7 @@ namespace scela::nla {
 namespace {
 
 constexpr std::string_view kCall = "scela-join", kVersion = "1", kJoin = "join",
-                           kWelcome = "welcome ", kRefused = "refused ";
+                           kWelcome = "welcome ", kRefused = "refused ", kLate = "late ";
 constexpr std::size_t kMinKey = 16, kMaxKey = 4096;
 
 std::vector<std::string_view> words_in(std::string_view line) {
@@ -117,10 +117,18 @@ std::string refusal_line(std::string_view why) {
   return cat(kRefused, why, "\n");
 }
 
+std::string late_line(std::string_view why) {
+  return cat(kLate, why, "\n");
+}
+
 Result<void> check_join_answer(std::string_view line, const JoinRequest& request,
                                const JoinCall& call, std::string_view key) {
   if (line.starts_with(kRefused))
     return bad_join(cat("scela-run refuses: ", printable_ascii(line.substr(kRefused.size()))));
+  if (line.starts_with(kLate)) {
+    return fail(
+        Error{ErrorKind::launch, "join a job", {}, printable_ascii(line.substr(kLate.size())), {}});
+  }
   if (!line.starts_with(kWelcome)) return bad_join();
   if (!is_equal_secret(runs_proof(request, call, key), line.substr(kWelcome.size())))
     return bad_join("scela-run has another key");

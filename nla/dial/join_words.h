@@ -3,7 +3,16 @@
 //
 //   scela-run -> agent   scela-join 1 JOB CHALLENGE\n
 //   agent -> scela-run   join BUILD NAME SLOTS CHALLENGE PROOF\n
-//   scela-run -> agent   welcome PROOF\n, or refused WHY\n
+//   scela-run -> agent   welcome PROOF\n, refused WHY\n, or late WHY\n
+//   agent -> scela-run   the hello of dial_hello.h
+//
+// If the job is started again, the same connection serves the next start:
+//
+//   agent -> scela-run   one byte, kNodeIsClean: nothing of the last start is left here
+//   scela-run -> agent   one byte, kNextStart, before that byte or after it
+//   agent -> scela-run   the hello of another agent process
+//
+// The end of the connection is the end of the job.
 //
 // JOB and both challenges are random. Each proof is over all that was said before it, so no old
 // line proves anything again. The secret of the job follows from the key and JOB; with it, the
@@ -21,6 +30,8 @@ namespace scela::nla {
 
 // The most bytes of a line, with its newline.
 inline constexpr std::size_t kMaxJoinLine = 1024;
+// The word of scela-run to an agent: the job is started again.
+inline constexpr char kNextStart = '+';
 // The most slots that an agent may say it has.
 inline constexpr std::uint32_t kMaxJoinSlots = 1u << 20;
 
@@ -52,7 +63,10 @@ Result<JoinRequest> parse_join_request(std::string_view line, const JoinCall& ca
                                        std::string_view key);
 std::string welcome_line(const JoinRequest& request, const JoinCall& call, std::string_view key);
 std::string refusal_line(std::string_view why);
-// Reads the answer. Returns an error if it is a refusal, or a welcome without proof of the key.
+// Returns the answer to an agent that would be welcome, but comes when the job needs no host.
+std::string late_line(std::string_view why);
+// Reads the answer. Returns a protocol error if it is a refusal, or a welcome without proof of the
+// key. The error's kind is launch if the agent is late.
 Result<void> check_join_answer(std::string_view line, const JoinRequest& request,
                                const JoinCall& call, std::string_view key);
 

@@ -43,6 +43,10 @@ std::uint64_t after_ms(std::uint64_t ms) {
   return monotonic_ns() + ms * 1'000'000;
 }
 
+bool is_an_order_to_end(int signo) {
+  return signo == SIGTERM || signo == SIGINT || signo == SIGHUP;
+}
+
 class Guardian {
  public:
   Guardian(pid_t agent, int link, int link_out, char* mark_room, char last_word, Fd guardian_socket,
@@ -73,6 +77,25 @@ class Guardian {
     if (last_word_ != 0)
       static_cast<void>(::send(link_, &last_word_, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
     return well ? 0 : 1;
+  }
+
+  // Waits for the peer's word that another agent is needed. Returns false if it ends the
+  // connection, or if a signal ends this process.
+  bool hears(char again) {
+    while (!ending_) {
+      pollfd asked[2] = {{signals_.get(), POLLIN, 0}, {link_, POLLIN, 0}};
+      if (retry([&] { return ::poll(asked, std::size(asked), -1); }) < 0) return false;
+      signalfd_siginfo info;
+      while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+        ending_ = ending_ || is_an_order_to_end(static_cast<int>(info.ssi_signo));
+      reap();
+      if (asked[1].revents == 0) continue;
+      char word = 0;
+      const ssize_t got = retry([&] { return ::recv(link_, &word, 1, MSG_DONTWAIT); });
+      if (got != 1 && !(got < 0 && errno == EAGAIN)) return false;
+      if (got == 1) return word == again && !ending_;
+    }
+    return false;
   }
 
  private:
@@ -174,7 +197,7 @@ class Guardian {
       const auto signo = static_cast<int>(info.ssi_signo);
       if (signo == SIGUSR1 || signo == SIGUSR2)
         tell_agent(cat(kSignalRanks, signo));
-      else if (signo != SIGCHLD)
+      else if (is_an_order_to_end(signo))
         found = Asked::end;
     }
     return found;
@@ -228,32 +251,52 @@ Error refused(std::string what) {
 
 }  // namespace
 
-Result<Fd> fork_agent(int link, int link_out, char* mark_room, char last_word) {
+namespace {
+// The signals that a guardian takes, and the mask before.
+struct GuardedSignals {
+  sigset_t watched, before;
+};
+// Forks once. Returns as fork_agent() does, but in the guardian it returns when another agent is
+// needed, with an invalid descriptor.
+Result<Fd> fork_once(const GuardedSignals& mask, int link, int link_out, char* mark_room,
+                     char last_word, char again) {
   Result<SocketPair> guardian_socket = make_socket_pair(SOCK_SEQPACKET);
   if (!guardian_socket) return fail(guardian_socket.error());
-  // The signals are blocked before there is a child, or its end could be missed.
-  sigset_t watched, before;
-  ::sigemptyset(&watched);
-  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
-    ::sigaddset(&watched, signo);
-  ::sigprocmask(SIG_BLOCK, &watched, &before);
-  Fd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  Fd signals(::signalfd(-1, &mask.watched, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals) return fail(refused("watch for signals"));
-  become_subreaper();
   const pid_t agent = ::fork();
   if (agent < 0) return fail(refused("fork the agent from its guardian"));
   if (agent == 0) {
-    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask.before, nullptr);
     // Without its guardian, the agent is a child of its parent agent, which must recognize it as an
     // agent.
     ::setsid();
+    ::prctl(PR_SET_NAME, "scela-nla");  // an earlier guardian has another name
     return std::move(guardian_socket->theirs);
   }
   guardian_socket->theirs.reset();
   ::prctl(PR_SET_NAME, "scela-guardian");  // tells the two apart for a person
   Guardian guardian(agent, link, link_out, mark_room, last_word, std::move(guardian_socket->ours),
                     std::move(signals));
-  ::_exit(guardian.run());
+  const int status = guardian.run();
+  // If the agent has not ended well, its host is lost for the job.
+  if (again == 0 || status != 0 || !guardian.hears(again)) ::_exit(status);
+  return Fd();
+}
+}  // namespace
+
+Result<Fd> fork_agent(int link, int link_out, char* mark_room, char last_word, char again) {
+  // The signals are blocked before there is a child, or its end could be missed.
+  GuardedSignals mask;
+  ::sigemptyset(&mask.watched);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
+    ::sigaddset(&mask.watched, signo);
+  ::sigprocmask(SIG_BLOCK, &mask.watched, &mask.before);
+  become_subreaper();
+  for (;;) {
+    Result<Fd> made = fork_once(mask, link, link_out, mark_room, last_word, again);
+    if (!made || *made) return made;
+  }
 }
 
 namespace {

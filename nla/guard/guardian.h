@@ -43,8 +43,11 @@ namespace scela::nla {
 // parent, and `link_out` that of its output; -1: `link` goes both ways. `mark_room` points into the
 // command line; agent and guardian each write their mark there (agent_mark.h). If `last_word` is
 // not 0, `link` is no link to a parent but a connection that stays open until the node is clean.
-// The guardian then writes this byte there.
-Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr, char last_word = 0);
+// The guardian then writes this byte there. If `again` is not 0 and the agent ended with 0, it then
+// waits: for this byte, upon which it forks the next agent, or for the end of the connection or a
+// signal, upon which it ends.
+Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr, char last_word = 0,
+                      char again = 0);
 
 // Tells the guardian the time, in milliseconds, between SIGTERM and SIGKILL to the ranks. The agent
 // calls all tell_ functions. They do not block. They have no effect if there is no guardian's

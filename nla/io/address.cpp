@@ -5,11 +5,13 @@
 #include <net/if.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
 
-#include "common/os/fd.h"
+#include "common/core/text.h"
+#include "common/os/syscall.h"
 
 namespace scela::nla {
 
@@ -49,6 +51,21 @@ std::optional<Address> parse_address(const std::string& text, std::uint16_t port
   }
   out.size = sizeof six;
   return out;
+}
+
+Result<Fd> listen_at(Address& address, int waiting) {
+  const auto refused = [](const char* what) {
+    return fail(os_error(ErrorKind::io, cat(what, " for a direct connection"), errno, ""));
+  };
+  address.set_port(0);
+  Fd listening(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listening) return refused("make a socket");
+  if (::bind(listening.get(), address.get(), address.size) != 0) return refused("take a port");
+  if (::listen(listening.get(), waiting) != 0) return refused("listen");
+  if (::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                    &address.size) != 0)
+    return refused("learn the port");
+  return listening;
 }
 
 namespace {

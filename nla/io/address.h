@@ -9,6 +9,9 @@
 #include <optional>
 #include <string>
 
+#include "common/core/result.h"
+#include "common/os/fd.h"
+
 namespace scela::nla {
 
 // A numeric IPv4 or IPv6 address with a port, in the form of the socket calls.
@@ -28,6 +31,10 @@ struct Address {
 // Reads a numeric IPv4 or IPv6 address; an IPv6 address may end in "%INTERFACE". Returns
 // std::nullopt for anything else.
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port);
+
+// Listens at the address, at a port that the kernel chooses, and sets its port. At most `waiting`
+// connections wait until they are accepted. Error (io): the system refuses.
+Result<Fd> listen_at(Address& address, int waiting);
 
 // Returns the source address, as text, that this machine's routes select for packets to `other`.
 // Nothing is sent. Returns std::nullopt if there is no route.

@@ -14,11 +14,14 @@
 namespace scela::nla {
 
 inline constexpr std::uint32_t kRootNode = UINT32_MAX;  // scela-run, as a node's index
+// Any agent or scela-run that adopts the child, as the parent's index. The child does not know
+// which of them comes.
+inline constexpr std::uint32_t kAdopterNode = UINT32_MAX - 1;
 
 // The name of one link: its job, and the numbers of its two nodes.
 struct LinkName {
   std::string job_id;
-  // The number of the parent's node, or kRootNode for scela-run.
+  // The number of the parent's node, kRootNode for scela-run, or kAdopterNode.
   std::uint32_t parent = 0;
   std::uint32_t child = 0;
 };

@@ -219,7 +219,7 @@ class Connector final : public TlsAttempt {
  public:
   Connector(boost::asio::io_context& io, const Address& address, std::uint16_t port, SharedKey key,
             std::chrono::milliseconds limit, TlsDone done)
-      : io_(io), key_(std::move(key)), done_(std::move(done)), timer_(io), watch_(io), port_(port) {
+      : io_(io), key_(std::move(key)), done_(std::move(done)), timer_(io), watch_(io) {
     timer_.set(limit, [this, limit] {
       end(tl::unexpected(cat("no answer within ", limit.count(), " ms")));
     });
@@ -242,7 +242,6 @@ class Connector final : public TlsAttempt {
                         if (!failed && alive.lock()) connected();
                       });
   }
-  std::uint16_t port() const override { return port_; }
 
  private:
   void connected() {
@@ -272,7 +271,6 @@ class Connector final : public TlsAttempt {
   Descriptor watch_;
   Fd socket_;
   std::unique_ptr<Handshake> handshake_;
-  std::uint16_t port_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -280,15 +278,14 @@ class Connector final : public TlsAttempt {
 
 class Acceptor final : public TlsAttempt {
  public:
-  Acceptor(boost::asio::io_context& io, Fd listening, std::uint16_t port, SharedKey key,
+  Acceptor(boost::asio::io_context& io, Fd listening, SharedKey key,
            std::chrono::milliseconds limit, TlsDone done)
       : io_(io),
         key_(std::move(key)),
         done_(std::move(done)),
         timer_(io),
         listener_(io, listening.release()),
-        stranger_limit_(limit / kUnprovenShare),
-        port_(port) {
+        stranger_limit_(limit / kUnprovenShare) {
     timer_.set(limit, [this, limit] {
       end(tl::unexpected(cat("nobody proved the key within ", limit.count(), " ms")));
     });
@@ -296,7 +293,6 @@ class Acceptor final : public TlsAttempt {
     boost::asio::post(io, &TlsSession::prepare_server);
     wait();
   }
-  std::uint16_t port() const override { return port_; }
 
  private:
   struct Stranger {
@@ -366,7 +362,6 @@ class Acceptor final : public TlsAttempt {
   Descriptor listener_;
   std::list<Stranger> strangers_, gone_;
   const std::chrono::milliseconds stranger_limit_;
-  std::uint16_t port_;
   bool waiting_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
@@ -379,22 +374,9 @@ std::unique_ptr<TlsAttempt> connect_tls(boost::asio::io_context& io, const Addre
   return std::make_unique<Connector>(io, address, port, std::move(key), limit, std::move(done));
 }
 
-Result<std::unique_ptr<TlsAttempt>> accept_tls(boost::asio::io_context& io, Address address,
-                                               SharedKey key, std::chrono::milliseconds limit,
-                                               TlsDone done) {
-  const auto refused = [&](const char* what) {
-    return fail(os_error(ErrorKind::io, cat(what, " for a direct connection"), errno, ""));
-  };
-  address.set_port(0);
-  Fd listening(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listening) return refused("make a socket");
-  if (::bind(listening.get(), address.get(), address.size) != 0) return refused("take a port");
-  if (::listen(listening.get(), kMaxUnproven) != 0) return refused("listen");
-  if (::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address.storage),
-                    &address.size) != 0) {
-    return refused("learn the port");
-  }
-  return std::make_unique<Acceptor>(io, std::move(listening), address.port(), std::move(key), limit,
+std::unique_ptr<TlsAttempt> accept_tls(boost::asio::io_context& io, Fd listening, SharedKey key,
+                                       std::chrono::milliseconds limit, TlsDone done) {
+  return std::make_unique<Acceptor>(io, std::move(listening), std::move(key), limit,
                                     std::move(done));
 }
 

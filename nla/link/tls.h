@@ -17,7 +17,7 @@
 #include <memory>
 #include <string>
 
-#include "common/core/result.h"
+#include "common/os/fd.h"
 #include "nla/io/address.h"
 #include "nla/io/transport.h"
 #include "nla/link/link_key.h"
@@ -40,18 +40,15 @@ using TlsDone = std::function<void(tl::expected<std::unique_ptr<Transport>, std:
 class TlsAttempt {
  public:
   virtual ~TlsAttempt() = default;
-  // Returns the port at which the child's end listens.
-  virtual std::uint16_t port() const = 0;
 };
 
 // Begins the parent's end: connects to the address and proves the key. `limit` is for all of it.
 std::unique_ptr<TlsAttempt> connect_tls(boost::asio::io_context& io, const Address& address,
                                         std::uint16_t port, SharedKey key,
                                         std::chrono::milliseconds limit, TlsDone done);
-// Begins the child's end: listens on the address at a port that the kernel chooses. Takes the first
-// connection that proves the key, and closes the port. Error (io): the system refuses.
-Result<std::unique_ptr<TlsAttempt>> accept_tls(boost::asio::io_context& io, Address address,
-                                               SharedKey key, std::chrono::milliseconds limit,
-                                               TlsDone done);
+// Begins the child's end. `listening` is a socket of listen_at(). Takes the first connection that
+// proves the key, and closes `listening`.
+std::unique_ptr<TlsAttempt> accept_tls(boost::asio::io_context& io, Fd listening, SharedKey key,
+                                       std::chrono::milliseconds limit, TlsDone done);
 
 }  // namespace scela::nla

@@ -53,10 +53,12 @@ void ChildAgents::start(LinkId id) {
     return spawner_->start(child.contact, leaf, begun, done);
   }
   // A host that does not answer must leave its own children the time to be adopted.
-  spawner_->attach(child.contact,
-                   {attach_words(context_.job_id, context_.settings.directory, context_.adopt_ms),
-                    context_.adopt_ms / 2},
-                   done);
+  spawner_->attach(
+      child.contact,
+      {attach_words(context_.job_id, context_.settings.directory, context_.adopt_ms),
+       context_.adopt_ms / 2,
+       derive_link_key(keys_.keys().of(child.node), {context_.job_id, kAdopterNode, child.node})},
+      done);
 }
 
 void ChildAgents::started(LinkId id, tl::expected<StartedAgent, SpawnFailure> result) {

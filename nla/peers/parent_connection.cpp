@@ -1,5 +1,6 @@
 #include "nla/peers/parent_connection.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -19,11 +20,16 @@ namespace scela::nla {
 
 namespace {
 
-// The time in which the parent must connect to an agent that has dialed in. scela-run ends the
-// connection to an agent that it does not need, so this only bounds how long a port stays open.
-constexpr std::chrono::minutes kAwaitParent{30};
+// The time of one wait for the parent of an agent that has dialed in, after which the next one
+// begins. A stranger that says nothing is dropped after a part of it. scela-run ends the connection
+// to an agent that it does not need.
+constexpr std::chrono::minutes kAwaitParent{1};
 
 using Descriptor = boost::asio::posix::stream_descriptor;
+
+Fd copy_of(const Fd& socket) {
+  return Fd(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+}
 
 }  // namespace
 
@@ -58,31 +64,46 @@ void ParentConnection::await(DialedIn dialed, const std::string& build, const st
     });
   };
   if (context_.network == nullptr) return fail_later("this agent has no TLS");
-  auto made = context_.network->accept_tls(
-      context_.io, dialed.own, dial_link_key(dialed.secret, name), kAwaitParent,
-      [this, fail_later, connected = std::move(connected)](auto stream) {
-        if (!link_) return;
-        dialed_.reset();
-        if (!stream) return fail_later(std::move(stream.error()));
-        link_->attach(std::move(*stream));
-        connected();
-        context_.pump();
-      });
-  if (!made) return fail_later(made.error().text());
-  change_listener_ = std::move(*made);
+  auto port = listen_at(dialed.own, kMaxUnproven);
+  if (!port) return fail_later(port.error().text());
+  dial_port_ = std::move(*port);
+  await_first(dial_link_key(dialed.secret, name), std::move(connected));
   port_asked_ = true;  // the link does not change any more
   const std::string hello =
-      format({build, name, dialed.own_text, change_listener_->port()}, dialed.secret);
+      format({build, name, dialed.own_text, dialed.own.port()}, dialed.secret);
   wipe(dialed.secret);
   // A new connection has room for a hello.
   const auto size = static_cast<ssize_t>(hello.size());
   if (::send(dialed.socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) != size)
     return fail_later(cat("scela-run does not take the hello: ", errno_text(errno)));
   dialed_ = std::make_unique<Watch>(context_.io, dialed.socket.release());
-  // scela-run never writes to this connection.
-  dialed_->socket.async_wait(Descriptor::wait_read, [fail_later](const auto& error) {
-    if (!error) fail_later("scela-run has closed the connection");
+  // The guardian reads what scela-run writes. It says that this start of the job is over.
+  dialed_->socket.async_wait(Descriptor::wait_read, [this, fail_later](const auto& error) {
+    if (error) return;
+    start_over_ = true;
+    if (!has_parent_) return fail_later("scela-run does not need this agent");
+    if (link_) return;
+    context_.emit(event::TimerFired{Timer::adopt});
+    context_.pump();
   });
+}
+
+void ParentConnection::await_first(SharedKey key, std::function<void()> connected) {
+  change_listener_ = context_.network->accept_tls(
+      context_.io, copy_of(dial_port_), key, kAwaitParent,
+      [this, key, connected = std::move(connected)](auto stream) {
+        if (!link_) return;
+        if (!stream) {
+          // Not now: the listener is in the middle of a call.
+          return boost::asio::post(context_.io, [this, key, connected] {
+            if (link_) await_first(key, connected);
+          });
+        }
+        has_parent_ = true;
+        link_->attach(std::move(*stream));
+        connected();
+        context_.pump();
+      });
 }
 
 void ParentConnection::lose(std::string why) {
@@ -108,7 +129,9 @@ void ParentConnection::close() {
 }
 
 void ParentConnection::await_adopter(const std::string& directory,
-                                     std::function<void(Adopter)> adopted) {
+                                     std::function<void(Adopter)> adopted,
+                                     std::function<void()> connected) {
+  if (dial_port_) return await_at_port(std::move(connected));
   AdoptionFacts facts{directory, keys_.keys().of(context_.node_index), context_.job_id, 0};
   facts.linger_ms =
       (context_.job ? context_.job->grace_ms : kDefaultGraceMs) + kAgentSlackMs + context_.adopt_ms;
@@ -116,6 +139,23 @@ void ParentConnection::await_adopter(const std::string& directory,
                                        std::move(adopted));
   // Without a listener no adopter can come, and the core's patience ends by itself.
   if (opened) adoption_listener_ = std::move(*opened);
+}
+
+// The guardian of such an agent is not told: it watches scela-run, which no adopter replaces.
+void ParentConnection::await_at_port(std::function<void()> connected) {
+  if (start_over_) return context_.emit(event::TimerFired{Timer::adopt});
+  SharedKey key = derive_link_key(keys_.keys().of(context_.node_index),
+                                  {context_.job_id, kAdopterNode, context_.node_index});
+  change_listener_ = context_.network->accept_tls(
+      context_.io, copy_of(dial_port_), std::move(key),
+      std::chrono::milliseconds(context_.adopt_ms),
+      [this, connected = std::move(connected)](auto stream) {
+        if (!stream || link_) return;  // the core's patience ends by itself
+        link_ = std::make_unique<Link>(context_.buffer, kParentLink, listener_);
+        link_->attach(std::move(*stream));
+        connected();
+        context_.pump();
+      });
 }
 
 bool ParentConnection::adopt(Adopter adopter) {
@@ -132,22 +172,21 @@ bool ParentConnection::adopt(Adopter adopter) {
 void ParentConnection::offer_port() {
   if (std::exchange(port_asked_, true)) return;
   const std::optional<SshConnection> ssh = own_ssh_connection();
-  const auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
+  auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
   const Introduction& parent = keys_.parent();
   const std::uint32_t parent_node = parent.root ? kRootNode : parent.parent;
   SharedKey key =
       derive_link_key(keys_.keys().of(parent.child), {parent.job_id, parent_node, parent.child});
   std::uint16_t port = 0;
   if (address && keys_.known() && context_.network) {
-    auto made = context_.network->accept_tls(
-        context_.io, *address, std::move(key),
-        std::chrono::milliseconds(context_.settings.connect_ms), [this](auto stream) {
-          // The parent's stream may have ended in the same turn.
-          if (stream && link_) link_->change_to(std::move(*stream), true);
-        });
-    if (made) {
-      change_listener_ = std::move(*made);
-      port = change_listener_->port();
+    if (auto listening = listen_at(*address, kMaxUnproven)) {
+      port = address->port();
+      change_listener_ = context_.network->accept_tls(
+          context_.io, std::move(*listening), std::move(key),
+          std::chrono::milliseconds(context_.settings.connect_ms), [this](auto stream) {
+            // The parent's stream may have ended in the same turn.
+            if (stream && link_) link_->change_to(std::move(*stream), true);
+          });
     }
   }
   link_->send_link_frame(encode_offer(port));

@@ -45,6 +45,7 @@ namespace {
 constexpr int kUsage = 64;     // EX_USAGE
 constexpr int kInternal = 70;  // EX_SOFTWARE
 constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
+constexpr int kLate = 75;      // EX_TEMPFAIL: the job has begun
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
@@ -242,6 +243,7 @@ int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
 int join(Arguments& arguments, std::optional<DialedIn>& dialed) {
   const auto refuse = [](const Error& error) {
     std::fprintf(stderr, "scela-nla: %s\n", error.text().c_str());
+    if (error.kind == ErrorKind::launch) return kLate;
     return error.kind == ErrorKind::usage ? kUsage : kOther;
   };
   keep_secrets();
@@ -342,8 +344,9 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   // the system.
   ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
   ::mallopt(M_TRIM_THRESHOLD, 512 * 1024);
-  Result<Fd> guardian_socket = fork_agent(arguments.link, arguments.link_out, arguments.mark_room,
-                                          dialed ? kNodeIsClean : '\0');
+  Result<Fd> guardian_socket =
+      fork_agent(arguments.link, arguments.link_out, arguments.mark_room,
+                 dialed ? kNodeIsClean : '\0', arguments.join.empty() ? '\0' : kNextStart);
   if (!guardian_socket) return failed(guardian_socket.error());
 
   auto shell = Shell::create(

@@ -133,7 +133,7 @@ void Shell::State::on_closed(LinkId link) {
 void Shell::State::on_link_frame(LinkId link, Frame frame) {
   const auto kind = static_cast<LinkFrame>(frame.kind);
   if (link == kParentLink) {
-    if (kind == LinkFrame::introduce && !keys.known()) {
+    if (kind == LinkFrame::introduce) {
       introduced(decode_introduction(frame));
     } else if (kind == LinkFrame::ask) {
       parent.offer_port();
@@ -152,6 +152,8 @@ void Shell::State::on_link_frame(LinkId link, Frame frame) {
 }
 
 void Shell::State::introduced(Result<Introduction> introduction) {
+  // An adopter has proved the key of this node before.
+  if (introduction && keys.known()) return keys.set_parent_is_root(introduction->root);
   // Not now: the link is in the middle of a call.
   if (!keys.accept(std::move(introduction))) {
     return boost::asio::post(context.io, [this] {
@@ -173,7 +175,9 @@ void Shell::State::carry_out(action::AwaitAdoption& await) {
   health.unwatch_parent();
   parent.close();
   if (!await.still) return;
-  parent.await_adopter(directory.path(), [this](Adopter adopter) { adopted(std::move(adopter)); });
+  parent.await_adopter(
+      directory.path(), [this](Adopter adopter) { adopted(std::move(adopter)); },
+      [this] { health.watch_parent(); });
 }
 
 void Shell::State::adopted(Adopter adopter) {

@@ -5,12 +5,12 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "nla/dial/dial_hello.h"
 #include "nla/io/address.h"
 
 namespace scela::nla {
 
-void DialedAgents::connect(const Contact& contact, std::uint32_t limit_ms, Spawner::Done done) {
+void DialedAgents::connect(const Contact& contact, SharedKey key, std::uint32_t limit_ms,
+                           Spawner::Done done) {
   const auto address = parse_address(contact.address, contact.port);
   const char* const why = !address                       ? "its address is malformed"
                           : context_.dial_secret.empty() ? "the secret of the job is not known here"
@@ -20,8 +20,8 @@ void DialedAgents::connect(const Contact& contact, std::uint32_t limit_ms, Spawn
   Attempt& attempt = attempts_[contact.name];
   attempt.done = std::move(done);
   attempt.connection = context_.network->connect_tls(
-      io_, *address, contact.port, dial_link_key(context_.dial_secret, contact.user),
-      std::chrono::milliseconds(limit_ms), [this, name = contact.name](auto stream) {
+      io_, *address, contact.port, std::move(key), std::chrono::milliseconds(limit_ms),
+      [this, name = contact.name](auto stream) {
         const auto at = attempts_.find(name);
         const auto over = std::make_shared<Attempt>(std::move(at->second));
         attempts_.erase(at);

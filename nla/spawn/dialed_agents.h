@@ -18,9 +18,9 @@ class DialedAgents {
   DialedAgents(boost::asio::io_context& io, const SpawnContext& context)
       : io_(io), context_(context) {}
 
-  // Connects to the agent of `contact`, for which Contact::waits is set, within `limit_ms`. `done`
-  // is called once, perhaps from within, with the link or the failure.
-  void connect(const Contact& contact, std::uint32_t limit_ms, Spawner::Done done);
+  // Connects to the agent of `contact`, for which Contact::waits is set, within `limit_ms`. Both
+  // ends prove the key. `done` is called once, perhaps from within, with the link or the failure.
+  void connect(const Contact& contact, SharedKey key, std::uint32_t limit_ms, Spawner::Done done);
   // Ends the attempt to connect to this node, if there is one. Its `done` is called with a failure,
   // from within.
   void cancel(const std::string& name);

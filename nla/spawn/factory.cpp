@@ -10,6 +10,7 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "nla/dial/dial_hello.h"
 #include "nla/spawn/auth_gate.h"
 #include "nla/spawn/dialed_agents.h"
 #include "nla/spawn/kinds.h"
@@ -33,17 +34,18 @@ class AnySpawner final : public Spawner {
     if (contact.here()) return local_->start(contact, leaf, std::move(begun), std::move(done));
     if (contact.waits) {
       begun();
-      return waiting_agents_.connect(contact, settings_.connect_ms, std::move(done));
+      return waiting_agents_.connect(contact, dial_link_key(context_.dial_secret, contact.user),
+                                     settings_.connect_ms, std::move(done));
     }
-    wait({contact, {{}, settings_.connect_ms}, leaf, std::move(begun), std::move(done)});
+    wait({contact, {{}, settings_.connect_ms, {}}, leaf, std::move(begun), std::move(done)});
   }
 
   void attach(const Contact& contact, Attach how, Done done) override {
     if (refused(contact, done)) return;
     if (contact.here()) return local_->attach(contact, std::move(how), std::move(done));
     if (contact.waits) {
-      return done(tl::unexpected(SpawnFailure{
-          StartPhase::connect, "no process can be started beside an agent that dialed in", false}));
+      const std::uint32_t limit_ms = std::min(settings_.connect_ms, how.limit_ms);
+      return waiting_agents_.connect(contact, std::move(how.key), limit_ms, std::move(done));
     }
     wait({contact, std::move(how), false, [] {}, std::move(done)});
   }

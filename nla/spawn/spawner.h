@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "common/crypto/tls_session.h"
 #include "nla/core/wire/agent_messages.h"
 #include "nla/core/wire/contact.h"
 #include "nla/io/transport.h"
@@ -43,6 +44,8 @@ struct Attach {
   std::vector<std::string> words;
   // The limit of each phase; Settings::connect_ms counts if it is less.
   std::uint32_t limit_ms = 0;
+  // The key by which an agent that waits for its parents (Contact::waits) knows an adopter.
+  SharedKey key;
 };
 
 // Starts agents and attaches to them. The factory makes the implementations (factory.h).
@@ -56,7 +59,8 @@ class Spawner {
   // after it, exactly once, with the agent or the failure. Both may be called from within.
   virtual void start(const Contact& contact, bool leaf, Begun begun, Done done) = 0;
   // Starts scela-nla with further arguments, so that it finds the agent that runs on the host and
-  // connects to it. `done` is as in start().
+  // connects to it. An agent that waits for its parents is connected to directly. `done` is as in
+  // start().
   virtual void attach(const Contact& contact, Attach how, Done done) = 0;
   // Cancels a pending start of this node. `done` is called with a failure, perhaps from within,
   // unless it was called before.

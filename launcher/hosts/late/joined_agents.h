@@ -1,10 +1,11 @@
 // The agents that join a job by themselves (--listen, scela-nla --join), where nothing can start
 // agents: they connect in any order, and prove the job's key (nla/dial/join_words.h). Each of them
 // is a host of the job. launcher/hosts/host_discovery.cpp waits for them, and
-// launcher/hosts/host_contacts.cpp passes on how they are reached.
+// launcher/hosts/host_contacts.cpp passes on how they are reached. While the job runs,
+// launcher/hosts/late/join_watch.h takes those that come late.
 //
-// The connections stay open for as long as this object: an agent ends if its own is closed. All
-// functions block, and belong to the main thread.
+// The connections stay open for as long as this object, over all starts of a job: an agent ends if
+// its own is closed. The main thread calls the functions; contact() may be called in any thread.
 #pragma once
 
 #include <chrono>
@@ -36,17 +37,36 @@ class JoinedAgents {
   JoinedAgents(const JoinedAgents&) = delete;
   JoinedAgents& operator=(const JoinedAgents&) = delete;
 
-  // Takes agents for this long, or until one has joined or has gone.
+  // Takes agents for this long, or until one has joined or has gone. Blocks.
   void serve(std::chrono::milliseconds limit);
-  // Takes no further agents.
-  void stop_listening();
-  // Returns the hosts with an agent, by name.
+  // Returns a descriptor that is readable if serve() has something to do.
+  int descriptor() const;
+  // Returns the hosts with an agent: first those that were in the last start of the job, and in
+  // these groups by name. Agents of the start that runs now are not among them.
   std::vector<HostEntry> hosts() const;
-  // Returns the contact (nla/core/wire/contact.h) of the host's agent, or std::nullopt if it has
-  // none.
-  std::optional<std::string> contact(const std::string& host) const;
+  // Returns the contact (nla/core/wire/contact.h) of the host's agent, which thereby belongs to the
+  // start that begins or runs. Returns std::nullopt if there is none.
+  std::optional<std::string> contact(const std::string& host);
   // Returns the secret with which parents connect to the agents.
   const std::string& secret() const;
+
+  // Says that a start of the job begins. Agents that come from now on are late. They are refused
+  // if `takes_late` is false.
+  void begin(bool takes_late);
+  // Returns the hosts of late agents that have come since the last call.
+  std::vector<HostEntry> late();
+  // Says where lines for the user go from now on.
+  void tell_by(std::function<void(const std::string& line)> tell);
+  // Says that the start is over, and another one follows. Ends the agents of the `lost` hosts, and
+  // has the others of this start come again, as serve() notices.
+  void recall(const std::vector<std::string>& lost);
+  // Returns true if agents of the last start have not come again yet.
+  bool has_returning() const;
+  // Gives up the agents that have not come again.
+  void drop_returning();
+  // Lets all agents go, and waits until nothing of the job is left on their hosts. Blocks for at
+  // most ten seconds.
+  void finish();
 
  private:
   struct State;

@@ -177,6 +177,21 @@ class FluxTest(JobTest):
         running.process.send_signal(signal.SIGKILL)
         self.assertEqual(running.wait().status, -signal.SIGKILL)
 
+    def test_children_of_a_lost_agent_go_on_below_scela_run(self):
+        go = os.path.join(self.folder, "go")
+        os.mkfifo(go)
+        going = os.open(go, os.O_RDWR)
+        self.addCleanup(os.close, going)
+        running = self.start("--degree", 2, "--on-failure", "wait", "sh", "-c", f'{job.TELL}read -r x < "$0"; {SHOW}', go, env=self.flux("un[001-007]"))
+        running.ranks(7)
+        children = {one.parent: one.pid for one in self.processes() if one.name == "scela-nla"}
+        lost = next(one for one in self.processes() if one.name == "sh" and b"SCELA_RANK=0\0" in open(f"/proc/{one.pid}/environ", "rb").read())
+        self.assertIn(lost.parent, children.values())
+        os.kill(lost.parent, signal.SIGKILL)
+        os.write(going, b"word\n" * 7)
+        ended = running.wait()
+        self.assertEqual((ended.status, sorted(ended.lines)), (68, [f"{rank} un{rank + 1:03}" for rank in range(1, 7)]), ended.err)
+
     def test_the_job_of_the_guide(self):
         with open(PAGE, encoding="utf-8") as f:
             page = f.read()

@@ -5,59 +5,15 @@ import select
 import socket
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import job  # noqa: E402
-from job import JobTest  # noqa: E402
+from joining import AGENT, KEY, SHOW, JoiningTest  # noqa: E402
 
-AGENT = os.environ["SCELA_AGENT"]
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../docs/guide/in-kubernetes.md")
-KEY = "0123456789abcdef0123456789abcdef\n"
-SHOW = 'echo "$SCELA_RANK $SCELA_NODE"'
 
 
-class JoinTest(JobTest):
-    def setUp(self):
-        super().setUp()
-        self.agents = []
-        self.addCleanup(self.end_agents)
-        self.key = self.file("key", KEY)
-        os.chmod(self.key, 0o600)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-
-    def end_agents(self):
-        for agent in self.agents:
-            if agent.poll() is None:
-                agent.kill()
-            agent.wait()
-            agent.stderr.close()
-
-    def agent(self, name, *words, key=None, host="127.0.0.1"):
-        command = [AGENT, "--join", f"{host}:{self.port}", "--key-file", key or self.key, *words]
-        if name:
-            command += ["--name", name]
-        self.agents.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.PIPE, text=True, preexec_fn=job.end_with_parent))
-        return self.agents[-1]
-
-    def end_of(self, agent):
-        """The exit status and the words of an agent."""
-        _, err = agent.communicate(timeout=job.DEADLINE_S)
-        return agent.returncode, err
-
-    def listen(self, *words, **options):
-        return self.start("--listen", f"127.0.0.1:{self.port}", "--key-file", self.key, *words, **options)
-
-    def wait_for(self, run, text):
-        """Waits until scela-run has written this."""
-        deadline = time.monotonic() + job.DEADLINE_S
-        while text not in run.err():
-            self.assertLess(time.monotonic(), deadline, run.err())
-            select.select([], [], [], 0.01)
-
+class JoinTest(JoiningTest):
     def test_agents_form_a_tree_in_any_order(self):
         names = [f"un{number:03}" for number in range(1, 8)]
         early = [self.agent(name, "--slots", "2") for name in reversed(names[:4])]

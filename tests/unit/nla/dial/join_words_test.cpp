@@ -89,6 +89,14 @@ TEST_CASE("join words: changed and damaged lines are refused") {
   const auto refused = check_join_answer("refused \x1b[2Jno", kRequest, kCall, kKey);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().why == "scela-run refuses: ?[2Jno");
+  CHECK(refused.error().kind == ErrorKind::protocol);
+}
+
+TEST_CASE("join words: an agent that comes late is told so, and not that it is refused") {
+  const auto late = check_join_answer(without_newline(late_line("no\x1b")), kRequest, kCall, kKey);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::launch);
+  CHECK(late.error().why == "no?");
 }
 
 TEST_CASE("join words: a key file is long enough, and of this user alone") {

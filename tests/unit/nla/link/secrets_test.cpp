@@ -47,12 +47,13 @@ TEST_CASE("a link over TCP leaves no key behind, whether it is established or no
   {
     boost::asio::io_context io(1);
     std::optional<Ended> accepted, connected;
-    auto server =
-        accept_tls(io, loopback(), derive_link_key(NodeKeys::all(kWhole).of(1), kLink),
-                   milliseconds(60'000), [&](Ended result) { accepted.emplace(std::move(result)); })
-            .value();
+    Address address = loopback();
+    Fd listening = listen_at(address, kMaxUnproven).value();
+    auto server = accept_tls(
+        io, std::move(listening), derive_link_key(NodeKeys::all(kWhole).of(1), kLink),
+        milliseconds(60'000), [&](Ended result) { accepted.emplace(std::move(result)); });
     auto client = connect_tls(
-        io, loopback(), server->port(),
+        io, loopback(), address.port(),
         derive_link_key(NodeKeys::all(std::string(kNodeKeyBytes, theirs)).of(1), kLink),
         milliseconds(60'000), [&](Ended result) { connected.emplace(std::move(result)); });
     while (!connected || (theirs == 'w' && !accepted))

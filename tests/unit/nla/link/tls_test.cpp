@@ -35,12 +35,14 @@ Address loopback(std::uint16_t port = 0) {
 
 struct Bench {
   void listen(milliseconds limit = kLong, SharedKey key = key_for(1)) {
-    server = accept_tls(io, loopback(), std::move(key), limit, [this](auto result) {
-               accepted.emplace(std::move(result));
-             }).value();
+    Address address = loopback();
+    Fd listening = listen_at(address, kMaxUnproven).value();
+    port = address.port();
+    server = accept_tls(io, std::move(listening), std::move(key), limit,
+                        [this](auto result) { accepted.emplace(std::move(result)); });
   }
-  void connect(std::uint16_t port, SharedKey key = key_for(1), milliseconds limit = kLong) {
-    client = connect_tls(io, loopback(), port, std::move(key), limit,
+  void connect(std::uint16_t there, SharedKey key = key_for(1), milliseconds limit = kLong) {
+    client = connect_tls(io, loopback(), there, std::move(key), limit,
                          [this](auto result) { connected.emplace(std::move(result)); });
   }
   template <class Condition>
@@ -68,6 +70,7 @@ struct Bench {
   boost::asio::io_context io{1};
   Outcome accepted, connected;
   std::unique_ptr<TlsAttempt> server, client;
+  std::uint16_t port = 0;  // of listen()
 };
 
 // Connects a plain socket, as a peer without the library does.
@@ -141,7 +144,7 @@ TEST_CASE("each link has a key of its own, the same at both ends") {
 TEST_CASE("a parent and a child with the same key have a stream that carries all bytes") {
   Bench bench;
   bench.listen();
-  bench.connect(bench.server->port());
+  bench.connect(bench.port);
   bench.until([&] { return bench.accepted && bench.connected; });
   INFO((*bench.accepted ? std::string() : bench.accepted->error()));
   INFO((*bench.connected ? std::string() : bench.connected->error()));
@@ -195,7 +198,7 @@ TEST_CASE("a parent and a child with the same key have a stream that carries all
 TEST_CASE("the port is closed once a peer has proved the key") {
   Bench bench;
   bench.listen();
-  const std::uint16_t port = bench.server->port();
+  const std::uint16_t port = bench.port;
   bench.connect(port);
   bench.until([&] { return bench.accepted.has_value(); });
   const Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -210,14 +213,14 @@ TEST_CASE("a peer with another key, or that of another link, is not let in") {
         SharedKey{key_for(2).identity, key_for(1).secret}}) {
     Bench bench;
     bench.listen();
-    bench.connect(bench.server->port(), key);
+    bench.connect(bench.port, key);
     bench.until([&] { return bench.connected.has_value(); });
     CHECK_FALSE(*bench.connected);
     CHECK(bench.connected->error().find("prove") != std::string::npos);
     CHECK_FALSE(bench.accepted);
     // A parent with the right key is still accepted.
     bench.connected.reset();
-    bench.connect(bench.server->port());
+    bench.connect(bench.port);
     bench.until([&] { return bench.accepted && bench.connected; });
     CHECK(*bench.accepted);
   }
@@ -239,7 +242,7 @@ TEST_CASE("a parent's message proves nothing if it is repeated") {
   const std::string hello = client_hello(bench);
   bench.connected.reset();
   bench.listen();
-  const Fd thief = raw(bench.server->port());
+  const Fd thief = raw(bench.port);
   say(thief, hello);
   bench.settle();
   // The child answers, but only the maker of the first words can go on.
@@ -266,7 +269,7 @@ TEST_CASE("nonsense, cut and oversized handshakes are dropped and delay no other
   for (const std::string& bytes :
        {cut, long_record, long_message, flipped, std::string("SSH-2.0-x\r\n"),
         std::string("GET / HTTP/1.0\r\n\r\n"), std::string(100, '\0')}) {
-    Fd peer = raw(bench.server->port());
+    Fd peer = raw(bench.port);
     bench.settle();
     static_cast<void>(::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     bench.settle();
@@ -276,7 +279,7 @@ TEST_CASE("nonsense, cut and oversized handshakes are dropped and delay no other
     INFO(bytes.substr(0, 8));
     CHECK(ended(peer));
   }
-  bench.connect(bench.server->port());
+  bench.connect(bench.port);
   bench.until([&] { return bench.accepted && bench.connected; });
   CHECK(*bench.accepted);
 }
@@ -288,7 +291,7 @@ TEST_CASE("a peer of an older TLS or without the key's cipher is not let in") {
                                                              ::SSL_CTX_free);
   SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION);
   const std::unique_ptr<SSL, void (*)(SSL*)> ssl(::SSL_new(context.get()), ::SSL_free);
-  const Fd peer = raw(bench.server->port());
+  const Fd peer = raw(bench.port);
   set_nonblocking(peer.get());
   ::SSL_set_fd(ssl.get(), peer.get());
   ::SSL_connect(ssl.get());
@@ -302,14 +305,14 @@ TEST_CASE("silent strangers are closed, the oldest first, when others come") {
   bench.listen(std::chrono::hours(1));  // no stranger's time is over in this test
   std::vector<Fd> slow;
   for (int i = 0; i < 3 * kMaxUnproven; ++i) {
-    slow.push_back(raw(bench.server->port()));
+    slow.push_back(raw(bench.port));
     say(slow.back(), std::string("\x16\x03\x01\x02\x00\x01", 6));
     bench.turn();
   }
   bench.settle();
   CHECK(std::ranges::count_if(slow, [](const Fd& one) { return !ended(one); }) == kMaxUnproven);
   CHECK(ended(slow.front()));
-  bench.connect(bench.server->port());
+  bench.connect(bench.port);
   // The strangers go on, a byte at a time.
   bench.until([&] {
     for (const Fd& one : slow)
@@ -324,7 +327,7 @@ TEST_CASE(
   Bench bench;
   bench.listen(std::chrono::hours(1));
   std::deque<Fd> strangers;
-  const auto come = [&] { strangers.push_back(raw(bench.server->port())); };
+  const auto come = [&] { strangers.push_back(raw(bench.port)); };
   const auto fill = [&] {
     while (strangers.size() < kMaxUnproven) {
       come();
@@ -346,7 +349,7 @@ TEST_CASE(
   bench.settle();
   CHECK(std::ranges::count_if(strangers, [](const Fd& one) { return !ended(one); }) <=
         kMaxUnproven);
-  bench.connect(bench.server->port());
+  bench.connect(bench.port);
   bench.until([&] { return bench.accepted.has_value(); });
   CHECK(*bench.accepted);
 }
