@@ -340,7 +340,7 @@ void Session::on(const action::AllReady& ready) {
     ranks_of_programs_.push_back(segment.count);
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
-  plan_.job.hold = is_debugged();
+  if (is_debugged()) plan_.job.stops.on_exec = RankSet::run(0, plan_.job.map.size());
   records_.begin(plan_, phases_.begin);
   shell_->post(event::Launch{plan_.job});
   // Until here keys have their usual meaning. From here on they go to the rank.

@@ -81,7 +81,7 @@ void Debugging::launched() {
   launched_ = true;
   for (const auto& [request, reply] : std::exchange(early_, {}))
     answer(request, reply);
-  if (!plan_.job.hold) return;
+  if (!is_debugged()) return;
   std::vector<std::string> tool = tool_words();
   if (tool.empty()) return give_table();
   start_tool(std::move(tool), [this](const std::string& failures) {

@@ -276,6 +276,33 @@ Result<void> place_terminals(Plan& plan, Rank size, bool is_final) {
   return {};
 }
 
+// Returns the chosen ranks of a job with `size` ranks, which the option stops for a debugger.
+Result<RankSet> stopped_ranks(const std::optional<RankChoice>& chosen, Rank size,
+                              std::string_view option) {
+  if (!chosen) return RankSet();
+  const RankSet all = RankSet::run(0, size);
+  if (chosen->all) return all;
+  if (all.contains_all(chosen->ranks)) return chosen->ranks;
+  return fail(Error{ErrorKind::usage, cat("stop ranks for a debugger (--", option, ")"), "",
+                    cat("there is no rank ", chosen->ranks.minus(all).text(), ", the job has ",
+                        counted(size, "rank")),
+                    "name ranks of the job, or all"});
+}
+
+Result<void> place_stops(Plan& plan, Rank size) {
+  if (plan.stop_in_init && plan.job.pmi != nla::PmiKind::pmix) {
+    return fail(Error{ErrorKind::usage, "stop ranks in PMIx_Init (--stop-in-init)", "",
+                      "the ranks of this job find no PMIx",
+                      "give --pmi pmix, or stop them at their start with --stop-on-exec"});
+  }
+  auto on_exec = stopped_ranks(plan.stop_on_exec, size, "stop-on-exec");
+  if (!on_exec) return fail(on_exec.error());
+  auto in_init = stopped_ranks(plan.stop_in_init, size, "stop-in-init");
+  if (!in_init) return fail(in_init.error());
+  plan.job.stops = {std::move(*on_exec), std::move(*in_init)};
+  return {};
+}
+
 // Puts a mapping into the plan. Returns an error if standard input is to go to a rank that the
 // mapping does not have, and the mapping is final.
 Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
@@ -293,6 +320,9 @@ Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   if (is_final)
     std::erase_if(plan.job.chosen_cores, [&](const auto& one) { return one.first >= size; });
   plan.job.stdin_ranks = unknown ? RankSet() : stdin_ranks(plan.stdin_to, size);
+  if (is_final) {
+    if (auto placed = place_stops(plan, size); !placed) return placed;
+  }
   if (plan.tmux || plan.gdb) {
     if (auto placed = place_terminals(plan, size, is_final); !placed) return placed;
   } else if (plan.pty) {
@@ -394,6 +424,8 @@ Result<Plan> make_plan(const Options& options, const LaunchContext& context) {
   plan.pty = options.pty;
   plan.tmux = options.tmux;
   plan.gdb = options.gdb;
+  plan.stop_on_exec = options.stop_on_exec;
+  plan.stop_in_init = options.stop_in_init;
   if (auto fits = check_terminal(options, plan); !fits) return fail(fits.error());
   if (auto fits = check_restarts(options, plan); !fits) return fail(fits.error());
   const auto cache = chosen_cache(options, plan.once_per_host);

@@ -57,11 +57,13 @@ struct Plan {
   // The topologies that the hosts reported (launcher/plan/host_topologies.h); empty before.
   std::vector<MachineKind> machines;
   std::optional<RankChoice> gdb;  // ranks that run under gdb
-  bool tmux = false;              // each of them, or each rank, has a pane even if it is only one
-  bool pty = false;               // the rank that reads stdin has a terminal, that of scela-run
-  bool panes = false;             // each of Job::terminal_ranks has a pane of tmux
-  nla::Job job;                   // the ranks, as agents get them
-  PmiChoice pmi_choice;           // the reason of --pmi auto
+  // The ranks that are stopped for a debugger, at their start or in PMIx_Init.
+  std::optional<RankChoice> stop_on_exec, stop_in_init;
+  bool tmux = false;     // each of them, or each rank, has a pane even if it is only one
+  bool pty = false;      // the rank that reads stdin has a terminal, that of scela-run
+  bool panes = false;    // each of Job::terminal_ranks has a pane of tmux
+  nla::Job job;          // the ranks, as agents get them
+  PmiChoice pmi_choice;  // the reason of --pmi auto
 
   // Returns the number of each node's parent, by node; -1 is scela-run.
   std::vector<std::int64_t> parents() const;

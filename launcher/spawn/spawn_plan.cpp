@@ -198,6 +198,7 @@ Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank paren
   world.first = job.map.size();
   world.parent = parent;
   world.preput = request.preput;
+  world.stops = request.stops;
   Placement placement(plan, failed);
   std::uint64_t total = world.first;
   for (const nla::SpawnProgram& program : request.programs) {

@@ -1,5 +1,8 @@
 /* The copy of scela-pmix that scela-nla carries: the bytes of its stripped executable, which
- * nla/ranks/pmix_program.cpp executes where no scela-pmix is installed. scela-leaf has no copy. */
+ * nla/ranks/pmix_program.cpp executes where no scela-pmix is installed. scela-leaf has no copy.
+ *
+ * The included header has the digest of the copy, for compiler caches. */
+#include SCELA_PMIX_DIGEST
 
 __asm__(
     ".section .rodata\n"

@@ -105,6 +105,7 @@ PmixService::Callbacks PmixHelper::sides(Reach reach) {
     return static_cast<std::uint32_t>(process(rank));
   };
   sides.kill = std::move(reach.signal);
+  sides.release = std::move(reach.release);
   sides.write = [write = std::move(reach.write)](Rank rank, bool error, std::string text) {
     return write(rank, error ? Stream::err : Stream::out, std::move(text));
   };

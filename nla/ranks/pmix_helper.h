@@ -46,6 +46,8 @@ class PmixHelper final : Poller::Watcher {
     std::function<pid_t(Rank)> process;
     // Sends a signal to a rank.
     std::function<void(Rank, int signo)> signal;
+    // Lets ranks of this node go that are, or are to be, stopped at their start.
+    std::function<void(const RankSet&)> release;
     // Puts text among a rank's output. Returns false if that stream has ended.
     std::function<bool(Rank, Stream, std::string)> write;
   };
@@ -76,6 +78,8 @@ class PmixHelper final : Poller::Watcher {
   void output(Rank rank, Stream stream, std::string_view bytes) {
     service_.output(rank, stream == Stream::err, bytes);
   }
+  // Tells the server that this rank was stopped before the first instruction of its program.
+  void rank_stopped(Rank rank) { service_.rank_stopped(rank); }
   // Tells the server that ranks of any node have failed and the job goes on.
   void peers_failed(const RankSet& ranks) { service_.peers_failed(ranks); }
   // Tells the server that the agents of these nodes (node numbers) are gone.

@@ -54,6 +54,7 @@ struct RankState {
   pid_t pid = 0;                         // 0: not started, or reaped
   std::uint64_t begun_ns = 0;            // before its process was made
   std::uint64_t started_ns = 0;          // its program was executed
+  bool held = false;                     // stopped at its start, and not continued
   std::optional<RankTerminal> terminal;  // while it runs
 };
 
@@ -69,7 +70,6 @@ struct Ranks::State {
         job(work),
         own(ranks),
         setup_error(std::move(error)),
-        stopped(work.hold),
         poller_watch(host.io),
         streams(host, job, own, name, poller),
         pmi(host, job, own, poller),
@@ -104,6 +104,7 @@ struct Ranks::State {
   std::string offer_engine(const NodeFacts& node, EngineFacts facts);
   void server_news(std::string why);
   void signal_one(RankState& rank, int signo);
+  void release(const RankSet& ranks);
   void set_defaults(const RankSet& more) {
     if (pmix) starter->set_defaults(pmix->defaults(running.size() + more.size()));
   }
@@ -116,7 +117,8 @@ struct Ranks::State {
   const Job& job;
   RankSet own;
   std::string setup_error;
-  bool stopped;  // by SIGSTOP, or held from the start; new ranks wait for SIGCONT
+  bool stopped = false;  // by SIGSTOP; new ranks wait for SIGCONT
+  RankSet released;      // these are not held at their start any more
   std::optional<RankStarter> starter;
   std::optional<Poller> poller;
   Descriptor poller_watch;
@@ -159,6 +161,7 @@ void Ranks::State::start_server(const NodeFacts& node) {
       host, job, own, node.index, *poller,
       PmixHelper::Reach{[this](Rank rank) { return of(rank).pid; },
                         [this](Rank rank, int signo) { signal_one(of(rank), signo); },
+                        [this](const RankSet& ranks) { release(ranks); },
                         [this](Rank rank, Stream stream, const std::string& text) {
                           return streams.insert(rank, stream, text);
                         }},
@@ -201,7 +204,8 @@ void Ranks::State::start_one(Rank number) {
     streams.close_input(number);
     return host.emit(event::RankNotStarted{number, EIO, setup_error});
   }
-  auto started = starter->start(number, job.hold && stopped);
+  rank.held = job.stops_on_exec(number) && !released.contains(number);
+  auto started = starter->start(number, rank.held);
   if (!started) {
     streams.close_input(number);
     if (pmix) {
@@ -217,7 +221,8 @@ void Ranks::State::start_one(Rank number) {
   streams.open(number, std::move(started->output), std::move(started->error),
                std::move(started->input), rank.terminal ? &*rank.terminal : nullptr);
   pmi.open(number, std::move(started->pmi), rank.pid);
-  if (stopped && !job.hold) ::kill(-rank.pid, SIGSTOP);
+  if (stopped && !rank.held) ::kill(-rank.pid, SIGSTOP);
+  if (rank.held && pmix) pmix->rank_stopped(number);
   host.emit(event::RankStarted{number});
   if (rank.terminal) host.emit(event::RankStreamEnded{number, Stream::err});
 }
@@ -238,8 +243,18 @@ void Ranks::State::signal_one(RankState& rank, int signo) {
     }
   };
   send(signo);
+  if (signo == SIGCONT) rank.held = false;
   // A stopped program would act on it only when it is continued.
   if (ends_programs(signo) && signo != SIGKILL) send(SIGCONT);
+}
+
+// If the whole job is stopped, its ranks go on only with the job.
+void Ranks::State::release(const RankSet& ranks) {
+  released.add(ranks);
+  ranks.for_each([&](Rank number) {
+    RankState& rank = of(number);
+    if (std::exchange(rank.held, false) && !stopped) signal_one(rank, SIGCONT);
+  });
 }
 
 void Ranks::State::watch_poller() {
@@ -410,6 +425,7 @@ void Ranks::end(const RankSet& ranks) {
 void Ranks::signal(int signo) {
   if (ends_programs(signo)) cancel_starts();
   if (signo == SIGSTOP) state_->stopped = true;
+  if (signo == SIGCONT) state_->released.add(state_->own);
   if (signo == SIGCONT || ends_programs(signo)) state_->stopped = false;
   const bool asks = ends_programs(signo) && signo != SIGKILL;
   for (const auto& [pid, rank] : state_->running) {

@@ -105,18 +105,27 @@ auto fields(Is<msg::Event> auto& m) {
 auto fields(Is<msg::RanksFailed> auto& m) {
   return std::tie(m.ranks);
 }
+auto fields(Is<msg::Stopped> auto& m) {
+  return std::tie(m.rank);
+}
+auto fields(Is<msg::Release> auto& m) {
+  return std::tie(m.ranks);
+}
+auto fields(Is<ask::Stops> auto& stops) {
+  return std::tie(stops.on_exec, stops.in_init);
+}
 auto fields(Is<msg::World::Program> auto& m) {
   return std::tie(m.ranks, m.words, m.directory);
 }
 auto fields(Is<msg::World> auto& m) {
-  return std::tie(m.nspace, m.first, m.parent, m.universe, m.map, m.neighbours, m.hosts,
-                  m.programs);
+  return std::tie(m.nspace, m.first, m.parent, m.universe, m.map, m.neighbours, m.hosts, m.programs,
+                  m.stops);
 }
 auto fields(Is<msg::Spawn::Program> auto& m) {
   return std::tie(m.argv, m.env, m.ranks, m.directory, m.hosts, m.path);
 }
 auto fields(Is<msg::Spawn> auto& m) {
-  return std::tie(m.id, m.rank, m.programs);
+  return std::tie(m.id, m.rank, m.programs, m.stops);
 }
 
 // An enumeration takes one byte; a larger value than its last one is malformed.

@@ -31,6 +31,7 @@
 #include "common/core/frame.h"
 #include "common/core/placement/rank_map.h"
 #include "common/core/rank_set.h"
+#include "common/core/requests/rank_request.h"
 #include "common/core/result.h"
 #include "pmix/core/process.h"
 
@@ -281,6 +282,7 @@ struct World {
     friend bool operator==(const Program&, const Program&) = default;
   };
   std::vector<Program> programs;  // each rank is in exactly one
+  ask::Stops stops = {};          // ranks that are stopped for a debugger
   friend bool operator==(const World&, const World&) = default;
 };
 // From the server: a rank spawns more ranks. The answer's blob is the namespace of the new ranks.
@@ -298,7 +300,19 @@ struct Spawn {
     friend bool operator==(const Program&, const Program&) = default;
   };
   std::vector<Program> programs;
+  ask::Stops stops = {};  // ranks that are stopped for a debugger
   friend bool operator==(const Spawn&, const Spawn&) = default;
+};
+// To the server: this rank of this node is stopped before the first instruction of its program.
+struct Stopped {
+  Rank rank = 0;
+  friend bool operator==(const Stopped&, const Stopped&) = default;
+};
+// From the server: a debugger lets these ranks of this node go, which are, or are to be, stopped
+// before the first instruction of their program.
+struct Release {
+  RankSet ranks;
+  friend bool operator==(const Release&, const Release&) = default;
 };
 
 }  // namespace msg
@@ -309,7 +323,8 @@ using MessageKinds =
                  msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
                  msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
                  msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn,
-                 msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken, msg::DataNoMore>;
+                 msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken, msg::DataNoMore,
+                 msg::Stopped, msg::Release>;
 
 // One message between an agent and its PMIx server. Its copy, move and destructor are compiled in
 // one file. With this many kinds they would dominate the compilation of every file that passes a

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmix/server/held_ranks.h"
 #include "pmix/server/infos.h"
 #include "pmix/server/packed.h"
 #include "pmix/server/pmix_server.h"
@@ -86,6 +87,7 @@ pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_d
   if (stays_here(range) || !may_travel(code, infos, count)) return PMIX_OPERATION_SUCCEEDED;
   Targets targets = targets_of(infos, count);
   if (targets.named && targets.ranks.empty()) return PMIX_OPERATION_SUCCEEDED;
+  if (targets.named && code == PMIX_DEBUGGER_RELEASE) hear_release(targets.ranks);
   Packed packed;
   packed.put(&code, 1, PMIX_STATUS);
   packed.put(source, 1, PMIX_PROC);
@@ -97,12 +99,6 @@ pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_d
   if (bytes.size() > kMaxSaid) return PMIX_OPERATION_SUCCEEDED;
   served()->link().post(msg::Notify{std::move(targets.ranks), std::move(bytes)});
   return PMIX_OPERATION_SUCCEEDED;
-}
-
-// libpmix copies the arguments before it returns.
-void tell(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range,
-          const pmix_info_t* infos, std::size_t count) {
-  static_cast<void>(PMIx_Notify_event(code, &source, range, infos, count, nullptr, nullptr));
 }
 
 void tell_failed(const std::vector<pmix_proc_t>& failed) {
@@ -117,10 +113,15 @@ void tell_failed(const std::vector<pmix_proc_t>& failed) {
   // Default handlers, such as Open MPI's, end their process at any event, so they must not get this
   // one.
   infos.add(PMIX_EVENT_NON_DEFAULT, true);
-  tell(PMIX_ERR_PROC_ABORTED, failed.front(), PMIX_RANGE_LOCAL, infos.data(), infos.size());
+  tell_event(PMIX_ERR_PROC_ABORTED, failed.front(), PMIX_RANGE_LOCAL, infos.data(), infos.size());
 }
 
 }  // namespace
+
+void tell_event(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range,
+                const pmix_info_t* infos, std::size_t count) {
+  static_cast<void>(PMIx_Notify_event(code, &source, range, infos, count, nullptr, nullptr));
+}
 
 void add_events(pmix_server_module_t& table) {
   table.register_events = register_events;
@@ -144,7 +145,11 @@ void deliver(const Server&, const msg::Event& event) {
     PMIX_INFO_CREATE(infos, count);
     packed.get(infos, static_cast<std::int32_t>(count), PMIX_INFO);
   }
-  if (packed.ok() && may_travel(code, infos, count)) tell(code, source, range, infos, count);
+  if (packed.ok() && may_travel(code, infos, count)) {
+    const Targets targets = targets_of(infos, count);
+    if (targets.named && code == PMIX_DEBUGGER_RELEASE) hear_release(targets.ranks);
+    tell_event(code, source, range, infos, count);
+  }
   if (infos != nullptr) PMIX_INFO_FREE(infos, count);
 }
 

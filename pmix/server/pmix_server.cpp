@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "pmix/server/held_ranks.h"
 #include "pmix/server/infos.h"
 #include "pmix/server/upcalls.h"
 
@@ -101,6 +102,10 @@ RankSet Space::ranks_of(std::uint32_t node) const {
   return out;
 }
 
+std::string server_namespace(const msg::Setup& setup) {
+  return cat(setup.job, "-servers");
+}
+
 std::string Server::set_up(const msg::Setup& setup) {
   setup_ = setup;
   hosts_ = setup.hosts;
@@ -115,7 +120,7 @@ std::string Server::set_up(const msg::Setup& setup) {
 
 pmix_status_t Server::initialise() {
   Infos infos;
-  infos.add(PMIX_SERVER_NSPACE, cat(setup_.job, "-servers"));
+  infos.add(PMIX_SERVER_NSPACE, server_namespace(setup_));
   infos.add_rank(PMIX_SERVER_RANK, setup_.node);
   infos.add(PMIX_SERVER_TMPDIR, setup_.directory);
   infos.add(PMIX_SYSTEM_TMPDIR, setup_.directory);
@@ -131,6 +136,7 @@ pmix_status_t Server::initialise() {
   if (is_fine(status)) {
     help_tools(setup_);
     watch_tools();
+    watch_stopped_ranks();
   }
   return status;
 }
@@ -154,7 +160,7 @@ std::string Server::take(const msg::World& world) {
     return "ranks of the job have no name that PMIx could use";
   }
   const auto space = std::make_shared<const Space>(
-      Space{world.nspace, world.first, map, world.universe, world.programs});
+      Space{world.nspace, world.first, map, world.universe, world.programs, world.stops});
   {
     const std::lock_guard guard(lock_);
     spaces_.push_back(space);
@@ -210,6 +216,7 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
   infos.add(PMIX_TMPDIR, setup_.rank_directory);
   infos.add(PMIX_NSDIR, setup_.rank_directory);
   infos.add(PMIX_TDIR_RMCLEAN, true);  // the agent removes the directory
+  add_stop_in_init(world, own, infos);
   if (world.parent) {
     infos.add(PMIX_SPAWNED, true);
     infos.add(PMIX_PARENT_ID, process(*world.parent));
@@ -291,6 +298,7 @@ std::string Server::receive(const Message& message) {
   if (const auto* no_more = std::get_if<msg::DataNoMore>(&message)) looking_.erase(no_more->id);
   if (const auto* event = std::get_if<msg::Event>(&message)) deliver(*this, *event);
   if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) deliver(*this, *failed);
+  if (const auto* stopped = std::get_if<msg::Stopped>(&message)) rank_stopped(stopped->rank);
   if (const auto* copy = std::get_if<msg::Copy>(&message)) pass_copy(*copy);
   return {};
 }

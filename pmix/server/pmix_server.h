@@ -32,6 +32,7 @@ struct Space {
   RankMap map;                 // maps rank - first to nodes
   std::uint32_t universe = 0;  // slots of the job's hosts; 0: no bound
   std::vector<msg::World::Program> programs;
+  ask::Stops stops;  // ranks that are stopped for a debugger
 
   // Both functions return ranks by the job's numbers.
   RankSet ranks() const { return RankSet::run(first, map.size()); }
@@ -119,6 +120,9 @@ class Server {
   std::vector<std::string> hosts_;  // names of all nodes, by number
   std::size_t registered_ = 0;      // number of registered spaces_
 };
+
+// Returns the namespace of the job's servers. The rank of each is the number of its node.
+std::string server_namespace(const msg::Setup& setup);
 
 // Returns the table of functions that libpmix calls. They work for `server`, which must outlive
 // libpmix.

@@ -69,6 +69,10 @@ void add_observation(pmix_server_module_t& table);
 void add_events(pmix_server_module_t& table);
 void add_control(pmix_server_module_t& table);
 void add_copies(pmix_server_module_t& table);
+// Passes an event to the processes of this node that have registered for it (events.cpp). libpmix
+// copies the arguments.
+void tell_event(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range,
+                const pmix_info_t* infos, std::size_t count);
 // Records that a tool has connected (copies.cpp).
 void tool_came(const pmix_proc_t& proc);
 // Asks libpmix to report the tools that leave. The caller must have initialised libpmix before.

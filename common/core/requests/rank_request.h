@@ -121,10 +121,18 @@ struct SpawnProgram {
   std::vector<std::string> env = {};  // "K=V", beside those of the asker's program
   friend bool operator==(const SpawnProgram&, const SpawnProgram&) = default;
 };
+// The ranks of a world that are stopped until a debugger lets them go, by their numbers in that
+// world.
+struct Stops {
+  RankSet on_exec;  // before the first instruction of their program
+  RankSet in_init;  // in PMIx_Init; only used if ranks speak PMIx
+  friend bool operator==(const Stops&, const Stops&) = default;
+};
 // The programs of one spawn; their ranks become one world.
 struct SpawnRequest {
   std::vector<SpawnProgram> programs;
   KeyValues preput;  // pairs of the new ranks' world, there before they start
+  Stops stops = {};
   friend bool operator==(const SpawnRequest&, const SpawnRequest&) = default;
 };
 // Starts more ranks, as a world of their own. The answer comes when all of them have been started,

@@ -16,6 +16,8 @@ constexpr std::string_view kMcaValue =
 constexpr std::string_view kShownAs = "in the form of scela-run's --show-map";
 constexpr std::string_view kLogForm = "the lines are those of scela-run";
 constexpr std::string_view kNoDebugger = "scela-run starts no debugger";
+constexpr std::string_view kReleased =
+    "the ranks go on with the event PMIX_DEBUGGER_RELEASE, or those of --stop-on-exec with SIGCONT";
 constexpr std::string_view kAttach =
     "start the program by the debugger, as in mpirun -np 2 xterm -e gdb ./program";
 constexpr std::string_view kNoRestart = "failed ranks are not started again";
@@ -105,8 +107,8 @@ constexpr PeerOption kRows[] = {
     refused("-debug --debug -tv --tv", kNone, kNoDebugger, kAttach),
     refused("-debugger --debugger", kOne, kNoDebugger, kAttach),
     refused("-output-proctable --output-proctable", kAttached, "there is no table of processes", "set SCELA_VERBOSE=1, or run ps on the hosts"),
-    refused("--stop-on-exec", kNone, kNoDebugger, kAttach),
-    refused("--stop-in-init", kAttached, kNoDebugger, kAttach),
+    near("--stop-on-exec", "--stop-on-exec", kReleased),
+    near("--stop-in-init", "--stop-in-init", kReleased),
     refused("--stop-in-app", kAttached, kNoDebugger, kAttach),
     near("--test-suicide", kOne, "", "1", kRuntime),
     refused("-dvm --dvm", kNone, kNoVm, kOneRun),

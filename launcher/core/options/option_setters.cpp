@@ -96,6 +96,10 @@ Result<void> apply_stack_traces(Target t, Text v) {
   return {};
 }
 
+Result<void> store_stopped(Text v, std::optional<RankChoice>& out) {
+  return store(parse_rank_choice(v.empty() ? "all" : v), out);
+}
+
 Result<void> apply_json(Target t, Text v) {
   const auto flag = v.empty() ? Result<bool>(true) : parse_flag(v);
   if (flag && !*flag) {

@@ -56,6 +56,8 @@ Result<void> store_limit(Text v, std::optional<std::chrono::milliseconds>& limit
 Result<void> apply_host_timeout(Target t, Text v);
 Result<void> apply_stats(Target t, Text v);
 Result<void> apply_stack_traces(Target t, Text v);
+// Without a value, all ranks are stopped.
+Result<void> store_stopped(Text v, std::optional<RankChoice>& out);
 // Without a value, the records go to standard output.
 Result<void> apply_json(Target t, Text v);
 Result<void> apply_verbose(Target t, Text v);

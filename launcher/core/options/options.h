@@ -78,7 +78,7 @@ struct StdinTarget {
   friend bool operator==(const StdinTarget&, const StdinTarget&) = default;
 };
 
-// Says which ranks run under gdb.
+// Says which ranks run under gdb, or are stopped for another debugger.
 struct RankChoice {
   bool all = false;
   RankSet ranks;  // unless `all`
@@ -258,7 +258,10 @@ struct Options {
   // The time that gdb gets on each node to read the stacks of its ranks. If set, the stacks are
   // shown when --timeout is reached.
   std::optional<std::chrono::milliseconds> stack_traces;
-  std::optional<RankChoice> gdb;                // these ranks run under gdb, with a terminal
+  std::optional<RankChoice> gdb;  // these ranks run under gdb, with a terminal
+  // These ranks are stopped until a debugger lets them go, at the start of their program or in
+  // PMIx_Init.
+  std::optional<RankChoice> stop_on_exec, stop_in_init;
   bool verbose = false;                         // show log records of level info
   std::vector<std::string> verbose_subsystems;  // empty: all of them
 

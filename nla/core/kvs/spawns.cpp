@@ -24,6 +24,8 @@ std::size_t size_of(const KeyValues& pairs) {
 
 std::size_t size_of(const SpawnRequest& request) {
   std::size_t size = size_of(request.preput);
+  for (const RankSet* ranks : {&request.stops.on_exec, &request.stops.in_init})
+    size += 8 * ranks->ranges().size();
   for (const SpawnProgram& program : request.programs) {
     size += size_of(program.infos) + 32;
     for (const auto* words : {&program.argv, &program.env}) {

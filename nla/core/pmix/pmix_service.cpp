@@ -119,6 +119,7 @@ bool PmixService::receive(pmix::Message message) {
                         [&](msg::Pull& one) { return copies_.receive(one); },
                         [&](msg::PullNoMore& one) { return copies_.receive(one); },
                         [&](msg::Taken& one) { return copies_.receive(one); },
+                        [&](msg::Release& one) { return release(one); },
                         [](auto& /*of_agent*/) { return false; },
                     },
                     message);
@@ -157,7 +158,14 @@ bool PmixService::spawn(pmix::msg::Spawn& message) {
     hint("path", program.path);
     wanted.request.programs.push_back(std::move(out));
   }
+  wanted.request.stops = std::move(message.stops);
   questions_.ask({message.id, message.rank, {}, Status::not_spawned}, std::move(wanted));
+  return true;
+}
+
+bool PmixService::release(const pmix::msg::Release& message) {
+  if (!own_.contains_all(message.ranks)) return false;
+  if (sides_.release) sides_.release(message.ranks);
   return true;
 }
 

@@ -50,6 +50,8 @@ class PmixService {
     std::function<std::uint32_t(Rank)> process = nullptr;
     std::function<void(Rank, std::int32_t)> kill = nullptr;
     std::function<bool(Rank, bool error, std::string)> write = nullptr;
+    // Lets ranks of this node go that are, or are to be, stopped at their start. May be absent.
+    std::function<void(const RankSet&)> release = nullptr;
     // Starts a process that connects in the name of a rank that has ended, and ends. If absent,
     // there is none.
     std::function<void(Rank)> stand_in = nullptr;
@@ -72,6 +74,8 @@ class PmixService {
   // Called when a rank of this node has ended: its open questions are answered with `failed`. The
   // agent must still accept requests of that rank.
   void rank_ended(Rank rank);
+  // Called when a rank of this node was stopped before the first instruction of its program.
+  void rank_stopped(Rank rank) { sides_.tell(pmix::msg::Stopped{rank}); }
   // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
   // a rank that was not started.
   void note_end(const pmix::Process& process);
@@ -105,6 +109,8 @@ class PmixService {
   // Takes PMIx_Spawn of a rank: asks the agent for more ranks. Returns false if the message breaks
   // the protocol.
   bool spawn(pmix::msg::Spawn& message);
+  // Lets ranks of this node go. Returns false if the message names a rank of another node.
+  bool release(const pmix::msg::Release& message);
   // Return the callbacks for a part of the service; they call those of sides_.
   PmixWatch::Callbacks watch_sides();
   PmixCopies::Callbacks copies_sides();

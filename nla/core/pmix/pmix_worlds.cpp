@@ -20,6 +20,7 @@ pmix::msg::World PmixWorlds::describe(std::size_t number) const {
   const auto size = static_cast<std::int64_t>(ranks.size());
   if (universe >= 0) world.universe = static_cast<std::uint32_t>(std::max(universe, size));
   if (number > 0) world.parent = job_.worlds[number - 1].parent;
+  world.stops = job_.stops_of_world(number);
   const bool is_last = number == job_.worlds.size();
   const std::size_t end = is_last ? job_.apps.size() : job_.first_app_of_world(number + 1);
   for (std::size_t i = job_.first_app_of_world(number); i < end; ++i) {

@@ -100,8 +100,11 @@ constexpr NameRange last_value(NameRange) {
 auto fields(nla::Is<SpawnProgram> auto& program) {
   return std::tie(program.argv, program.ranks, program.infos, program.env);
 }
+auto fields(nla::Is<Stops> auto& stops) {
+  return std::tie(stops.on_exec, stops.in_init);
+}
 auto fields(nla::Is<SpawnRequest> auto& request) {
-  return std::tie(request.programs, request.preput);
+  return std::tie(request.programs, request.preput, request.stops);
 }
 }  // namespace scela::ask
 

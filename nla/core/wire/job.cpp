@@ -60,8 +60,8 @@ auto fields(Is<Training> auto& training) {
                   training.run_id);
 }
 auto fields(Is<World> auto& world) {
-  return std::tie(world.first, world.parent, world.apps, world.preput, world.first_host,
-                  world.hosts);
+  return std::tie(world.first, world.parent, world.apps, world.preput, world.stops,
+                  world.first_host, world.hosts);
 }
 
 namespace {
@@ -78,7 +78,7 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.training, job.env, job.wdir, job.hosts, job.hold, job.keep, job.stdin_ranks,
+  return std::tie(job.training, job.env, job.wdir, job.hosts, job.stops, job.keep, job.stdin_ranks,
                   job.on_failure, job.placement, job.chosen_cores, job.pmi, job.universe,
                   job.grace_ms, job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
                   job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,
@@ -145,6 +145,16 @@ Fault fault_of_apps(const std::vector<App>& apps, const RankSet& all) {
   return cat("its applications have the ranks ", seen.text(), ", its map has ", all.text());
 }
 
+// Ranks are numbered in the world, which has `size` of them.
+Fault fault_of_stops(const Stops& stops, Rank size) {
+  const RankSet all = RankSet::run(0, size);
+  for (const RankSet* ranks : {&stops.on_exec, &stops.in_init}) {
+    if (all.contains_all(*ranks)) continue;
+    return cat("the ranks ", ranks->text(), " of ", size, " are stopped for a debugger");
+  }
+  return std::nullopt;
+}
+
 Fault fault_of_terminals(const Job& job, const RankSet& all) {
   const std::size_t most = job.input_by_rank ? kMaxTerminals : 1;
   if (job.terminal_ranks.size() > most || !all.contains_all(job.terminal_ranks)) {
@@ -178,6 +188,7 @@ Fault fault_of(const Job& job) {
                all.text());
   }
   if (Fault fault = fault_of_terminals(job, all)) return fault;
+  if (Fault fault = fault_of_stops(job.stops, job.map.size())) return fault;
   if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
     return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
   }
@@ -229,6 +240,12 @@ const RankMap& Job::map_of_world(std::size_t world) const {
   return worlds.empty() ? map : first_map_;
 }
 
+bool Job::stops_on_exec(Rank rank) const {
+  const std::size_t world = world_of(rank);
+  const RankSet& stopped = stops_of_world(world).on_exec;
+  return !stopped.empty() && stopped.contains(rank - ranks_of_world(world).front());
+}
+
 std::size_t Job::first_app_of_world(std::size_t world) const {
   return world == 0 ? 0 : first_apps_[world - 1];
 }
@@ -269,6 +286,7 @@ Result<void> Job::add(World world) {
     return broken(cat("ranks from ", world.first, " on cannot follow ", map.size()));
   }
   if (Fault fault = fault_of_apps(world.apps, world.ranks())) return broken(*std::move(fault));
+  if (Fault fault = fault_of_stops(world.stops, world.map.size())) return broken(*std::move(fault));
   if (worlds.empty()) {
     first_map_ = map;
     nodes_ = nodes_in(map);

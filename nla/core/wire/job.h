@@ -62,6 +62,7 @@ struct World {
   // The node of each of its ranks; the index of a rank is rank - first.
   RankMap map;
   KeyValues preput;  // the first content of its key space
+  Stops stops = {};
   // The names of nodes that the job got since it began, from this number on. Only used if ranks
   // use PMIx.
   std::uint32_t first_host = 0;
@@ -124,9 +125,9 @@ struct Job {
   bool input_by_rank = false;
   WindowSize window;
   TerminalModes modes;
-  // Each rank is stopped before the first instruction of its program, and goes on with SIGCONT: a
-  // debugger attaches to it meanwhile. After the first SIGCONT, ranks start as usual.
-  bool hold = false;
+  // The ranks of world 0 that a debugger wants stopped. Those that are stopped before the first
+  // instruction of their program also go on with SIGCONT.
+  Stops stops;
   // These ranks run under a debugger: their programs' words follow those of `debugger`.
   RankSet debugged_ranks;
   std::vector<std::string> debugger;
@@ -155,6 +156,13 @@ struct Job {
   RankSet ranks_of_world(std::size_t world) const;
   // Returns the nodes of a world's ranks, by the rank's number in the world.
   const RankMap& map_of_world(std::size_t world) const;
+  // Returns the ranks of a world that are to be stopped, by their numbers in the world.
+  const Stops& stops_of_world(std::size_t world) const {
+    return world == 0 ? stops : worlds[world - 1].stops;
+  }
+  // Returns true if the rank, which must be in the job, is to be stopped before the first
+  // instruction of its program.
+  bool stops_on_exec(Rank rank) const;
   // Returns the position in `apps` of the first one of that world.
   std::size_t first_app_of_world(std::size_t world) const;
   // Returns the name of a world's key-value space: the job's id, and for later worlds also the

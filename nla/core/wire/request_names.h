@@ -18,6 +18,7 @@ using ask::RequestId;
 using ask::Response;
 using ask::SpawnProgram;
 using ask::SpawnRequest;
+using ask::Stops;
 
 // The id of a message that comes without having been asked for.
 inline constexpr RequestId kUnasked = 0;

@@ -1,8 +1,8 @@
-/* A tool that comes to a job from outside: pmix_tool PID table|lookup|event|control|pull|push...
+/* A tool that comes to a job from outside: pmix_tool PID table|lookup|event|stopped|control|pull|push...
 
    PID is that of the job's scela-pmix on this machine. table: prints a line for each process of the
    job. lookup NAME: prints the value that is published under it. event CODE: tells all ranks.
-   control RANK SIGNAL: signals a rank. pull BYTES [stop]: gets copies of the output of all ranks,
+   stopped: prints where ranks are stopped for a debugger, once all of them are. control RANK SIGNAL: signals a rank. pull BYTES [stop]: gets copies of the output of all ranks,
    until it knows of so many bytes. It prints how many bytes of each stream it has had, and
    how many were left out. With "stop" it stops itself before. push: writes to ranks. */
 #include <pmix.h>
@@ -130,6 +130,30 @@ static void pull(const char* bytes, int stop) {
   }
 }
 
+/* libpmix gives a tool an earlier event twice: when it connects, and when it registers. */
+static char place[64];
+
+static void heard(size_t id, pmix_status_t code, const pmix_proc_t* source, pmix_info_t infos[],
+                  size_t count, pmix_info_t* results, size_t results_count,
+                  pmix_event_notification_cbfunc_fn_t done, void* data) {
+  (void)id, (void)code, (void)source, (void)results, (void)results_count;
+  for (size_t i = 0; i < count; ++i) {
+    if (!PMIX_CHECK_KEY(&infos[i], PMIX_BREAKPOINT)) continue;
+    if (place[0] == '\0') strncpy(place, infos[i].value.data.string, sizeof place - 1);
+    sem_post(&there);
+  }
+  if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+static void await_stopped(void) {
+  pmix_status_t code = PMIX_READY_FOR_DEBUG;
+  sem_init(&there, 0, 0);
+  check("register", PMIx_Register_event_handler(&code, 1, NULL, 0, heard, NULL, NULL));
+  while (sem_wait(&there) != 0) {
+  }
+  printf("%s\n", place);
+}
+
 static void push(void) {
   char text[] = "text";
   pmix_byte_object_t bytes = {text, sizeof text};
@@ -157,6 +181,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[2], "event") == 0 && argc > 3) {
     check("event", PMIx_Notify_event(atoi(argv[3]), &me, PMIX_RANGE_GLOBAL, NULL, 0, NULL, NULL));
   }
+  if (strcmp(argv[2], "stopped") == 0) await_stopped();
   if (strcmp(argv[2], "pull") == 0 && argc > 3) pull(argv[3], argc > 4);
   if (strcmp(argv[2], "push") == 0) push();
   check("finalize", PMIx_tool_finalize());

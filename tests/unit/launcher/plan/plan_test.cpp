@@ -338,6 +338,23 @@ TEST_CASE("one rank under gdb has the terminal of scela-run, several have panes"
   CHECK(plan({"--gdb", "all", "-n", "4", "./p"}).job.debugged_ranks.text() == "0-3");
 }
 
+TEST_CASE("ranks are stopped for a debugger as its options say, in PMIx_Init only by PMIx") {
+  const Plan all = plan({"--stop-on-exec", "-n", "4", "./p"});
+  CHECK(all.job.stops.on_exec.text() == "0-3");
+  CHECK(all.job.stops.in_init.empty());
+  const Plan some = plan({"--pmi", "pmix", "--stop-in-init=1,3", "-n", "4", "./p"});
+  CHECK(some.job.stops.in_init.text() == "1,3");
+  CHECK(some.job.stops.on_exec.empty());
+  const auto refusal = [](std::vector<std::string> words) {
+    const auto made = make_plan(options(std::move(words)), context());
+    return made ? "" : made.error().text();
+  };
+  CHECK(refusal({"--stop-on-exec=2-4", "-n", "4", "./p"}).find("there is no rank 4") !=
+        std::string::npos);
+  CHECK(refusal({"--pmi", "fd", "--stop-in-init", "./p"}).find("give --pmi pmix") !=
+        std::string::npos);
+}
+
 TEST_CASE("with --tmux every rank has a pane, or those under gdb, even if it is one") {
   const Plan all = plan({"--tmux", "-n", "4", "./p"});
   CHECK((all.panes && !all.pty));

@@ -60,7 +60,9 @@ std::vector<Message> samples() {
           msg::Pull{some, true, false},
           msg::PullNoMore{},
           msg::Copy{3, true, 12, "written"},
-          msg::Taken{3, 7}};
+          msg::Taken{3, 7},
+          msg::Stopped{4},
+          msg::Release{some}};
 }
 
 // All that a stream holds, fed in steps of so many bytes; nothing if it is malformed.

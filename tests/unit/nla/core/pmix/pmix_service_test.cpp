@@ -431,6 +431,35 @@ TEST_CASE("the hints of a PMIx spawn reach the plan") {
   }
 }
 
+TEST_CASE("the ranks that a debugger stops in a PMIx spawn reach the plan, and are let go here") {
+  const Job job = TreeHarness::job(2, 2);
+  const RankSet own = RankSet::run(2, 2);
+  std::vector<Request> asked;
+  std::vector<pmix::Message> told;
+  RankSet released;
+  PmixService::Callbacks sides{
+      [&](const pmix::Message& message) { told.push_back(message); },
+      [&](Rank, RequestId, const Request& request) { asked.push_back(request); }};
+  sides.release = [&](const RankSet& ranks) { released.add(ranks); };
+  PmixService service(job, own, 1, sides);
+  service.tell_worlds();
+  for (const Rank rank : {2u, 3u})
+    REQUIRE(service.receive(pmix::msg::Environment{rank, {}}));
+  REQUIRE(service.receive(pmix::msg::Ready{}));
+  pmix::msg::Spawn spawn = spawn_of(5, 2, 2);
+  spawn.stops = {RankSet::single(1), RankSet::run(0, 2)};
+  REQUIRE(service.receive(spawn));
+  REQUIRE(asked.size() == 1);
+  CHECK(std::get<ask::Spawn>(asked.front()).request.stops == spawn.stops);
+  service.rank_stopped(3);
+  CHECK((told.back() == pmix::Message(pmix::msg::Stopped{3})));
+  CHECK(service.receive(pmix::msg::Release{RankSet::single(3)}));
+  CHECK(released == RankSet::single(3));
+  CHECK_FALSE(service.receive(pmix::msg::Release{RankSet::run(1, 2)}));  // one is of another node
+  CHECK_FALSE(service.receive(pmix::msg::Stopped{3}));
+  CHECK(released == RankSet::single(3));
+}
+
 TEST_CASE("PMIx sets may have ranks of several namespaces") {
   Nodes nodes(2, 1);
   nodes.say(0, spawn_of(1, 0, 2));  // rank 2 on node 0, 3 on node 1

@@ -24,6 +24,7 @@ struct Fixture {
     more.first = 4;
     more.map = RankMap::from_blocks({{1, 1, 2}});
     more.apps = {App{{"./q"}, {}, "/home", "", RankSet::run(4, 2)}};
+    more.stops = spawn_stops;
     REQUIRE(job.add(more));
   }
   bool environment(Rank rank) {
@@ -35,6 +36,7 @@ struct Fixture {
     return worlds.receive(message);
   }
   Job job;
+  Stops spawn_stops;
   std::vector<pmix::msg::World> told;
   PmixWorlds worlds{job, 1, [this](pmix::Message message) {
                       told.push_back(std::get<pmix::msg::World>(message));
@@ -64,6 +66,20 @@ TEST_CASE("PMIx worlds: one is ready when the server has given every rank here i
   CHECK_FALSE(f.worlds.is_any_awaited());
   CHECK(f.worlds.environment(3) == std::vector<std::string>{"A=3"});
   CHECK(f.worlds.environment(0).empty());
+}
+
+TEST_CASE("PMIx worlds: the server is told which ranks of each world a debugger stops") {
+  Fixture f;
+  f.job.stops.in_init = RankSet::run(1, 2);
+  f.spawn_stops.on_exec = RankSet::single(1);
+  f.grow();
+  f.worlds.tell_new();
+  REQUIRE(f.told.size() == 2);
+  CHECK(f.told[0].stops == Stops{{}, RankSet::run(1, 2)});
+  CHECK(f.told[1].stops == Stops{RankSet::single(1), {}});
+  CHECK(f.job.stops_on_exec(5));
+  for (const Rank rank : {0u, 1u, 4u})
+    CHECK_FALSE(f.job.stops_on_exec(rank));
 }
 
 TEST_CASE("PMIx worlds: worlds of spawned ranks are told in order") {

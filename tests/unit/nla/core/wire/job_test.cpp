@@ -163,6 +163,22 @@ TEST_CASE("standard input for a rank that is not there is an error") {
   CHECK(fault([](Job& job) { job.stdin_ranks = RankSet(); }).empty());
 }
 
+TEST_CASE("only ranks of a world can be stopped for a debugger in it") {
+  CHECK(mentions(fault([](Job& job) { job.stops.on_exec = RankSet::single(4); }), "ranks 4 of 4"));
+  CHECK(mentions(fault([](Job& job) { job.stops.in_init = RankSet::run(3, 2); }), "stopped"));
+  CHECK(fault([](Job& job) { job.stops = {RankSet::run(0, 4), RankSet::single(3)}; }).empty());
+  World more;
+  more.first = 4;
+  more.map = RankMap::from_blocks({{0, 1, 2}});
+  more.apps = {App{{"./q"}, {}, "", "", RankSet::run(4, 2)}};
+  more.stops.in_init = RankSet::run(1, 2);
+  Job job = small_job();
+  CHECK_FALSE(job.add(more).has_value());
+  more.stops.in_init = RankSet::single(1);
+  CHECK(job.add(more).has_value());
+  CHECK(decode_world(encode(more)).value() == more);
+}
+
 TEST_CASE("a text for a shell is one word") {
   CHECK(mentions(fault([](Job& job) {
                    job.apps[0].argv = {"a", "b"};

@@ -314,6 +314,11 @@ static std::vector<std::string> words(Random& random, const char* prefix) {
   return list;
 }
 
+static Stops stops(Random& random, Rank ranks) {
+  const auto some = [&] { return RankSet::run(0, static_cast<Rank>(random.below(ranks + 1))); };
+  return {some(), some()};
+}
+
 static std::vector<App> apps(Random& random, Rank ranks) {
   std::vector<App> out;
   // Each rank goes to one of a few applications. Applications that got no rank are left out.
@@ -375,7 +380,7 @@ Job job(Random& random) {
   out.window = window(random);
   out.modes = {flag(random), flag(random), text(random, 12)};
   out.hosts = words(random, "HOST");
-  out.hold = flag(random);
+  out.stops = stops(random, out.map.size());
   return out;
 }
 
