@@ -17,6 +17,7 @@
 #include "launcher/debug/mpir.h"
 #include "launcher/debug/panes.h"
 #include "launcher/hosts/late/join_watch.h"
+#include "launcher/hosts/node_losses.h"
 #include "launcher/io/log_output.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/output_settings.h"
@@ -87,7 +88,10 @@ class Session {
         job_control_(plan_, job_control_sides()),
         spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()),
         debugging_(plan_, failed_, stderr_,
-                   [this](nla::Event event) { shell_->post(std::move(event)); }) {
+                   [this](nla::Event event) { shell_->post(std::move(event)); }),
+        node_losses_(plan_.hosts,
+                     {[this](event::NodeDown down) { shell_->post(std::move(down)); },
+                      [this](const std::string& note) { log_.say(Subsystem::tree, note); }}) {
     phases_.begin = clock.began_ns;
   }
 
@@ -169,6 +173,7 @@ class Session {
   Debugging debugging_;
   std::unique_ptr<Panes> panes_;            // if the plan has panes
   std::unique_ptr<JoinWatch> late_agents_;  // if agents join
+  NodeLosses node_losses_;
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -211,6 +216,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   if (panes_) panes_->open(io, [this](nla::Event event) { shell_->post(std::move(event)); });
   start_timeout();
   begin();
+  if (options_.hears_node_losses) node_losses_.open(io);
   shell_->run();
   phases_.gone = phase_moment();
   late_agents_.reset();
@@ -439,6 +445,7 @@ void Session::on(const action::JobEnded& ended) {
   spawning_.close();
   debugging_.close();
   if (panes_) panes_->close();
+  node_losses_.close();
 }
 
 JobControl::Hooks Session::job_control_sides() {

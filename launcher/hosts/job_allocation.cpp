@@ -6,11 +6,20 @@
 #include "common/core/text.h"
 #include "launcher/core/detect/detect.h"
 #include "launcher/core/detect/launch_choice.h"
+#include "launcher/core/detect/readers.h"
+#include "launcher/hosts/node_losses.h"
 #include "launcher/io/captured_command.h"
 #include "launcher/io/whole_files.h"
 
 namespace scela {
 namespace {
+
+// Returns the words of a command that a reader asks for, with the path of kPmixTool: it is
+// installed where this program is.
+std::vector<std::string> found_words(std::vector<std::string> words) {
+  if (words.front() == kPmixTool) words.front() = pmix_tool();
+  return words;
+}
 
 // Chooses hosts and start method from the job of a scheduler in which scela-run runs, if there is
 // one. Agents that all run here need no hosts, and no scheduler.
@@ -18,7 +27,8 @@ Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchCo
   if (options.sim_nodes || options.launch == LaunchMethod::local) return LaunchChoice();
   const Sources read = {[](const std::string& path) { return read_file(path, "host file"); },
                         [&](const auto& words) {
-                          return output_of(words, context.environment, options.connect_timeout);
+                          return output_of(found_words(words), context.environment,
+                                           options.connect_timeout);
                         }};
   LaunchWish wish{options.launch,  options.launch_program, options.scheduler, {},
                   options.exclude, context.host_name};
@@ -67,6 +77,8 @@ Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext&
     options.launch = LaunchMethod::bulk;
     options.bulk = std::move(*choice->bulk);
   }
+  options.hears_node_losses =
+      choice->scheduler && tells_node_losses(*choice->scheduler, Environment(context.environment));
   context.allocation = std::move(choice->allocation);
   if (context.allocation && asks_for_hosts(options)) {
     options.on_each_host = true;

@@ -52,7 +52,8 @@ Result<CapturedCommand> CapturedCommand::start(CommandSpec spec) {
   if (!program) return fail(failure(cat("find '", name, "': ", errno_text(program.error()))));
   out.output_ = output_memory();
   out.errors_ = output_memory();
-  const int descriptors[] = {spec.input, out.output_.get(), out.errors_.get()};
+  const int descriptors[] = {spec.input, spec.output < 0 ? out.output_.get() : spec.output,
+                             out.errors_.get()};
   const std::vector<char*> argv = argv_of(spec.words), envp = argv_of(spec.environment);
   ChildSpec child;
   child.program = program->c_str();

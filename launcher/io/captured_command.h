@@ -23,6 +23,7 @@ struct CommandSpec {
   std::vector<std::string> environment;  // of the command, as "NAME=VALUE"
   int input = 0;                         // descriptor for its standard input
   bool dies_with_parent = false;         // it gets SIGKILL if this process ends
+  int output = -1;                       // for its standard output; -1: output() has it
 };
 
 class CapturedCommand {

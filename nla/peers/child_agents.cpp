@@ -3,11 +3,21 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/os/private_dir.h"
 
 namespace scela::nla {
+
+namespace {
+
+// The time that an agent on a node that is said to be lost has to end itself. If it were shorter,
+// an agent that lives would lose its link before its life. If it were longer, a dead one would be
+// lost later.
+constexpr std::chrono::milliseconds kLastWords{200};
+
+}  // namespace
 
 void ChildAgents::carry_out(const action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
@@ -97,6 +107,17 @@ void ChildAgents::carry_out(const action::CloseLink& close) {
   }
   ::kill(child.pid, SIGTERM);
   ::kill(child.pid, SIGCONT);
+}
+
+void ChildAgents::carry_out(const action::LoseChild& lost) {
+  if (lost.link == kParentLink || lost.link > children_.size()) return;
+  ChildAgent& child = at(lost.link);
+  child.link->flush();
+  child.last_words.emplace(context_.io);
+  child.last_words->set(kLastWords, [this, id = lost.link] {
+    if (!at(id).closed) lose(id, "its node is down");
+    context_.pump();
+  });
 }
 
 // The link is closed by force, since the process with the other end may never let go of it.

@@ -67,6 +67,7 @@ struct ChildAgent {
   Stall stall;                          // of the same
   TcpUpgrade change;                    // of its link
   std::optional<Alarm> guardian_timer;  // while its guardian is stopped
+  std::optional<Alarm> last_words;      // once its node is down, until the link is ended by force
 
   // Returns false for a child on this machine, for one with a link over TCP from the start, for one
   // that is to be adopted, and if the settings forbid that links change.
@@ -95,6 +96,9 @@ class ChildAgents {
   void carry_out(const action::StartChild& start);
   // Gives a child up: ends the link to it and cancels its start, or asks its local process to end.
   void carry_out(const action::CloseLink& close);
+  // Sends the child what waits for it. If its link has not ended after kLastWords, ends it by
+  // force.
+  void carry_out(const action::LoseChild& lost);
 
   // Gives the child up: closes the link by force, reports its end to the core, and kills the
   // process that stands for it here.

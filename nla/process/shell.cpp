@@ -330,6 +330,10 @@ void Shell::State::carry_out(action::UseJob& use) {
   if (context.job->map.ranks_of(context.node_index).empty()) directory.make();
 }
 
+void Shell::State::carry_out(action::KillAgent&) {
+  ::kill(::getpid(), SIGKILL);
+}
+
 void Shell::State::carry_out(action::EndLeftovers& end) {
   ranks.let_servers_go(end.force);
   leftovers.end(end.force);

@@ -84,6 +84,8 @@ struct Shell::State final : LinkListener {
   void carry_out(action::UseJob& use);
   // Closes the link to the parent, and listens for a new parent or stops that.
   void carry_out(action::AwaitAdoption& await);
+  // Kills this process. The guardian cleans the node.
+  void carry_out(action::KillAgent& kill);
   // Ends what the ranks have left behind, and the servers of the ranks.
   void carry_out(action::EndLeftovers& end);
   // Gives the core this agent's trace and its measurements.

@@ -6,6 +6,9 @@
 // With --stand-in the program is no server, but stands in for a rank that has ended, with the
 // environment of that rank. It connects to the server in the rank's name and ends. By that the
 // server's libpmix loses a connection of the rank (nla/core/pmix/pmix_service.h).
+//
+// With --allocation or --lost-nodes it is a tool of a resource manager's PMIx server
+// (pmix/server/tool.h).
 #include <pmix.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,6 +16,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +24,7 @@
 #include "common/os/syscall.h"
 #include "pmix/server/agent_link.h"
 #include "pmix/server/pmix_server.h"
+#include "pmix/server/tool.h"
 
 namespace {
 
@@ -40,6 +45,19 @@ constexpr unsigned kStandInSeconds = 20;
   ::_exit(status == PMIX_SUCCESS ? 0 : 71);  // no PMIx_Finalize, so it is lost
 }
 
+// Does what scela-run has started this program for. Returns std::nullopt if it is for the agent.
+std::optional<int> serve_as_tool(int count, char** words) {
+  using scela::pmix::ToolWish;
+  if (count < 2) return std::nullopt;
+  const std::string_view mode = words[1];
+  const bool asked = count == 3 && std::string_view(words[2]) == "--asked";
+  if (count > 2 && !asked) return std::nullopt;
+  const ToolWish how = asked ? ToolWish::asked : ToolWish::automatic;
+  if (mode == "--allocation") return scela::pmix::tell_allocation(how);
+  if (mode == "--lost-nodes") return scela::pmix::tell_lost_nodes();
+  return std::nullopt;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -50,6 +68,7 @@ int main(int count, char** words) {
     return 0;
   }
   if (count == 2 && std::string_view(words[1]) == "--stand-in") stand_in();
+  if (const auto status = serve_as_tool(count, words)) return *status;
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(pmix::kAgentDescriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {

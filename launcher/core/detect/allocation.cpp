@@ -21,6 +21,7 @@ constexpr Names kNames[] = {
     {Scheduler::cobalt, "Cobalt", "cobalt"},
     {Scheduler::load_leveler, "LoadLeveler", "loadl"},
     {Scheduler::condor, "HTCondor", "condor"},
+    {Scheduler::pmix, "a PMIx server", "pmix"},
     {Scheduler::host_file, "a default host file", ""},
 };
 

@@ -23,14 +23,16 @@ enum class Scheduler : std::uint8_t {
   cobalt,
   load_leveler,
   condor,  // HTCondor, parallel universe
+  // A resource manager that tells the hosts by its PMIx server. It starts no agents.
+  pmix,
   // A default host file that an environment names for MPI launchers, such as that of the MPI
   // Operator of Kubernetes. There is no job, and only ssh reaches the hosts.
   host_file,
 };
 inline constexpr Scheduler kSchedulers[] = {
-    Scheduler::flux,         Scheduler::slurm,  Scheduler::lsf,
-    Scheduler::grid_engine,  Scheduler::pbs,    Scheduler::cobalt,
-    Scheduler::load_leveler, Scheduler::condor, Scheduler::host_file};
+    Scheduler::flux, Scheduler::slurm,    Scheduler::lsf,          Scheduler::grid_engine,
+    Scheduler::pbs,  Scheduler::cobalt,   Scheduler::load_leveler, Scheduler::condor,
+    Scheduler::pmix, Scheduler::host_file};
 
 // Returns the name for texts, such as "Grid Engine".
 std::string_view name_of(Scheduler scheduler);

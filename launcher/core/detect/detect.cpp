@@ -8,9 +8,9 @@ namespace scela {
 namespace {
 
 // The readers in the order of kSchedulers.
-constexpr AllocationReader kReaders[] = {read_flux,         read_slurm,  read_lsf,
-                                         read_grid_engine,  read_pbs,    read_cobalt,
-                                         read_load_leveler, read_condor, read_host_file};
+constexpr AllocationReader kReaders[] = {
+    read_flux,   read_slurm,        read_lsf,    read_grid_engine, read_pbs,
+    read_cobalt, read_load_leveler, read_condor, read_pmix,        read_host_file};
 static_assert(std::size(kReaders) == std::size(kSchedulers));
 
 // The advice is the same for all: the user may have other hosts in mind, or none.
@@ -35,13 +35,21 @@ Result<std::optional<Allocation>> read_one(Scheduler scheduler, const Environmen
   return found;
 }
 
+// Returns true if an allocation of the scheduler that cannot be read is set aside only. Variables
+// of a task of Flux or of any process of PMIx prove no allocation.
+bool may_be_unreadable(Scheduler scheduler, const Environment& environment) {
+  return scheduler == Scheduler::pmix ||
+         (scheduler == Scheduler::flux && is_one_host_task_of_flux(environment));
+}
+
 bool has_host(const Allocation& allocation, std::string_view host_name) {
   return std::ranges::any_of(allocation.hosts, [&](const AllocatedHost& host) {
     return is_same_machine(host.name, host_name);
   });
 }
 
-Result<Detection> detect_wanted(const DetectRequest& request, const Sources& read) {
+Result<Detection> detect_wanted(const DetectRequest& request, Sources read) {
+  read.asks_pmix = *request.wanted == Scheduler::pmix;
   auto found = read_one(*request.wanted, Environment(request.environment), read);
   if (!found) return fail(std::move(found.error()));
   if (*found) return Detection{std::move(*found), {}};
@@ -69,12 +77,13 @@ Result<Detection> detect(const DetectRequest& request, const Sources& read) {
   std::vector<Allocation> found;
   std::optional<Error> first_error;
   for (const Scheduler scheduler : kSchedulers) {
+    // A server is asked only if nothing else tells hosts, because that takes time.
+    if (scheduler == Scheduler::pmix && (!found.empty() || first_error)) continue;
     auto one = read_one(scheduler, environment, read);
     if (!one) {
       out.set_aside.push_back({scheduler, one.error().text()});
-      const bool needs_no_other_host =
-          scheduler == Scheduler::flux && is_one_host_task_of_flux(environment);
-      if (!first_error && !needs_no_other_host) first_error = std::move(one.error());
+      if (!first_error && !may_be_unreadable(scheduler, environment))
+        first_error = std::move(one.error());
     } else if (*one) {
       found.push_back(std::move(**one));
     }

@@ -17,8 +17,11 @@ std::string first_foreign(const std::vector<std::string>& named, const Allocatio
   return {};
 }
 
-bool is_usable(const Starter& starter) {
-  return starter.kind == StarterKind::per_host || starter.kind == StarterKind::bulk;
+// Returns true if the user may choose the scheduler: it starts agents, or it has hosts that nothing
+// else tells.
+bool is_usable(Scheduler scheduler, const Starter& starter) {
+  return scheduler == Scheduler::pmix || starter.kind == StarterKind::per_host ||
+         starter.kind == StarterKind::bulk;
 }
 
 Error not_started_by(Scheduler scheduler, const Starter& starter) {
@@ -79,7 +82,7 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
   if (detection.allocation) {
     const Allocation& found = *detection.allocation;
     const Starter starter = starter_of(found.scheduler, environment);
-    if (wish.scheduler && !is_usable(starter))
+    if (wish.scheduler && !is_usable(found.scheduler, starter))
       return fail(not_started_by(found.scheduler, starter));
     const std::string foreign = first_foreign(wish.hosts, found);
     if (!foreign.empty() && wish.scheduler) {
@@ -92,6 +95,7 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
       out.lines.push_back(
           cat("set aside: ", allocation_text(found), "; '", foreign, "' is not a host of it"));
     } else {
+      out.scheduler = found.scheduler;
       out.lines.push_back(cat("allocation: ", allocation_text(found)));
       if (!wish.hosts.empty()) out.lines.back() += ", of which the command line names hosts";
       if (wish.method == LaunchMethod::automatic && starter.kind == StarterKind::per_host)

@@ -31,6 +31,8 @@ struct LaunchWish {
 // The choice, which launcher/hosts/job_allocation.cpp puts into the options and the launch context.
 struct LaunchChoice {
   std::optional<Allocation> allocation;  // the job's hosts; absent: as the options say
+  // The scheduler of which the hosts are, also those that the user names; absent: of none.
+  std::optional<Scheduler> scheduler;
   // The command of a starter, as LaunchWish::program; empty: as the options say.
   std::string program;
   std::optional<BulkStarter> bulk;  // one command that starts all agents

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/core/result.h"
@@ -27,6 +28,8 @@ using CommandReader = std::function<Result<std::string>(const std::vector<std::s
 struct Sources {
   FileReader file;
   CommandReader command;
+  // --launch pmix: a PMIx server is asked even if no variable names one, and libpmix looks for it.
+  bool asks_pmix = false;
 };
 
 // Returns the allocation, or std::nullopt if the environment shows no job of this scheduler.
@@ -49,6 +52,13 @@ Result<std::optional<Allocation>> read_condor(const Environment& environment, co
 // is_one_host_task_of_flux() says if that matters.
 Result<std::optional<Allocation>> read_flux(const Environment& environment, const Sources& read);
 bool is_one_host_task_of_flux(const Environment& environment);
+// A resource manager tells its hosts to a tool of PMIx only. The command is kPmixTool with its
+// words, of which the caller knows where the program is.
+Result<std::optional<Allocation>> read_pmix(const Environment& environment, const Sources& read);
+inline constexpr std::string_view kPmixTool = "scela-pmix";
+// Returns true if a PMIx server may tell of lost nodes of a job on hosts of this scheduler: that
+// which has told the hosts, or the one beside the scheduler that has.
+bool tells_node_losses(Scheduler scheduler, const Environment& environment);
 Result<std::optional<Allocation>> read_host_file(const Environment& environment,
                                                  const Sources& read);
 

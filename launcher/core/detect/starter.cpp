@@ -39,6 +39,7 @@ Starter starter_of(Scheduler scheduler, const Environment& environment) {
       return {StarterKind::unusable, "pbsdsh"};
     case Scheduler::cobalt:
     case Scheduler::load_leveler:
+    case Scheduler::pmix:
     case Scheduler::host_file:
       break;
   }

@@ -65,7 +65,7 @@ const OptionRow kOptions[] = {
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
      "start agents by auto (default), local, ssh, rsh:COMMAND, sge, lsf, ...",
      apply_launch,
-     "auto local ssh ssh-exec rsh: slurm sge pbs lsf flux cobalt loadl condor kubectl podman docker"},
+     "auto local ssh ssh-exec rsh: slurm sge pbs lsf flux cobalt loadl condor pmix kubectl podman docker"},
     {"sim-nodes", 0, "N", kValue, kJob, hosts, "SCELA_SIM_NODES",
      "act as N nodes on this machine, one agent each",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxSimNodes), t.options.sim_nodes); }},

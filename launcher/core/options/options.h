@@ -162,6 +162,7 @@ struct Options {
   std::optional<std::string> exclude;             // text of -x
   LaunchMethod launch = LaunchMethod::automatic;  // --launch
   BulkStarter bulk;                               // LaunchMethod::bulk
+  bool hears_node_losses = false;                 // a PMIx server may tell of lost nodes
   std::string launch_program;                     // LaunchMethod::program: "ssh -x", "rsh"
   bool launch_takes_port = false;                 // the program takes "-p PORT HOST", as ssh does
   bool launch_from_here = false;                  // only scela-run can start agents by the program

@@ -252,7 +252,7 @@ bool Agent::State::receive_from_parent(const Message& message) {
   return std::visit(
       [&](const auto& one) {
         return pass_from_parent(one, *this, services, tree_start, job_updates, lost_nodes,
-                                inspections);
+                                inspections, lost_children);
       },
       message);
 }
@@ -274,8 +274,9 @@ bool Agent::State::receive_from_child(Child& child, const Message& message) {
                       HandlesFromChild<LaunchReport, M> || HandlesFromChild<VerdictReports, M> ||
                       HandlesFromChild<RankFailures, M> || HandlesFromChild<LogRelay, M> ||
                       HandlesFromChild<InspectionRelay, M> ||
-                      HandlesFromParent<InspectionRelay, M> || HandlesFromChild<FinalReport, M> ||
-                      HandlesFromChild<LostNodes, M> || HandlesFromChild<LostChildren, M>);
+                      HandlesFromParent<InspectionRelay, M> || HandlesFromParent<LostChildren, M> ||
+                      HandlesFromChild<FinalReport, M> || HandlesFromChild<LostNodes, M> ||
+                      HandlesFromChild<LostChildren, M>);
         return pass_from_child(child, one, *this, services, tree_start, launch_report,
                                verdict_reports, failures, log, inspections, final_report,
                                lost_nodes, lost_children);

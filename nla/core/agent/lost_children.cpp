@@ -33,6 +33,32 @@ void LostChildren::on(const event::ChildBegun& event) {
   if (Child* child = children_.find(event.link)) child->begun = true;
 }
 
+bool LostChildren::from_parent(const msg::NodeDown& message) {
+  node_down(message);
+  return context_.phase != Phase::waiting;
+}
+
+void LostChildren::node_down(const msg::NodeDown& message) {
+  if (!context_.is_root() && message.node == context_.node) {
+    context_.act(action::KillAgent{});
+    return;
+  }
+  for (std::size_t i = 0; i < children_.all().size(); ++i) {
+    Child& child = children_.all()[i];
+    if (!child.serving() || !child.covers(message.node)) continue;
+    const bool is_linked = child.state == ChildState::up || child.state == ChildState::ready;
+    if (child.slice.first == message.node && !is_linked) {
+      context_.act(action::CloseLink{child.link});
+      return lost(child, message.why);
+    }
+    context_.send(child.link, message);
+    if (child.slice.first != message.node) return;
+    child.down = message.why;
+    context_.act(action::LoseChild{child.link});
+    return;
+  }
+}
+
 void LostChildren::on(const event::ChildGone& event) {
   Child* child = children_.find(event.link);
   if (child == nullptr) return;
@@ -40,7 +66,8 @@ void LostChildren::on(const event::ChildGone& event) {
   if (child->serving()) lost(*child, "its process ended");
 }
 
-void LostChildren::lost(Child& child, const std::string& why, Loss loss) {
+void LostChildren::lost(Child& child, const std::string& reason, Loss loss) {
+  const std::string why = child.down.empty() ? reason : child.down;
   const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost ||
                          child.state == ChildState::adopting;
   if (!was_ready) {

@@ -48,13 +48,19 @@ class LostChildren {
   // Notes that a child's start has begun. From now on the child counts as slow if it does not
   // answer.
   void on(const event::ChildBegun& event);
+  // At the root: takes a node as lost that its resource manager has lost (node_down()).
+  void on(const event::NodeDown& event) { node_down({event.node, event.why}); }
+  // As on(event::NodeDown), of a node of the subtree. Returns false if the message breaks the
+  // protocol.
+  bool from_parent(const msg::NodeDown& message);
   // Notes that no process of the child is left. If the child has not ended before, treats it as
   // lost.
   void on(const event::ChildGone& event);
   // Treats a child as lost because its link is over. Reports its node and its ranks as lost, with
-  // `why` to print, and adopts the orphans if that is possible. If the child was never ready, its
-  // slice is handed on instead. Children may move in memory.
-  void lost(Child& child, const std::string& why, Loss loss = Loss::ended);
+  // `reason` to print, unless a resource manager has told another one, and adopts the orphans if
+  // that is possible. If the child was never ready, its slice is handed on instead. Children may
+  // move in memory.
+  void lost(Child& child, const std::string& reason, Loss loss = Loss::ended);
   // Call it when Timer::give_up has fired: the children that must end have had their time. Closes
   // the links of those that have not ended. When the timer fires again, this agent does not wait
   // for their processes either.
@@ -64,6 +70,9 @@ class LostChildren {
   bool from_child(Child& child, const msg::Orphan& message);
 
  private:
+  // Has the child lost that runs on this node, and passes the message on to the child that has the
+  // node in its subtree. If this is the agent of the node, it ends.
+  void node_down(const msg::NodeDown& message);
   // Returns true if the child waits as this agent does: its ranks have ended, and it was not told
   // to end itself, because ranks of others have not.
   bool may_go_on(const Child& child) const;

@@ -241,6 +241,9 @@ auto fields(Is<Inspect> auto& e) {
 auto fields(Is<Inspected> auto& e) {
   return std::tie(e.last, e.bytes);
 }
+auto fields(Is<NodeDown> auto& e) {
+  return std::tie(e.node, e.why);
+}
 auto fields(Is<WindowChanged> auto& e) {
   return std::tie(e.size);
 }
@@ -255,6 +258,12 @@ auto fields(Is<StartChild> auto& a) {
 }
 auto fields(Is<CloseLink> auto& a) {
   return std::tie(a.link);
+}
+auto fields(Is<LoseChild> auto& a) {
+  return std::tie(a.link);
+}
+auto fields(Is<KillAgent> auto&) {
+  return std::tie();
 }
 auto fields(Is<StartRanks> auto& a) {
   return std::tie(a.ranks);
@@ -369,7 +378,8 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "SendTrace",   "Say",           "Measured",        "UserSignal",
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
      "StdinClosed", "WindowChanged", "ChildBegun",      "Planned",
-     "AddHosts",    "PairUsed",      "Inspect",         "Inspected"});
+     "AddHosts",    "PairUsed",      "Inspect",         "Inspected",
+     "NodeDown"});
 static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
@@ -380,7 +390,7 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
      "FirstFailure",   "ReadStdin",    "TracePiece",  "JobEnded",    "AwaitAdoption",
      "ResizeTerminal", "RanksFailed",  "AddWorld",    "EndRanks",    "Spawn",
      "WorldLaunched",  "HostsAdded",   "NodesLost",   "Reconnected", "InspectRanks",
-     "Inspected"});
+     "Inspected",      "LoseChild",    "KillAgent"});
 static_assert(kActionNames.size() == std::variant_size_v<ActionKinds>);
 
 }  // namespace

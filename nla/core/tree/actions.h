@@ -47,6 +47,15 @@ struct StartChild {
 struct CloseLink {
   LinkId link = 0;
 };
+// A resource manager has lost the child's node. If the link does not end by itself within a moment,
+// end it by force, as if the host had been silent for too long. event::LinkEnded and
+// event::ChildGone follow.
+struct LoseChild {
+  LinkId link = 0;
+};
+// A resource manager has lost this node, on which the agent still runs: kill this process. Its
+// guardian cleans the node, and the agents below get another parent, as if the node had died.
+struct KillAgent {};
 // Start these ranks: all of this node, or the node's ranks of a world. The shell has the job from
 // action::UseJob. For each rank, event::RankStarted or event::RankNotStarted follows, or one
 // event::RanksRefused for all.
@@ -227,15 +236,17 @@ struct JobEnded {
 
 }  // namespace action
 
-using ActionKinds = std::variant<
-    action::Send, action::StartChild, action::CloseLink, action::StartRanks, action::UseJob,
-    action::SignalRanks, action::EndLeftovers, action::SetTimer, action::CancelTimer, action::Reply,
-    action::ReadOutput, action::DropStreams, action::WriteStdin, action::Finishing, action::Finish,
-    action::NodeFailed, action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
-    action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-    action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed, action::AddWorld,
-    action::EndRanks, action::Spawn, action::WorldLaunched, action::HostsAdded, action::NodesLost,
-    action::Reconnected, action::InspectRanks, action::Inspected>;
+using ActionKinds =
+    std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
+                 action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
+                 action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
+                 action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
+                 action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
+                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
+                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
+                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
+                 action::HostsAdded, action::NodesLost, action::Reconnected, action::InspectRanks,
+                 action::Inspected, action::LoseChild, action::KillAgent>;
 
 // One action; std::visit() tells its kind. Copying, moving and destroying it is compiled in
 // actions.cpp alone: with this many kinds it would be most of the compilation of every file that

@@ -77,6 +77,7 @@ struct Child {
   // or it never has any.
   bool launched = false;
   bool gone = false;  // nothing of its process is left
+  std::string down;   // why a resource manager has lost its node, to print; empty: it has not
   // Counters in bytes. They limit what a child that is not trusted may make this agent hold or pass
   // on.
   std::uint64_t report_bytes = 0;     // trace bytes of its subtree so far

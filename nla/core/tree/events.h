@@ -246,6 +246,12 @@ struct Inspect {
   std::uint32_t limit_ms = 0;      // time for the look at the ranks of a node, in milliseconds
   std::vector<std::string> words;  // of Inspection::tool
 };
+// Root only: a resource manager says that the node is lost. Its agent is lost at once, also if it
+// still runs. The event is ignored if the node has no agent. `why` is the reason, to print.
+struct NodeDown {
+  std::uint32_t node = 0;
+  std::string why;
+};
 // The part of scela-run that shows output has passed on this many more bytes of it
 // (action::ShowOutput).
 struct OutputWritten {
@@ -262,7 +268,7 @@ using EventKinds =
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
                  event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts,
-                 event::PairUsed, event::Inspect, event::Inspected>;
+                 event::PairUsed, event::Inspect, event::Inspected, event::NodeDown>;
 
 // One event. Copying, moving and destroying it is compiled in events.cpp alone: with this many
 // kinds it would be most of the compilation of every file that passes an event on.

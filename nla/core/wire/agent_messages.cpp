@@ -156,6 +156,9 @@ auto fields(Is<Inspect> auto& m) {
 auto fields(Is<Inspected> auto& m) {
   return std::tie(m.node, m.last, m.bytes);
 }
+auto fields(Is<NodeDown> auto& m) {
+  return std::tie(m.node, m.why);
+}
 
 }  // namespace msg
 
@@ -170,7 +173,7 @@ constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kMessa
     "PeersFailed", "HandBack",       "Adopt",        "Orphan",        "Below",
     "CutOff",      "Resize",         "NameAsked",    "NameAnswer",    "Pairs",
     "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks",
-    "NodesLost",   "Inspect",        "Inspected"};
+    "NodesLost",   "Inspect",        "Inspected",    "NodeDown"};
 
 // Returns false if the fields together have an impossible value. A slice that ends before it starts
 // would have billions of nodes.

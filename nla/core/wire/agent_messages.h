@@ -462,6 +462,13 @@ struct Inspect {
   std::vector<std::string> words;  // of Inspection::tool
   friend bool operator==(const Inspect&, const Inspect&) = default;
 };
+// d: a resource manager says that this node of the receiver's subtree is lost. The parent of its
+// agent takes it as lost, and the agent, if it gets this, ends itself.
+struct NodeDown {
+  std::uint32_t node = 0;
+  std::string why;  // to print
+  friend bool operator==(const NodeDown&, const NodeDown&) = default;
+};
 // u: a piece of the answer of a node to the last Inspect.
 struct Inspected {
   std::uint32_t node = 0;  // the node that answers
@@ -480,7 +487,7 @@ using MessageKinds = std::variant<
     msg::Get, msg::Put, msg::Output, msg::StdinTaken, msg::Log, msg::Report, msg::RoutedMessage,
     msg::PeersFailed, msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
     msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer, msg::WorldBytes,
-    msg::WorldLaunched, msg::EndRanks, msg::NodesLost, msg::Inspect, msg::Inspected>;
+    msg::WorldLaunched, msg::EndRanks, msg::NodesLost, msg::Inspect, msg::Inspected, msg::NodeDown>;
 
 // One message of the protocol. Copying, moving and destroying it is compiled in agent_messages.cpp
 // alone: with this many kinds it would be most of the compilation of every file that passes one on.

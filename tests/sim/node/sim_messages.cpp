@@ -37,6 +37,14 @@ std::string Messages::complaint(Link& link, bool up, const nla::Message& message
   return {};
 }
 
+void Messages::on(std::uint32_t index, const action::LoseChild& action) {
+  run_.fail(cat(nodes_.name(index), " takes the node behind link ", action.link, " for lost"));
+}
+
+void Messages::on(std::uint32_t index, const action::KillAgent&) {
+  run_.fail(cat(nodes_.name(index), " takes its own node for lost"));
+}
+
 void Messages::on(std::uint32_t index, const action::CloseLink& action) {
   const Node& node = nodes_[index];
   if (action.link < 1 || action.link > node.children.size()) {

@@ -24,6 +24,9 @@ class Messages {
 
   void on(std::uint32_t index, nla::action::Send& action);
   void on(std::uint32_t index, const nla::action::CloseLink& action);
+  // Both are wrong in every schedule, since none has a resource manager that loses nodes.
+  void on(std::uint32_t index, const nla::action::LoseChild& action);
+  void on(std::uint32_t index, const nla::action::KillAgent& action);
 
   // The task deliver: the oldest message of this direction arrives.
   void deliver(std::uint32_t link_index, bool down);

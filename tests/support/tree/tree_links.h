@@ -40,6 +40,7 @@ class TreeLinks {
   // The agent dies, and both ends of its links see that.
   void crash(int node) {
     TreeNode& dead = nodes_.at(node);
+    if (dead.state == TreeNode::State::dead) return;
     dead.state = TreeNode::State::dead;
     dead.running = {};
     end(dead, "crashed");
@@ -93,6 +94,12 @@ class TreeLinks {
     if (child == children.end()) return;
     events_.post(child->second, event::LinkEnded{kParentLink, "closed"});
   }
+  void on(int from, action::LoseChild& lost) {
+    const auto& children = nodes_.at(from).children;
+    const auto child = children.find(lost.link);
+    if (child != children.end()) crash(child->second);
+  }
+  void on(int from, action::KillAgent&) { crash(from); }
   void on(int from, action::Finish&) {
     nodes_.at(from).state = TreeNode::State::left;
     if (from != 0) end(nodes_.at(from), "");

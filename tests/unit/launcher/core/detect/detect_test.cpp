@@ -106,6 +106,78 @@ const Words kPbs = {"NCPUS=2",
                     "PBS_TASKNUM=1"};
 const Files kPbsFiles = {{"/var/spool/pbs/aux/17.head", "n1.cluster\nn1.cluster\nn2.cluster\n"}};
 
+// In the script of a resource manager with a PMIx server.
+const Words kManager = {"PMIX_NAMESPACE=batch", "PMIX_RANK=0", "PMIX_SERVER_URI2=m.0;tcp4://h:2",
+                        "PMIX_SERVER_URI41=m.0;tcp4://h:1"};
+constexpr std::string_view kTold =
+    "scela-pmix allocation 1\nserver m.0\nquery PMIX_QUERY_ALLOCATION\nhost a 2\nhost b -\nend\n";
+
+// Detects with a scela-pmix that writes this text, or fails if there is none. `calls` gets its
+// words.
+Result<Detection> told(const Words& environment, std::optional<std::string_view> text, Words& calls,
+                       std::optional<Scheduler> wanted = kNone) {
+  const Sources read = {reader({}), [&](const Words& words) -> Result<std::string> {
+                          for (const std::string& word : words)
+                            calls.push_back(word);
+                          if (text) return std::string(*text);
+                          return fail(Error{ErrorKind::usage, "", "", "it tells none", ""});
+                        }};
+  return detect({environment, "head", wanted}, read);
+}
+
+TEST_CASE("detect: a PMIx server tells hosts and slots to a command") {
+  Words calls;
+  const auto found = told(kManager, kTold, calls);
+  REQUIRE((found && found->allocation));
+  CHECK(calls == Words{"scela-pmix", "--allocation"});
+  CHECK(found->allocation->scheduler == Scheduler::pmix);
+  CHECK(found->allocation->hosts == Hosts{{"a", 2, kNone}, {"b", kNone, kNone}});
+  CHECK(found->allocation->source == "PMIX_SERVER_URI41=m.0;tcp4://h:1, PMIX_QUERY_ALLOCATION");
+}
+
+TEST_CASE("detect: a PMIx server that tells nothing is set aside, unless --launch pmix asks it") {
+  Words calls;
+  const auto none = told(kManager, kNone, calls);
+  REQUIRE(none);
+  CHECK_FALSE(none->allocation);
+  REQUIRE(none->set_aside.size() == 1);
+  CHECK(none->set_aside[0].text.find("it tells none") != std::string::npos);
+  calls.clear();
+  CHECK_FALSE(told({}, kNone, calls, Scheduler::pmix));
+  CHECK(calls == Words{"scela-pmix", "--allocation", "--asked"});
+  CHECK_FALSE(told(kManager, "host a\n", calls, Scheduler::pmix));
+  for (const std::string host : {"a;b 1", "$a 1"}) {
+    const std::string text = "scela-pmix allocation 1\nhost " + host + "\nend\n";
+    CHECK_FALSE(told(kManager, text, calls, Scheduler::pmix));
+  }
+}
+
+TEST_CASE("detect: servers of ranks and of mpirun 4 are not asked, nor one beside a scheduler") {
+  Words calls;
+  Words rank = kManager;
+  rank.emplace_back("SCELA_JOB_ID=1");
+  CHECK(told(rank, kTold, calls)->set_aside.empty());
+  Words mpirun = kManager;
+  mpirun.emplace_back("OMPI_MCA_orte_hnp_uri=1.0;tcp://h:1");
+  CHECK(told(mpirun, kTold, calls)->set_aside.size() == 1);
+  CHECK_FALSE(told(mpirun, kTold, calls, Scheduler::pmix));
+  Words slurm = kSlurmJob;
+  slurm.insert(slurm.end(), kManager.begin(), kManager.end());
+  CHECK(told(slurm, kTold, calls)->allocation->scheduler == Scheduler::slurm);
+  CHECK(calls.empty());
+}
+
+TEST_CASE("detect: a PMIx server tells of lost nodes, also beside another scheduler") {
+  const auto tells = [](Scheduler scheduler, const Words& environment) {
+    return tells_node_losses(scheduler, Environment(environment));
+  };
+  CHECK(tells(Scheduler::pmix, {}));
+  CHECK(tells(Scheduler::slurm, kManager));
+  CHECK_FALSE(tells(Scheduler::slurm, {}));
+  CHECK_FALSE(tells(Scheduler::host_file, kManager));
+  CHECK_FALSE(tells(Scheduler::slurm, {kManager[3], "OMPI_MCA_orte_hnp_uri=1.0;tcp://h:1"}));
+}
+
 TEST_CASE("detect: nothing is found where no scheduler has set a variable") {
   const auto none = detected({"HOME=/root", "PATH=/bin"});
   REQUIRE(none);

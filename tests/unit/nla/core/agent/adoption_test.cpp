@@ -44,6 +44,38 @@ struct Chain {
 
 }  // namespace
 
+TEST_CASE("a node that its resource manager has lost is lost at once, at every level") {
+  for (const std::uint32_t lost : {0u, 1u, 3u}) {
+    INFO("node " << lost);
+    Chain chain(4);
+    chain.tree.post(0, event::NodeDown{lost, "the manager has lost it"});
+    chain.tree.run();
+    CHECK(chain.tree.agent_of(lost) < 0);
+    REQUIRE(chain.tree.shell.failures.size() == 1);
+    CHECK(chain.tree.shell.failures[0].failure.node == lost);
+    CHECK(chain.tree.shell.failures[0].failure.why == "the manager has lost it");
+    RankSet others = RankSet::run(0, 4);
+    others.remove(RankSet::single(lost));
+    chain.ends_with(std::to_string(lost), others.text());
+  }
+}
+
+TEST_CASE("an agent that hears that its own node is lost ends, and those below it are adopted") {
+  Chain chain(4);
+  chain.tree.post_to_host(1, event::Received{kParentLink, msg::NodeDown{1, "lost"}, 0});
+  chain.tree.run();
+  CHECK(chain.tree.agent_of(1) < 0);
+  chain.ends_with("1", "0,2-3");
+}
+
+TEST_CASE("a node without an agent is lost without an effect") {
+  Chain chain(2);
+  chain.tree.post(0, event::NodeDown{7, "lost"});
+  chain.tree.run();
+  CHECK(chain.tree.shell.failures.empty());
+  chain.ends_with("", "0-1");
+}
+
 TEST_CASE("children of a lost agent are adopted by its parent, at every level") {
   for (const std::uint32_t lost : {0u, 1u, 2u}) {
     INFO("node " << lost);

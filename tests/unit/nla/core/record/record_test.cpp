@@ -112,6 +112,7 @@ std::vector<Event> root_events() {
   vary<Event, Inspect>(out, {},
                        {[](auto& e) { e.what = Inspection::stacks; },
                         [](auto& e) { e.limit_ms = 1; }, [](auto& e) { e.words = {"tool"}; }});
+  vary<Event, NodeDown>(out, {}, {[](auto& e) { e.node = 1; }, [](auto& e) { e.why = "w"; }});
   vary<Event, UserSignal>(out, {}, {[](auto& e) { e.signo = 2; }});
   vary<Event, Stop>(out, {},
                     {[](auto& e) { e.cause = StopCause::timeout; }, [](auto& e) { e.signo = 9; },
@@ -212,6 +213,8 @@ std::vector<Action> node_actions() {
        [](auto& a) { a.host = "h"; }, [](auto& a) { a.attach = true; }});
   vary<Action, AwaitAdoption>(out, {}, {[](auto& a) { a.still = false; }});
   vary<Action, CloseLink>(out, {}, {[](auto& a) { a.link = 1; }});
+  vary<Action, LoseChild>(out, {}, {[](auto& a) { a.link = 1; }});
+  vary<Action, KillAgent>(out, {}, {});
   vary<Action, StartRanks>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
   vary<Action, UseJob>(out, {small_job("job-a")}, {[](auto& a) { a.job = small_job("job-b"); }});
   vary<Action, SignalRanks>(out, {}, {[](auto& a) { a.signo = 1; }});

@@ -213,6 +213,10 @@ void fill(Random& r, msg::Inspected& m) {
   m = {number(r), flag(r), chunk(r)};
 }
 
+void fill(Random& r, msg::NodeDown& m) {
+  m = {number(r), text(r)};
+}
+
 WindowSize window(Random& r) {
   const auto some = [&] { return static_cast<std::uint16_t>(number(r)); };
   return {some(), some(), some(), some()};

@@ -1,0 +1,62 @@
+// Hears from the PMIx server of a resource manager that nodes of the job are lost. scela-pmix
+// listens as a tool, as long as a session (launcher/session.h) lasts, and writes lines
+// (common/core/requests/resource_text.h). Without it the job runs as it would without such a
+// server.
+//
+// One thread uses an object, that of the event loop. Only close() blocks, until scela-pmix is
+// killed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/os/fd.h"
+#include "launcher/io/captured_command.h"
+#include "launcher/io/watched.h"
+#include "nla/core/tree/events.h"
+
+namespace scela {
+
+// Returns the path of scela-pmix: beside this program, or in PATH. Returns the bare name if there
+// is none.
+std::string pmix_tool();
+
+class NodeLosses {
+ public:
+  struct Hooks {
+    std::function<void(nla::event::NodeDown down)> down;
+    std::function<void(const std::string& note)> say;  // a line for --verbose
+  };
+
+  // `hosts` are those of the job by the numbers of their nodes. It is borrowed, and may grow.
+  NodeLosses(const std::vector<std::string>& hosts, Hooks hooks)
+      : hosts_(hosts), hooks_(std::move(hooks)) {}
+  ~NodeLosses() { close(); }
+  NodeLosses(const NodeLosses&) = delete;
+  NodeLosses& operator=(const NodeLosses&) = delete;
+
+  // Starts to listen. `io` must outlive close(). If scela-pmix cannot be started, or ends, `say` is
+  // told why, and no loss is heard from then on.
+  void open(boost::asio::io_context& io);
+  // Ends scela-pmix. No hook is called any more.
+  void close();
+
+ private:
+  void wait();
+  // Takes what scela-pmix has written. Returns false at its end.
+  bool read();
+  void take(const std::string& line);
+
+  const std::vector<std::string>& hosts_;
+  Hooks hooks_;
+  std::optional<CapturedCommand> command_;
+  Fd lines_;
+  std::unique_ptr<Watched> watched_;
+  std::string partial_;  // a line without its end
+};
+
+}  // namespace scela
