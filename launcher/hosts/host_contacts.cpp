@@ -194,12 +194,11 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
                                                       options.connect_timeout});
   auto made = out.bulk->start(plan.hosts);
   if (!made) return fail(std::move(made.error()));
-  const BulkStart& first = **made;
-  if (auto good = check(first.missing(), plan, options.bulk.command); !good)
+  if (auto good = check(made->missing, plan, options.bulk.command); !good)
     return fail(std::move(good.error()));
-  out.missing = first.missing();
-  out.contacts = first.contacts();
-  out.spawn.dial_secret = first.secret();
+  out.missing = std::move(made->missing);
+  out.contacts = std::move(made->contacts);
+  out.spawn.dial_secret = out.bulk->secret();
   out.spawn.bulk_starters = [bulk = out.bulk] { return bulk->pids(); };
   out.find_later = [bulk = out.bulk](const auto& hosts) { return bulk->find_later(hosts); };
   out.warnings_at_end = [bulk = out.bulk] { return bulk->output(); };

@@ -1,7 +1,7 @@
 // The watch over this agent's guardian (nla/guard/guardian.h), the small process that cleans the
-// node if the agent dies. If the guardian is gone, or a signal has told it or this agent to end, the
-// core gets event::GuardianLost. The shell, the code around the agent's core that makes system calls, uses
-// this part on its loop.
+// node if the agent dies. If the guardian is gone, or a signal has told it or this agent to end,
+// the core gets event::GuardianLost. The shell, the code around the agent's core that makes system
+// calls, uses this part on its loop.
 #pragma once
 
 #include <memory>

@@ -78,7 +78,7 @@ int main(int count, char** words) {
   raise_descriptor_limit();  // each client has a connection
   // When the agent lets go of this server, it asks all processes of its node to end. The server
   // ignores these signals, because it still has work then.
-  for (const int signo : {SIGTERM, SIGHUP, SIGINT})
+  for (const int signo : {SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2})
     ::signal(signo, SIG_IGN);
   if (!link().open()) return 71;
   const auto setup = link().first();

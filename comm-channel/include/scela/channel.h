@@ -332,8 +332,8 @@ class Channel {
   void mark_exited(int rank);
   // Ends the job: tells the launcher to end all its ranks, and ends this process with `status`. The
   // launcher's user reads `why`, on one line. The lowest eight bits of the status count; 1 replaces
-  // 0, since an abort is no success. Without a launcher, and in a child process (fork), only this process
-  // ends. No stream is flushed, and no destructor runs. Any thread may call it, also with
+  // 0, since an abort is no success. Without a launcher, and in a child process (fork), only this
+  // process ends. No stream is flushed, and no destructor runs. Any thread may call it, also with
   // Threads::single.
   //
   //   if (!valid(input)) channel.abort(3, "the input is wrong in line 7");

@@ -139,7 +139,9 @@ void place(Settings& settings, const Fabric* fabric) {
 // `home` is null if the socket is inherited.
 int serve(const Options& options, EngineRuntimeDir* home) {
   raise_descriptor_limit();  // each program has connections and memory files
-  ::signal(SIGPIPE, SIG_IGN);
+  // A scheduler sends the last two, which are meant for ranks, to all processes of a step.
+  for (const int signo : {SIGPIPE, SIGUSR1, SIGUSR2})
+    ::signal(signo, SIG_IGN);
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
   raise_descriptor_limit();
   if (options.ready_fd >= 0 && ::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC) != 0) {

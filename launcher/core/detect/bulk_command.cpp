@@ -1,12 +1,16 @@
 #include "launcher/core/detect/bulk_command.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string_view>
 
 #include "common/core/rank_set.h"
 #include "common/core/text.h"
 #include "common/core/variables/variable_text.h"
 #include "launcher/core/detect/bulk_roster.h"
+#include "launcher/core/detect/environment.h"
+#include "launcher/core/detect/host_lists.h"
 
 namespace scela {
 namespace {
@@ -28,8 +32,21 @@ bool finds_the_job(std::string_view name) {
          name.starts_with("SLURM_WORKING_CLUSTER");
 }
 
+// Returns the part of a heterogeneous job that has this host, or std::nullopt if there is none.
+std::optional<std::uint32_t> part_of(const Environment& environment, const std::string& host) {
+  const auto parts = parse_number(environment.value("SLURM_HET_SIZE"), 1, 1024);
+  for (std::uint32_t part = 0; parts && part < *parts; ++part) {
+    const auto names =
+        expand_node_list(environment.value(cat("SLURM_JOB_NODELIST_HET_GROUP_", part)));
+    if (names && std::ranges::find(*names, host) != names->end()) return part;
+  }
+  return std::nullopt;
+}
+
 Words srun_words(const Words& environment, const Words& hosts) {
   Words words = {"srun", "--quiet"};
+  if (const auto part = part_of(Environment(environment), hosts.front()))
+    words.push_back(cat("--het-group=", *part));
   if (has_external_launcher(environment)) {
     words.emplace_back("--external-launcher");
   } else {
@@ -87,6 +104,19 @@ bool has_external_launcher(const std::vector<std::string>& environment) {
   return std::ranges::any_of(environment, [](std::string_view variable) {
     return variable.ends_with("=--external-launcher");
   });
+}
+
+std::vector<std::vector<std::string>> bulk_parts(const BulkStarter& starter,
+                                                 const std::vector<std::string>& environment,
+                                                 const std::vector<std::string>& hosts) {
+  if (starter.scheduler == Scheduler::flux) return {hosts};
+  std::map<std::optional<std::uint32_t>, Words> parts;
+  for (const std::string& host : hosts)
+    parts[part_of(Environment(environment), host)].push_back(host);
+  std::vector<Words> out;
+  for (auto& [part, names] : parts)
+    out.push_back(std::move(names));
+  return out;
 }
 
 std::vector<std::string> bulk_words(const BulkStarter& starter,

@@ -37,6 +37,12 @@ struct BulkAgent {
 // by a variable in the environment of each job, so srun need not be asked for its version.
 bool has_external_launcher(const std::vector<std::string>& environment);
 
+// Returns the hosts in groups, each for one command: srun brings standard input to one part of a
+// heterogeneous job of Slurm only. There is one group if the job has no parts.
+std::vector<std::vector<std::string>> bulk_parts(const BulkStarter& starter,
+                                                 const std::vector<std::string>& environment,
+                                                 const std::vector<std::string>& hosts);
+
 // Returns the arguments of the command, of which the first is the program, for scela-run with this
 // environment. `hosts` are hosts of the starter, perhaps with or without their domain.
 std::vector<std::string> bulk_words(const BulkStarter& starter,
@@ -53,9 +59,9 @@ std::vector<std::string> sweep_words(const BulkStarter& starter,
 // Returns the environment for the command, of that of scela-run. srun reads its options from
 // variables too, and those of the step around scela-run (its tasks, memory, binding, output) are
 // not meant for the agents. An agent hands its own environment to commands that inherit nothing of
-// scela-run's (--env-pass none, and commands that run once on each host). So only the variables of a
-// login stay, and those by which srun finds the job and the cluster. flux exec passes its broker's
-// environment, whatever this one is.
+// scela-run's (--env-pass none, and commands that run once on each host). So only the variables of
+// a login stay, and those by which srun finds the job and the cluster. flux exec passes its
+// broker's environment, whatever this one is.
 std::vector<std::string> bulk_environment(const BulkStarter& starter,
                                           const std::vector<std::string>& environment);
 

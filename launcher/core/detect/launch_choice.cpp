@@ -85,7 +85,12 @@ Result<LaunchChoice> choose_launch(const LaunchWish& wish, Detection detection,
     if (wish.scheduler && !is_usable(found.scheduler, starter))
       return fail(not_started_by(found.scheduler, starter));
     const std::string foreign = first_foreign(wish.hosts, found);
-    if (!foreign.empty() && wish.scheduler) {
+    // A list with hosts of the job and one other is more likely to have a mistyped name.
+    const bool is_mixed = wish.method == LaunchMethod::automatic &&
+                          std::ranges::any_of(wish.hosts, [&](const auto& host) {
+                            return first_foreign({host}, found).empty();
+                          });
+    if (!foreign.empty() && (wish.scheduler || is_mixed)) {
       return fail(Error{ErrorKind::usage,
                         cat("start an agent in a job of ", name_of(found.scheduler)), foreign,
                         cat("it is not a host of the job (", found.source, ")"),

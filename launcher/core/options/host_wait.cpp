@@ -83,16 +83,30 @@ std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all
 std::string lack_of_hosts(const std::vector<HostEntry>& hosts, const Options& options) {
   const std::size_t wanted = std::size_t{options.min_nodes.value_or(1)} + options.spares;
   if (hosts.size() < wanted) return cat(counted(hosts.size(), "host"), " of ", wanted);
+  // The last hosts are kept as spares.
+  const std::size_t used = hosts.size() - options.spares;
+  const std::string with_spares =
+      cat(counted(used, "host"), options.spares == 0 ? "" : " beside the spares");
   std::uint64_t ranks = 0, slots = 0;
-  for (const App& app : options.apps)
-    ranks += app.np.value_or(1);
-  for (const HostEntry& host : hosts) {
-    if (!host.slots) return {};  // as many as the host has processors, which are not known yet
-    slots += *host.slots;
+  bool has_all_slots = !options.oversubscribe;
+  for (std::size_t i = 0; i < used; ++i) {
+    has_all_slots = has_all_slots && hosts[i].slots;  // else as many as the host has processors
+    slots += hosts[i].slots.value_or(0);
   }
-  if (options.oversubscribe || slots >= ranks) return {};
-  return cat(counted(hosts.size(), "host"), " with ", counted(slots, "slot"), " for ",
-             counted(ranks, "rank"));
+  for (const App& app : options.apps) {
+    const std::uint64_t own = app.np.value_or(1);
+    ranks += own;
+    if (!app.ppn) continue;
+    std::uint64_t room = 0;
+    for (std::size_t i = 0; i < used; ++i)
+      room += has_all_slots ? std::min<std::uint64_t>(*hosts[i].slots, *app.ppn) : *app.ppn;
+    if (room < own) {
+      return cat(with_spares, " for ", counted(own, "rank"), " at ", counted(*app.ppn, "rank"),
+                 " a node (--ppn)");
+    }
+  }
+  if (!has_all_slots || slots >= ranks) return {};
+  return cat(with_spares, " with ", counted(slots, "slot"), " for ", counted(ranks, "rank"));
 }
 
 }  // namespace scela

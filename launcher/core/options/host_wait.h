@@ -60,7 +60,8 @@ std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all
                         std::chrono::milliseconds elapsed);
 
 // Returns a text if the hosts are too few for the job, or "" if they are enough: as many as
-// --min-nodes and --spares ask for, with slots for the ranks if all of them state slots.
+// --min-nodes and --spares ask for, with room for the ranks beside the spares: by --ppn, and by
+// their slots if all of them state slots.
 std::string lack_of_hosts(const std::vector<HostEntry>& hosts, const Options& options);
 
 }  // namespace scela

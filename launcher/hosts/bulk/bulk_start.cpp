@@ -37,6 +37,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kInstead[] = "give --launch ssh to start the agents over ssh";
+constexpr char kOver[] =
+    "the job has ended: remove its variables (unset SLURM_JOB_ID SLURM_JOB_NODELIST)";
 // Connections that have not said a hello yet. If one more comes, the oldest is closed: a stranger
 // that keeps silent cannot keep an agent out.
 constexpr std::size_t kMaxStrangers = 256;
@@ -201,7 +203,8 @@ void BulkStart::State::conclude() {
   for (std::size_t i = 0; i < request.hosts.size(); ++i) {
     const auto at = agents.find(i);
     if (at == agents.end()) {
-      missing.push_back({request.hosts[i], "start its agent", why, kInstead});
+      missing.push_back({request.hosts[i], "start its agent", why,
+                         why.find("has expired") == std::string::npos ? kInstead : kOver});
       continue;
     }
     const nla::DialHello& hello = at->second.first;

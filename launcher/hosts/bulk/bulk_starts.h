@@ -18,14 +18,24 @@
 
 namespace scela {
 
+// Says how the hosts of a start are reached.
+struct BulkContacts {
+  // How the hosts that have an agent are reached (nla/core/wire/contact.h), in the request's order.
+  std::vector<std::string> contacts;
+  // The other hosts.
+  std::vector<MissingHost> missing;
+};
+
 class BulkStarts {
  public:
   // The hosts of `request` do not count.
   explicit BulkStarts(BulkRequest request) : request_(std::move(request)) {}
 
   // Starts the agents of these hosts, and blocks until they have dialed in. Returns errors as
-  // BulkStart::start(). The result lives as long as this object.
-  Result<const BulkStart*> start(const std::vector<std::string>& hosts);
+  // BulkStart::start().
+  Result<BulkContacts> start(const std::vector<std::string>& hosts);
+  // Returns the secret with which parents connect to the agents. It is empty before a start.
+  std::string secret() const;
   // Starts agents, and returns how each of the hosts is reached, or why it is not, in their order.
   // Blocks as start() does.
   std::vector<HostLookup> find_later(const std::vector<std::string>& hosts);
@@ -35,6 +45,9 @@ class BulkStarts {
   std::vector<std::string> output() const;
 
  private:
+  // Starts the agents of hosts that one command reaches.
+  Result<const BulkStart*> start_part(const std::vector<std::string>& hosts);
+
   mutable std::mutex mutex_;  // of the two below
   BulkRequest request_;
   std::vector<std::unique_ptr<BulkStart>> starts_;

@@ -8,14 +8,17 @@ from slurm_case import PATIENCE_S, SlurmCase
 import case
 import slurm
 
+# Ranks that save their state when they are told to end, which takes some time.
+SAVES = 'trap "trap : TERM; sleep 0.3; echo saved; exit 0" TERM; echo up; while :; do sleep 1000 & wait; done'
+
 
 class SlurmEndsTest(SlurmCase):
     SETTINGS = {"KillWait": "2"}
 
-    def batch(self, *words, ranks=6):
+    def batch(self, *words, ranks=6, program="echo up; exec sleep 1000"):
         """A job of sbatch that goes on until it is ended, once all of its ranks run: its number and its process."""
         with open(self.cluster.path("head", "/srv/job.sh"), "w", encoding="utf-8") as f:
-            f.write(f"#!/bin/sh\nscela-run {' '.join(words)} sh -c 'echo up; exec sleep 1000'\necho status $? >>/srv/status\n")
+            f.write(f"#!/bin/sh\nscela-run {' '.join(words)} sh -c '{program}'\necho status $? >>/srv/status\n")
         job = self.cluster.popen("head", ["sbatch", "-Q", "-W", "-N", "3", "-o", "/srv/output", "/srv/job.sh"],
                                  env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(job.kill)
@@ -58,6 +61,24 @@ class SlurmEndsTest(SlurmCase):
         job = self.start()
         self.run_words("scancel", self.step_of_agents())
         self.assertNotEqual(self.ended(job)[0], 0)
+
+    def test_ranks_of_a_cancelled_job_have_their_grace(self):
+        number, job = self.batch("--grace", "1.5", program=SAVES)
+        self.run_words("scancel", number)
+        self.assertNotEqual(self.ended(job)[0], 0)
+        self.assertEqual(self.read("/srv/output").count("saved\n"), 6, self.read("/srv/output"))
+
+    def test_ranks_of_a_step_that_gets_sigterm_have_their_grace(self):
+        job = self.start("--grace", "1.5", program=SAVES)
+        self.run_words("scancel", "--signal=TERM", self.step_of_agents())
+        status, output, errors = self.ended(job)
+        self.assertEqual((status, output), (128 + signal.SIGTERM, "saved\n" * 6), errors)
+        self.assertNotIn("failed nodes", errors)
+
+    def test_user_signals_of_slurm_reach_the_ranks(self):
+        job = self.start(program="trap 'echo USR1; exit 0' USR1; echo up; while :; do sleep 1000 & wait; done")
+        self.run_words("scancel", "-s", "USR1", self.step_of_agents())
+        self.assertEqual(self.ended(job), (0, "USR1\n" * 6, ""))
 
     def test_the_time_limit(self):
         """Slurm looks for jobs that are over their time every 30 seconds."""

@@ -58,6 +58,34 @@ class SlurmProgramsTest(SlurmCase):
         said = self.succeed("--env-style", "slurm", "sh", "-c", "echo $SCELA_RANK $SLURM_PROCID $SLURM_LOCALID $SLURM_NODEID")
         self.assertEqual(sorted(said.splitlines()), [f"{rank} {rank} {rank % 2} {rank // 2}" for rank in range(6)])
 
+    def test_the_list_of_hosts_has_the_names_of_slurm(self):
+        said = self.succeed("--env-style", "slurm", "sh", "-c", "echo $SLURM_JOB_NODELIST $SLURM_STEP_NODELIST")
+        self.assertEqual(set(said.splitlines()), {"node001,node002,node003 node001,node002,node003"})
+
+    def test_agents_bring_no_variables_and_no_limits_of_their_own(self):
+        tell = "echo ${OWN-none} $(ulimit -Sn)"
+        words = ["sh", "-c", f"ulimit -Sn 321; scela-run --env-pass none sh -c '{tell}'; scela-run -w node[001-003] -b '{tell}'; scela-run sh -c '{tell}'"]
+        done = self.run_words("salloc", "-Q", "-N", "3", *words, env={"OWN": "mine"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[:6] + lines[-6:], ["none 321"] * 6 + ["mine 321"] * 6, done.stdout)
+        self.assertIn("none 321", lines[6:-6], done.stdout)
+
+
+class SlurmPartsTest(SlurmCase):
+    SETTINGS = {"SchedulerType": "sched/backfill", "SchedulerParameters": "bf_interval=1,sched_interval=1"}
+
+    def test_a_heterogeneous_job_has_the_hosts_of_all_its_parts(self):
+        with open(self.cluster.path("head", "/srv/het.sh"), "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\n#SBATCH -N1 -n2\n#SBATCH hetjob\n#SBATCH -N2 --ntasks-per-node=1\n"
+                    "scela-run sh -c 'echo $SCELA_RANK $SCELA_NODE' && scela-run -n 2 -w node003,node001 --ppn 1 sh -c 'echo $SCELA_NODE'\n")
+        done = self.run_words("sbatch", "-Q", "-W", "-o", "/srv/output", "/srv/het.sh")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(self.cluster.path("node001", "/srv/output"), encoding="utf-8") as f:
+            lines = f.read().splitlines()
+        self.assertEqual((done.returncode, sorted(lines[:4]), sorted(lines[4:])),
+                         (0, ["0 node001", "1 node001", "2 node002", "3 node003"], ["node001", "node003"]), lines)
+
 
 if __name__ == "__main__":
     case.main()

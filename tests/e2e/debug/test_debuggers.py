@@ -115,6 +115,20 @@ class DebuggersTest(job.JobTest):
         self.assertIn("exited normally", out)  # when the job ends
         self.assertEqual(running.wait().status, 143)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be another user")
+    def test_another_user_is_not_told_of_a_job_of_root(self):
+        running = self.start("-n", 1, self.program())
+        running.ranks(1)
+        other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        request = ("import socket, sys\nwith socket.socket(socket.AF_UNIX) as s:\n"
+                   f"    s.connect('\\0scela-run.{running.pid}')\n    s.sendall(b'processes\\n')\n    sys.stdout.write(s.recv(100).decode())")
+        done = subprocess.run([*other, sys.executable, "-c", request], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
+        self.assertEqual(done.stdout, "", done)
+        own = subprocess.run([sys.executable, "-c", request], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
+        self.assertNotEqual(own.stdout, "", own)
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().status, 143)
+
     def tool(self):
         """A program that tells where it runs, as whose child and how it was called, and waits to be ended."""
         return self.script("tool", 'trap "exit 0" TERM\necho "$SCELA_NODE $(cat /proc/$PPID/comm) ${SCELA_RANK-none} '

@@ -123,6 +123,11 @@ class EnvironmentTest(JobTest):
                                before=["sh", "-c", 'ulimit -Sn 64 && exec "$@"', "sh"])
             self.assertEqual(sorted(map(int, out.split())), list(range(64)), options)
 
+    def test_ranks_have_the_users_limit_of_open_files(self):
+        for options in (["-n", 1], ["--sim-nodes", 2, "--degree", 1, "--ppn", 1], ["--pmi", "pmix", "-n", 1]):
+            out = self.succeed(*options, "sh", "-c", "ulimit -Sn", before=["sh", "-c", 'ulimit -Sn 234 && exec "$@"', "sh"])
+            self.assertEqual(set(out.decode().split()), {"234"}, options)
+
     def test_descriptors_are_input_pipes_and_the_pmi_socket(self):
         out = self.succeed("-n", 2, "-l", "sh", "-c", "for i in 0 1 2 3; do readlink /proc/$$/fd/$i; done")
         found = labelled(out.decode().splitlines())

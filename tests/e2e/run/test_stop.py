@@ -51,6 +51,33 @@ class StopTest(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
         self.assertEqual(sorted(ended.lines), [f"{rank} got x" for rank in range(6)])
 
+    def test_a_signal_to_an_agent_or_its_guardian_leaves_ranks_their_grace(self):
+        """A scheduler signals the processes that it has started: no rank dies with its agent."""
+        rank = self.script("saves", 'trap "echo saved; exit 0" TERM\n' + job.TELL + "\nwhile :; do sleep 1000 & wait; done\n")
+        for name in ("scela-nla", "scela-guardian"):
+            with self.subTest(name):
+                running = self.start("--sim-nodes", 2, "--degree", 1, "--ppn", 1, rank)
+                running.ranks(2)
+                os.kill(next(one.pid for one in self.processes() if one.name == name and "sim1" in one.words), signal.SIGTERM)
+                ended = running.wait()
+                self.assertEqual((ended.status, ended.lines), (143, ["saved", "saved"]), ended.err)
+                self.assertIn("killed by signal 15 (SIGTERM", ended.err)
+                self.assertNotIn("failed nodes", ended.err)
+
+    def test_user_signals_to_an_agent_or_its_guardian_reach_the_ranks_of_its_node(self):
+        rank = self.script("says", 'trap "echo $SCELA_RANK got USR1; exit 0" USR1\n' + job.TELL + "\nwhile :; do sleep 1000 & wait; done\n")
+        for name in ("scela-nla", "scela-guardian"):
+            with self.subTest(name):
+                running = self.start("--on-failure", "wait", "--sim-nodes", 2, "--degree", 1, "--ppn", 1, rank)
+                ranks = running.ranks(2)
+                agents = [one for one in self.processes() if one.name == name]
+                os.kill(next(one.pid for one in agents if "sim1" in one.words), signal.SIGUSR1)
+                job.wait_gone([ranks[1]], time.monotonic() + job.DEADLINE_S)
+                self.assertIsNotNone(job.process(ranks[0]))
+                os.kill(next(one.pid for one in agents if "sim0" in one.words), signal.SIGUSR1)
+                ended = running.wait()
+                self.assertEqual((ended.status, ended.lines, ended.err), (0, ["1 got USR1", "0 got USR1"], ""))
+
     def test_ctrl_z_on_a_terminal_stops_the_job_and_no_agent(self):
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)

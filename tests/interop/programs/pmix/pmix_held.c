@@ -16,14 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kRuns = PMIX_EXTERNAL_ERR_BASE - 9, kMost = 64 };
+enum { kRuns = PMIX_EXTERNAL_ERR_BASE - 9, kMax = 64 };
 
 static pmix_proc_t me;
 static int registered;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static char waiting_at[2][PMIX_MAX_NSLEN + 1]; /* namespaces that have stopped: exec, pmix-init */
-static char runs[kMost];                       /* by rank of the namespace that was spawned last */
+static char runs[kMax];                        /* by rank of the namespace that was spawned last */
 static int running;
 static char spawned[PMIX_MAX_NSLEN + 1];
 
@@ -46,7 +46,7 @@ static void on_event(size_t id, pmix_status_t code, const pmix_proc_t* source, p
                      pmix_event_notification_cbfunc_fn_t done, void* data) {
   (void)id, (void)results, (void)results_count;
   pthread_mutex_lock(&lock);
-  if (code == kRuns && source->rank < kMost) {
+  if (code == kRuns && source->rank < kMax) {
     if (!runs[source->rank]) ++running;
     runs[source->rank] = 1;
   }
@@ -145,7 +145,7 @@ static void release_all(pmix_data_range_t range) {
   check("release", PMIx_Notify_event(PMIX_DEBUGGER_RELEASE, &me, range, &info, 1, NULL, NULL));
 }
 
-static char* child_words[kMost];
+static char* child_words[kMax];
 
 static void fill(pmix_app_t* app, int count) {
   PMIX_APP_CONSTRUCT(app);
@@ -312,7 +312,7 @@ int main(int argc, char** argv) {
     static char child[] = "child";
     child_words[0] = argv[0];
     child_words[1] = child;
-    for (int i = 3; i < argc && i < kMost; ++i) {
+    for (int i = 3; i < argc && i < kMax; ++i) {
       child_words[i - 3] = argv[i];
       child_words[i - 2] = NULL;
     }

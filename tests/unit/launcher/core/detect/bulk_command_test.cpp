@@ -59,8 +59,16 @@ TEST_CASE("bulk command: srun gets no options from the variables of the step aro
                       "SLURM_WORKING_CLUSTER=c:head:6817:9728:102", "SLURM_EXTERNAL_LAUNCHER=1"});
 }
 
-TEST_CASE(
-    "bulk command: agents of srun have the variables of a login, and no others of scela-run") {
+TEST_CASE("bulk command: each part of a heterogeneous job of Slurm has a command of its own") {
+  const Words job = {"SLURM_JOB_ID=1", "SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n1",
+                     "SLURM_JOB_NODELIST_HET_GROUP_1=n[2-3]"};
+  CHECK(bulk_parts({}, job, {"n3", "n1", "n2"}) == std::vector<Words>{{"n1"}, {"n3", "n2"}});
+  CHECK(bulk_parts({}, {"SLURM_JOB_ID=1"}, {"n3", "n1"}) == std::vector<Words>{{"n3", "n1"}});
+  const auto words = bulk_words({}, job, {"n3", "n2"}, kAgent);
+  CHECK(std::ranges::find(words, "--het-group=1") != words.end());
+}
+
+TEST_CASE("bulk command: agents of srun have the variables of a login only") {
   const auto kept =
       bulk_environment({}, {"PATH=/bin", "HOME=/root", "SECRET=x", "LC_ALL=C", "LCX=1"});
   CHECK(kept == Words{"PATH=/bin", "HOME=/root", "LC_ALL=C", "SLURM_EXTERNAL_LAUNCHER=1"});

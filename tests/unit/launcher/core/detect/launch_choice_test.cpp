@@ -118,8 +118,8 @@ TEST_CASE("launch choice: named hosts of the job are started by its command") {
   CHECK(choice->program == "qrsh -inherit");
 }
 
-TEST_CASE("launch choice: with a host that is not of the job, the job is set aside") {
-  const auto choice = chosen(Scheduler::grid_engine, hosts({"n2", "other"}));
+TEST_CASE("launch choice: with hosts that are not of the job, the job is set aside") {
+  const auto choice = chosen(Scheduler::grid_engine, hosts({"other", "another"}));
   REQUIRE(choice);
   CHECK_FALSE(choice->allocation);
   CHECK(choice->program.empty());
@@ -128,6 +128,15 @@ TEST_CASE("launch choice: with a host that is not of the job, the job is set asi
   const auto refused = chosen(Scheduler::grid_engine, hosts({"other"}, Scheduler::grid_engine));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().where == "other");
+}
+
+TEST_CASE("launch choice: a host that is not of the job is refused beside one that is") {
+  const auto refused = chosen(Scheduler::grid_engine, hosts({"n2", "other"}));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().where == "other");
+  LaunchWish over_ssh = hosts({"n2", "other"});
+  over_ssh.method = LaunchMethod::ssh;
+  CHECK(chosen(Scheduler::grid_engine, over_ssh));
 }
 
 TEST_CASE("launch choice: each allocation that is not used has a line with how to choose it") {

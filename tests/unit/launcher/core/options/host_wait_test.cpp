@@ -86,6 +86,18 @@ TEST_CASE("host wait: hosts are enough for --min-nodes, for spares and for the r
   CHECK(lack_of_hosts(hosts(1, std::nullopt), options).empty());
   options.oversubscribe = true;
   CHECK(lack_of_hosts(hosts(1, 1), options).empty());
+  options = {};
+  options.apps.resize(1);
+  options.apps[0].np = 4;
+  options.spares = 1;
+  CHECK(lack_of_hosts(hosts(2, 2), options) == "1 host beside the spares with 2 slots for 4 ranks");
+  CHECK(lack_of_hosts(hosts(3, 2), options).empty());
+  options.spares = 0;
+  options.apps[0].ppn = 1;
+  CHECK(lack_of_hosts(hosts(3, 16), options) == "3 hosts for 4 ranks at 1 rank a node (--ppn)");
+  CHECK(lack_of_hosts(hosts(3, std::nullopt), options) ==
+        "3 hosts for 4 ranks at 1 rank a node (--ppn)");
+  CHECK(lack_of_hosts(hosts(4, 16), options).empty());
 }
 
 }  // namespace host_wait_test
