@@ -16,7 +16,8 @@
 // ends every descendant: SIGTERM, the grace, then SIGKILL until none is left. Agents of other nodes
 // are spared, since they end by their own links. At last the guardian removes the directories and
 // exits. If the user wants to keep what the ranks left running (tell_keep()), the guardian ends no
-// descendant of an agent that ended well.
+// descendant of an agent that ended well. The ranks are killed by the kernel with an agent that is
+// killed (nla/ranks/rank_starter.cpp), so that none is left if both are killed at once.
 //
 // SIGTERM to the guardian ends the job on the node, and so does the end of the parent. SIGUSR1 and
 // SIGUSR2 are meant for the ranks of the node: a scheduler sends them to the guardian, which is the

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/core/text.h"
 #include "common/core/variables/variable_text.h"
 #include "common/crypto/hmac.h"
 #include "common/os/affinity.h"
@@ -78,6 +79,7 @@ struct Arguments {
   std::string base;
   std::uint32_t wait_ms = 0;
   char* mark_room = nullptr;  // in the command line
+  std::string wrong;          // what parse() did not accept, for a user
 };
 
 template <class Number>
@@ -94,16 +96,25 @@ std::string name_of_machine() {
 
 // Takes an option of --join. Returns false if it is none, or its value is malformed.
 bool parse_join(std::string_view option, std::string_view value, Arguments& out) {
-  if (option == "--slots") return parse_number(value, out.slots) && out.slots <= kMaxJoinSlots;
+  out.wrong = cat("option ", option, ": '", value, "' is no number");
+  if (option == "--slots") {
+    if (!parse_number(value, out.slots)) return false;
+    out.wrong = cat("option --slots: give a number from 1 to ", kMaxJoinSlots);
+    return out.slots >= 1 && out.slots <= kMaxJoinSlots;
+  }
   if (option == "--join-timeout") return parse_number(value, out.join_s);
+  out.wrong = cat("option ", option, " is not known");
   if (option != "--join" && option != "--key-file") return false;
   (option == "--join" ? out.join : out.key_file) = value;
   return true;
 }
 
-bool joins_alone(const Arguments& arguments) {
-  return !arguments.stdio && !arguments.attach && arguments.dial.empty() && arguments.link < 0 &&
-         !arguments.key_file.empty();
+bool joins_alone(Arguments& arguments) {
+  arguments.wrong =
+      "option --join: both sides must prove a key (name its file with --key-file FILE)";
+  if (arguments.key_file.empty()) return false;
+  arguments.wrong = "option --join: the other options are for scela-run";
+  return !arguments.stdio && !arguments.attach && arguments.dial.empty() && arguments.link < 0;
 }
 
 // Takes an option that has no value. Returns false if it is none.
@@ -120,7 +131,10 @@ bool parse(int argc, char** argv, Arguments& out) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (take_flag(option, out)) continue;
-    if (++i == argc) return false;
+    if (++i == argc) {
+      out.wrong = cat("option ", option, " has no value, or is not known");
+      return false;
+    }
     const std::string_view value = argv[i];
     if (option == "--dial") {
       out.dial = value;
@@ -317,7 +331,11 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   }
   Arguments arguments;
   if (!parse(argc, argv, arguments)) {
-    std::fputs(kHelp, stderr);
+    // Only --join is for users.
+    if (arguments.join.empty())
+      std::fputs(kHelp, stderr);
+    else
+      std::fprintf(stderr, "scela-nla: %s (see scela-nla --help)\n", arguments.wrong.c_str());
     return kUsage;
   }
   // A scheduler sends these to all processes of a step, also before there are ranks.

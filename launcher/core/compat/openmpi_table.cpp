@@ -15,11 +15,11 @@ constexpr std::string_view kMcaValue =
     "effect";
 constexpr std::string_view kShownAs = "in the form of scela-run's --show-map";
 constexpr std::string_view kLogForm = "the lines are those of scela-run";
-constexpr std::string_view kNoDebugger = "scela-run starts no debugger";
+constexpr std::string_view kNoDebugger = "scela-run starts no debugger but gdb";
 constexpr std::string_view kReleased =
     "the ranks go on with the event PMIX_DEBUGGER_RELEASE, or those of --stop-on-exec with SIGCONT";
 constexpr std::string_view kAttach =
-    "start the program by the debugger, as in mpirun -np 2 xterm -e gdb ./program";
+    "call scela-run --gdb all ./program, or start scela-run by the debugger";
 constexpr std::string_view kNoRestart = "failed ranks are not started again";
 constexpr std::string_view kLibraryOnly = "the option is not passed to the library";
 constexpr std::string_view kByMca = "set it by --mca NAME VALUE";
@@ -84,7 +84,7 @@ constexpr PeerOption kRows[] = {
     same("-stdin --stdin", kOne, "--stdin={}", "all"),
     refused("-xml --xml", kNone, kNoXml, kJson),
     refused("-xml-file --xml-file", kOne, kNoXml, kJson),
-    refused("-xterm --xterm", kOne, "no rank gets a window", "start the windows as ranks: mpirun -np 2 xterm -e ./program"),
+    refused("-xterm --xterm", kOne, "no rank gets a window", "call scela-run --tmux ./program for a pane of tmux for each rank"),
     near("-timeout --timeout", kOne, "--timeout={}", "60", "the exit status is 124"),
     near("-get-stack-traces --get-stack-traces", "--stack-traces", "the stacks are read by gdb, and equal ones are shown once"),
     near("-report-state-on-timeout --report-state-on-timeout", "", "ignored: the ranks are always counted by the way they ended"),
@@ -106,7 +106,7 @@ constexpr PeerOption kRows[] = {
     near("-d -debug-devel --debug-devel", "--verbose", kLogForm),
     refused("-debug --debug -tv --tv", kNone, kNoDebugger, kAttach),
     refused("-debugger --debugger", kOne, kNoDebugger, kAttach),
-    refused("-output-proctable --output-proctable", kAttached, "there is no table of processes", "set SCELA_VERBOSE=1, or run ps on the hosts"),
+    refused("-output-proctable --output-proctable", kAttached, "the table of processes is printed on request only", "run scela-run --attach PID with the process number of this mpirun"),
     near("--stop-on-exec", "--stop-on-exec", kReleased),
     near("--stop-in-init", "--stop-in-init", kReleased),
     refused("--stop-in-app", kAttached, kNoDebugger, kAttach),

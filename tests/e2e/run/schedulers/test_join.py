@@ -155,6 +155,13 @@ class JoinTest(JoiningTest):
         self.assert_ended(self.run_job("--listen", "7000", "true"), 64, r"option --listen: agents must prove a key \(name its file with --key-file FILE\)")
         self.assert_ended(self.run_job("--listen", "x", "--key-file", self.key, "true"), 64, r"x: listen for agents .*it is no PORT.*")
         self.assert_ended(self.listen("-w", "a", "true").wait(), 64, r"option --listen and options that name hosts.*")
+        for words, said in ((["--slots", "-3"], "option --slots: '-3' is no number"), (["--slots", "0"], "option --slots: give a number from 1 to"),
+                            (["--join-timeout", "2m"], "option --join-timeout: '2m' is no number"), (["--colour", "red"], "option --colour is not known"),
+                            (["--name"], "option --name has no value"), ([], r"name its file with --key-file FILE")):
+            key = ["--key-file", self.key] if words else []
+            done = subprocess.run([AGENT, "--join", "127.0.0.1:1", *key, *words], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
+            self.assertEqual((done.returncode, done.stdout), (64, ""), words)
+            self.assertIn(said, done.stderr)
         status, err = self.end_of(self.agent("un[1-2]"))
         self.assertEqual(status, 64)
         self.assertIn("cannot be the name of a host", err)
