@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
@@ -20,7 +21,9 @@ RELEASE = "-3"  # PMIX_DEBUGGER_RELEASE
 class StoppedRanksTest(job.JobTest):
     def listed(self, one):
         """The processes of the ranks, by rank, once all of them have been started."""
-        listed = self.run_job("--attach", one.pid)
+        deadline = time.monotonic() + job.DEADLINE_S
+        while (listed := self.run_job("--attach", one.pid)).status == 74 and one.process.poll() is None:
+            self.assertLess(time.monotonic(), deadline, listed.err)  # it has no job yet
         self.assertEqual(listed.status, 0, listed.err)
         return {int(line.split()[0]): int(line.split()[2]) for line in listed.lines}
 

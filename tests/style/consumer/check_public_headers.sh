@@ -11,8 +11,8 @@ trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix/usr" > "$prefix/log" || { cat "$prefix/log"; exit 1; }
 
 sed -n 's,^\([^# ]*\) .*,include/scela/\1,p' "$list" | sort > "$prefix/listed"
-# The files below share/scela/perf are sources, which scela-perf compiles.
-(cd "$prefix/usr" && find . ! -type d ! -path './share/scela/perf/*' \( -path './include/*' -o -name '*.h' -o -name '*.a' \)) |
+# The files below share/scela/perf are sources, which scela-perf compiles, and the examples are sources for users.
+(cd "$prefix/usr" && find . ! -type d ! -path './share/scela/perf/*' ! -path '*/scela/examples/*' \( -path './include/*' -o -name '*.h' -o -name '*.a' \)) |
   sed 's,^\./,,' | sort > "$prefix/installed"
 if ! diff "$prefix/listed" "$prefix/installed" > "$prefix/difference"; then
   sed -n -e 's/^< /not installed, though public_headers.txt lists it: /p' \
