@@ -88,7 +88,7 @@ void ParentConnection::await(DialedIn dialed, const std::string& build, const st
   });
 }
 
-void ParentConnection::await_first(SharedKey key, std::function<void()> connected) {
+void ParentConnection::await_first(const SharedKey& key, std::function<void()> connected) {
   change_listener_ = context_.network->accept_tls(
       context_.io, copy_of(dial_port_), key, kAwaitParent,
       [this, key, connected = std::move(connected)](auto stream) {

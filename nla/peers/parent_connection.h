@@ -55,7 +55,7 @@ class ParentConnection {
   // Makes a link over these descriptors. If `out` is invalid, `in` goes both ways.
   std::unique_ptr<Link> make_link(Fd in, Fd out);
   // Takes the first parent, and waits again if none has come in a while.
-  void await_first(SharedKey key, std::function<void()> connected);
+  void await_first(const SharedKey& key, std::function<void()> connected);
   // Takes an adopter that proves the node's key at the port of an agent that has dialed in.
   void await_at_port(std::function<void()> connected);
 
