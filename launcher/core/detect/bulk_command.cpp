@@ -11,6 +11,7 @@
 #include "launcher/core/detect/bulk_roster.h"
 #include "launcher/core/detect/environment.h"
 #include "launcher/core/detect/host_lists.h"
+#include "launcher/core/values/text_values.h"
 
 namespace scela {
 namespace {
