@@ -42,6 +42,13 @@ std::string telling_line(const std::vector<std::string>& lines) {
   return last == lines.rend() ? lines.back() : *last;
 }
 
+std::string bulk_advice(std::string_view why) {
+  // srun says so if only the variables of a job are left.
+  if (why.find("has expired") != std::string_view::npos)
+    return "the job has ended: remove its variables (unset SLURM_JOB_ID SLURM_JOB_NODELIST)";
+  return "give --launch ssh to start the agents over ssh";
+}
+
 std::string named_line(std::string_view command, std::string_view line) {
   std::string program(command);
   std::ranges::replace(program, ' ', '-');

@@ -19,6 +19,10 @@ std::vector<std::string> bulk_lines(std::string_view text);
 // only tell the exit status of an agent: the agent itself has said more.
 std::string telling_line(const std::vector<std::string>& lines);
 
+// Returns what the user can do if agents were not started for this reason: `why` has what the
+// starter has said.
+std::string bulk_advice(std::string_view why);
+
 // Returns the line with the starter's name before it, if the line does not begin with it:
 // "srun: error: ...", "flux-exec: Error: ...".
 std::string named_line(std::string_view command, std::string_view line);

@@ -36,9 +36,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char kInstead[] = "give --launch ssh to start the agents over ssh";
-constexpr char kOver[] =
-    "the job has ended: remove its variables (unset SLURM_JOB_ID SLURM_JOB_NODELIST)";
 // Connections that have not said a hello yet. If one more comes, the oldest is closed: a stranger
 // that keeps silent cannot keep an agent out.
 constexpr std::size_t kMaxStrangers = 256;
@@ -51,7 +48,7 @@ BulkRoster::Time now() {
 
 Error failure(const BulkStarter& starter, std::string why) {
   return Error{ErrorKind::launch, cat("start the agents by ", starter.command), "", std::move(why),
-               kInstead};
+               bulk_advice("")};
 }
 
 // Listens on all addresses of this machine, at one port.
@@ -203,8 +200,7 @@ void BulkStart::State::conclude() {
   for (std::size_t i = 0; i < request.hosts.size(); ++i) {
     const auto at = agents.find(i);
     if (at == agents.end()) {
-      missing.push_back({request.hosts[i], "start its agent", why,
-                         why.find("has expired") == std::string::npos ? kInstead : kOver});
+      missing.push_back({request.hosts[i], "start its agent", why, bulk_advice(why)});
       continue;
     }
     const nla::DialHello& hello = at->second.first;

@@ -58,7 +58,7 @@ void NodeProcesses::limit_reached() {
 // If output waits for credit, the pipes are open for that reason only. If no output waits and none
 // has come since the last check, a process that is no descendant of this agent holds a pipe.
 Outcome NodeProcesses::guardian_outcome() const {
-  if (was_told_) return {Ending::signaled, SIGTERM, false, false, ""};
+  if (guardian_ == GuardianState::told_to_end) return {Ending::signaled, SIGTERM, false, false, ""};
   return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
 }
 

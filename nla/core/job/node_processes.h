@@ -69,11 +69,10 @@ class NodeProcesses {
   // Notes that the guardian is lost, or (`was_told`) that a signal has told it or the agent to end.
   // The caller ends the ranks.
   void lose_guardian(bool was_told) {
-    guardian_lost_ = true;
-    was_told_ = was_told;
+    guardian_ = was_told ? GuardianState::told_to_end : GuardianState::killed;
   }
   // Returns true if lose_guardian() was called.
-  bool guardian_lost() const { return guardian_lost_; }
+  bool guardian_lost() const { return guardian_ != GuardianState::watches; }
   // Returns the outcome of this node's ranks once the guardian is lost.
   Outcome guardian_outcome() const;
 
@@ -85,6 +84,12 @@ class NodeProcesses {
   bool end();
 
  private:
+  enum class GuardianState : std::uint8_t {
+    watches,      // it watches over the agent
+    killed,       // it is gone, and the node ends
+    told_to_end,  // a signal has told it or the agent to end, and the node ends
+  };
+
   // Returns true if no process of the node is left, as far as the shell has reported.
   bool is_empty() const {
     return end_ == NodeEnd::emptied_early || end_ == NodeEnd::empty || end_ == NodeEnd::draining;
@@ -103,8 +108,7 @@ class NodeProcesses {
   RankSet streams_open_[2];  // the ranks with a pipe that has not ended, by Stream
   NodeEnd end_ = NodeEnd::running;
   bool timed_out_ = false;  // the time limit of the node has ended the ranks
-  bool guardian_lost_ = false;
-  bool was_told_ = false;      // ... by a signal to end, and not killed
+  GuardianState guardian_ = GuardianState::watches;
   std::uint64_t drained_ = 0;  // output bytes read when Timer::drain was set
 };
 

@@ -40,4 +40,10 @@ TEST_CASE("bulk output: each line has the name of the command, once") {
   CHECK(named_line("flux exec", "0: Exit 1") == "flux exec: 0: Exit 1");
 }
 
+TEST_CASE("bulk output: the variables of a job that has ended are to be removed") {
+  const std::string over = bulk_advice("srun: error: Slurm job 90 has expired");
+  CHECK(over.find("unset SLURM_JOB_ID") != std::string::npos);
+  CHECK(bulk_advice("srun: error: x") == "give --launch ssh to start the agents over ssh");
+}
+
 }  // namespace bulk_output_test
