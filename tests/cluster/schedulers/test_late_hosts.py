@@ -126,10 +126,15 @@ class OperatorTest(LateTest):
             os.chmod(self.cluster.path(host, path), 0o555)
 
     def start_pod(self, host):
+        """Starts the sshd of a host, and returns once it listens."""
         sshd = self.cluster.popen(host, [*AS_USER, "/usr/sbin/sshd", "-De", "-f", f"{self.HOME}/.ssh/sshd_config"],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(sshd.wait)
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(sshd.communicate)
         self.addCleanup(sshd.kill)
+        said = []
+        while not said or not said[-1].startswith("Server listening on 0.0.0.0 port 2222"):
+            said.append(sshd.stderr.readline())
+            self.assertTrue(said[-1], f"the sshd of {host} ended: {''.join(said)}")
 
     def launch(self, *words, **environment):
         job = self.cluster.popen("head", [*AS_USER, self.scela_run(), *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

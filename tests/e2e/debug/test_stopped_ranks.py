@@ -36,11 +36,17 @@ class StoppedRanksTest(job.JobTest):
         return self.start("--sim-nodes", 2, "--ppn", 2, *words, "sh", "-c", f"touch {self.folder}/ran.$SCELA_RANK")
 
     def assert_stopped(self, pids):
+        """All of them stop. The agent leaves each a SIGSTOP, which acts when the kernel runs the process next."""
+        deadline = time.monotonic() + job.DEADLINE_S
+        while (states := self.states(pids)) != dict.fromkeys(pids, "T"):
+            self.assertLess(time.monotonic(), deadline, states)
+
+    def states(self, pids):
         states = {}
         for rank, pid in pids.items():
             with open(f"/proc/{pid}/status", encoding="ascii") as f:
                 states[rank] = next(line.split()[1] for line in f if line.startswith("State:"))
-        self.assertEqual(states, dict.fromkeys(pids, "T"))
+        return states
 
     def test_ranks_stopped_at_their_start_go_on_with_a_signal_to_scela_run(self):
         for pmi in ("fd", "pmix"):
