@@ -6,7 +6,8 @@
   bench/launch_ssh.py --render FILE.json --docs docs/results
 
 Contestants take turns within one run, on the same hosts (tests/cluster), each with a real sshd. All hosts see the folder of
-scela-run, so its agent is installed there; `first` and `later` are the other states of bench/agent_states.py. Suites:
+scela-run, so its agent is installed there; `first` and `later` are the other states of bench/ssh_contest.py, in the suites that time
+launches (equal to mpi, and delay). Suites:
   equal     hostname on N hosts; sshd takes one key exchange only, curve25519-sha256
   defaults  the same with everyone's own choice of key exchange
   floor     what N sessions of libssh cost in client and server, without any launcher
@@ -27,32 +28,26 @@ import subprocess
 import sys
 import time
 
-import agent_states
 import contest
 import measure
+import ssh_contest
 import ssh_peers
-from contest import ROOT, say
-from ssh_hosts import ClusterError, Hosts, end_cleanly
+import ssh_report
+from contest import say
+from ssh_contest import FORCED, PEER_TRIES, failures, in_turns, summaries, tried
+from ssh_hosts import Hosts
 
 HOSTS = [1, 8, 16, 32, 64, 128]
 DEFAULT_HOSTS = [1, 16, 64, 128]
 SUITES = ["equal", "defaults", "floor", "idle", "mpi", "output", "delay", "dead", "slow", "end", "latency"]
 CONTESTANTS = ["ssh", "pdsh", "clush", "hydra", "open_mpi", "srun", "scela", "flat", "first", "later"]
 OWN = ("scela", "flat", "first", "later")
-FORCED = "curve25519-sha256"
 OUTPUT_BYTES = 10_000_000
 LINK_MS = 20
 FANOUT = 8
 CONNECT_S = 2
 SLOW_MS, SLOW_DEGREE = 100, 4
 KEY = "/root/.ssh/id_ed25519"
-PEER_TRIES = 4
-
-
-def summaries(results):
-    """{name: {"wall", "machine", "launcher", "busy": summary}} from lists of samples."""
-    return {name: {field: measure.summary([getattr(sample, field) for sample in samples])
-                   for field in ("wall", "machine", "launcher", "busy")} for name, samples in results.items()}
 
 
 def show(title, row):
@@ -73,38 +68,6 @@ def greeting(hosts, names, argv, spared=False):
     return tried(once, PEER_TRIES if spared else 1)
 
 
-def tried(once, tries=PEER_TRIES):
-    """The contestant, asked so many times until it does not fail; `failures` of the result counts."""
-    def run():
-        for left in reversed(range(tries)):
-            try:
-                return once()
-            except measure.Failed as failure:
-                if left == 0:
-                    raise
-                run.failures += 1
-                say(f"  again: {failure}")
-
-    run.failures = 0
-    return run
-
-
-def in_states(hosts, names, runs):
-    """The contestants of `runs` that are named after a state of the agent, on hosts that are put into it."""
-    caches = agent_states.Caches(hosts.cluster, names)
-    return {name: agent_states.Prepared(name, caches, run) for name, run in runs.items() if name in agent_states.STATES}
-
-
-def failures(runs):
-    """{name: how often it failed and was made again} of tried() contestants."""
-    return {name: run.failures for name, run in runs.items() if run.failures}
-
-
-def held(states):
-    """For each of in_states(), whether the hosts were in the state."""
-    return {name: state.held for name, state in states.items()}
-
-
 def hostname_rounds(options, hosts, contestants, counts, repeat_of):
     rows = []
     for count in counts:
@@ -112,10 +75,9 @@ def hostname_rounds(options, hosts, contestants, counts, repeat_of):
         load = measure.load()
         runs = {name: greeting(hosts, launchers.names, getattr(launchers, name)("hostname"), name not in OWN)
                 for name in contestants}
-        states = in_states(hosts, launchers.names, runs)
-        times = summaries(measure.alternate({**runs, **states}, repeat_of(count), 1 if count == counts[0] else 0))
-        rows.append({"hosts": count, "load": load, "times": times, "held": held(states),
-                     "failures": failures(runs)})
+        results, held = in_turns(hosts, launchers.names, runs, repeat_of(count), 1 if count == counts[0] else 0)
+        times = summaries(results)
+        rows.append({"hosts": count, "load": load, "times": times, "held": held, "failures": failures(runs)})
         show(f"{count} hosts,", times)
     return rows
 
@@ -158,8 +120,7 @@ def suite_mpi(options):
     """Ranks enter one namespace for shared memory, where UCX takes all hosts for one: over TCP, MPICH 4.0.2 hangs in
     MPI_Finalize in every other run, under any launcher."""
     count, ppn = (4, 2) if options.quick else (32, 4)
-    program = os.path.join(options.programs, "hello_mpi")
-    subprocess.run(["mpicc.mpich", "-O2", "-o", program, os.path.join(ROOT, "examples", "hello_mpi.c")], check=True)
+    program = ssh_contest.compiled(options, "mpicc.mpich", "hello_mpi", "examples/hello_mpi.c")
     with Hosts(count, FORCED, own_processes=False) as hosts:
         launchers = ssh_peers.Launchers(hosts, options.run, ppn=ppn)
         words = (shutil.which("nsenter"), "--ipc", "--target", "1", program)
@@ -173,10 +134,10 @@ def suite_mpi(options):
             return run
 
         runs = {name: hello(getattr(launchers, name)(*words)) for name in ("scela", "first", "later", "hydra")}
-        states = in_states(hosts, hosts.names, runs)
-        times = summaries(measure.alternate({**runs, **states}, min(3, options.repeat), 0))
+        results, held = in_turns(hosts, hosts.names, runs, min(3, options.repeat))
+        times = summaries(results)
     show(f"{count} x {ppn}", times)
-    return {"hosts": count, "ppn": ppn, "times": times, "held": held(states)}
+    return {"hosts": count, "ppn": ppn, "times": times, "held": held}
 
 
 def suite_output(options):
@@ -226,10 +187,10 @@ def suite_delay(options):
                  "tree": launchers.scela("hostname"), "flat": launchers.flat("hostname"), "hydra": launchers.hydra("hostname"),
                  "pdsh": launchers.pdsh("hostname")}
         runs = {name: greeting(hosts, hosts.names, argv) for name, argv in argvs.items()}
-        states = in_states(hosts, hosts.names, runs)
-        times = summaries(measure.alternate({**runs, **states}, min(3, options.repeat), 0))
+        results, held = in_turns(hosts, hosts.names, runs, min(3, options.repeat))
+        times = summaries(results)
     show(f"{count} hosts,", times)
-    return {"held": held(states), "hosts": count, "fanout": FANOUT, "link_ms": LINK_MS, "times": times}
+    return {"held": held, "hosts": count, "fanout": FANOUT, "link_ms": LINK_MS, "times": times}
 
 
 def suite_dead(options):
@@ -352,65 +313,23 @@ def suite_latency(options):
     return row
 
 
-def measured(options, results, suite_of, versions):
-    """Adds the suites to `results`: {suite: figures}, and under "runs" how each was measured. True if none failed."""
-    good = True
-    for name in options.suites:
-        say(name)
-        start, load = time.monotonic(), measure.load()
-        try:
-            row = suite_of(name)(options)
-        except (measure.Failed, ClusterError) as failure:
-            say(f"  failed: {failure}")
-            good, row = False, None
-        if row is not None:
-            results[name] = row
-            results.setdefault("runs", {})[name] = {
-                "command": " ".join([f"bench/{os.path.basename(sys.argv[0])}", *sys.argv[1:]]), "date": measure.today(),
-                **measure.commit(ROOT), "machine": measure.machine(), "versions": versions, "shares": options.shares,
-                "loads": [load, measure.load()]}
-        say(f"  {time.monotonic() - start:.0f} s, load {load:.1f} before, {measure.load():.1f} after")
-    return good
-
-
-def with_hosts(parser, hosts):
-    """And that runs on simulated hosts."""
-    parser.add_argument("--run", default="build-release/bin/scela-run", help="scela-run of a release build, with its agent "
-                        "beside it and the benchmarks' programs in ../bench")
-    parser.add_argument("--hosts", type=lambda s: sorted(map(int, s.split(","))), default=hosts)
-    parser.add_argument("--shares", type=int, metavar="N", help="parts of the CPU where each session of other work on the machine "
-                        "gets 1024, such as 200000; needs a cpu controller of version 1")
-    return parser
-
-
 def arguments():
-    parser = with_hosts(contest.parser(__doc__, SUITES, 5, "rounds; 3 at most for 64 hosts and more"), HOSTS)
-    options = contest.options_of(parser, SUITES)
-    options.run = os.path.realpath(options.run)
-    options.programs = os.path.join(os.path.dirname(os.path.dirname(options.run)), "bench")
+    parser = ssh_contest.with_hosts(contest.parser(__doc__, SUITES, 5, "rounds; 3 at most for 64 hosts and more"), HOSTS)
+    options = ssh_contest.options_of(parser, SUITES)
     if options.quick:
         options.hosts = [count for count in options.hosts if count <= 8]
     options.repeat_of = lambda count: options.repeat if count < 64 else min(3, options.repeat)
     return options
 
 
+def prepare(options):
+    ssh_peers.check_installed()
+    return ssh_peers.versions(options.run)
+
+
 def main():
-    options = arguments()
-    results, good = {}, True
-    known = options.render or options.results
-    if known and os.path.exists(known):
-        results = contest.load(known)
-    if not options.render:
-        ssh_peers.check_installed()
-        end_cleanly()
-        Hosts.SHARES = options.shares
-        good = measured(options, results, lambda name: globals()[f"suite_{name}"], ssh_peers.versions(options.run))
-    if options.results:
-        contest.save(options.results, results)
-    import launch_report  # pylint: disable=import-outside-toplevel
-    import ssh_report  # pylint: disable=import-outside-toplevel
-    launch_report.put_sections(list(ssh_report.sections(results)), options.docs, ssh_report.curves(results))
-    return 0 if good else 1
+    return ssh_contest.recorded(arguments(), lambda name: globals()[f"suite_{name}"], prepare,
+                                lambda results: (list(ssh_report.sections(results)), ssh_report.curves(results)))
 
 
 if __name__ == "__main__":

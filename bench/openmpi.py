@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Programs of Debian's Open MPI and clients of libpmix: scela-run --pmi pmix beside Open MPI's own mpirun.
 
-  bench/openmpi.py [--run SCELA-RUN] [--suites LIST] [--repeat N] [--quick] [--before AGENT] [--results FILE.json]
-                   [--docs docs/results]
+  bench/openmpi.py [--run SCELA-RUN] [--suites LIST] [--repeat N] [--quick] [--shares N] [--before AGENT]
+                   [--results FILE.json] [--docs docs/results]
   bench/openmpi.py --render FILE.json --docs docs/results
 
 Contestants take turns within one run. Suites:
   ssh     MPI_Init, a line of each rank, MPI_Finalize over ssh, on the same hosts (tests/cluster) with a real sshd each that
-          takes one key exchange only
+          takes one key exchange only; scela-run takes part in three states of its agent (bench/ssh_contest.py), which brings
+          its PMIx server along
   node    the same on one machine: 16 simulated nodes with 4 ranks each beside mpirun -n 64
   fence   fences of 512 ranks on 64 simulated nodes, without data and with it, beside the PMI-1 barrier of as many
   weight  the agent, by file, memory and launch, in jobs that speak no PMIx, beside one of before there was PMIx (--before:
@@ -16,21 +17,21 @@ Needs what bench/launch_ssh.py needs.
 """
 import os
 import shutil
-import subprocess
 import sys
 
 import contest
 import launch
 import launch_report
 import measure
+import ssh_contest
 import ssh_peers
-from contest import ROOT, say
+import ssh_report
+from contest import say
 from launch_report import spread, table, verdict
-from launch_ssh import summaries
+from ssh_contest import FORCED, summaries
 from ssh_hosts import Groups, Hosts, Sample
 
 SUITES = ["ssh", "node", "fence", "weight"]
-KEX = "curve25519-sha256"
 SHAPES = [(16, 2), (64, 1)]  # hosts, ranks on each
 LIMITS = {(16, 2): 1, (64, 1): 1 / 1.2}  # of scela-run's time over mpirun's
 NODES, PPN = 16, 4
@@ -43,9 +44,7 @@ COMPONENTS = {"pml": "ob1", "btl": "self,vader,tcp"}
 
 def program_of(options):
     """The ranks' program, built with Open MPI's own compiler."""
-    path = os.path.join(options.programs, "hello_openmpi")
-    subprocess.run(["mpicc.openmpi", "-O2", "-o", path, os.path.join(ROOT, "tests/interop/programs/mpi/init_mpi.c")], check=True)
-    return path
+    return ssh_contest.compiled(options, "mpicc.openmpi", "hello_openmpi", "tests/interop/programs/mpi/init_mpi.c")
 
 
 def greeted(argv, ranks, output):
@@ -64,9 +63,10 @@ def scela_words():
 
 def over_ssh(options, count, ppn):
     program = program_of(options)
-    with Hosts(count, KEX, own_processes=False) as hosts:
+    with Hosts(count, FORCED, own_processes=False) as hosts:
         launchers = ssh_peers.Launchers(hosts, options.run, ppn=ppn)
-        argvs = {"scela": launchers.scela(program, options=scela_words()), "open_mpi": launchers.open_mpi(program)}
+        argvs = {**{name: getattr(launchers, name)(program, options=scela_words()) for name in ("scela", "first", "later")},
+                 "open_mpi": launchers.open_mpi(program)}
 
         def hello(argv):
             def run():
@@ -75,9 +75,10 @@ def over_ssh(options, count, ppn):
                 return sample
             return run
 
-        times = summaries(measure.alternate({name: hello(argv) for name, argv in argvs.items()}, options.repeat))
+        results, held = ssh_contest.in_turns(hosts, hosts.names, {name: hello(argv) for name, argv in argvs.items()}, options.repeat, 1)
+        times = summaries(results)
     show(f"{count} x {ppn},", times)
-    return {"hosts": count, "ppn": ppn, "times": times}
+    return {"hosts": count, "ppn": ppn, "times": times, "held": held}
 
 
 def suite_ssh(options):
@@ -162,19 +163,23 @@ def suite_weight(options):
 
 
 def ratios(times):
-    """Rows of a table, and scela-run's time over mpirun's."""
-    names = {"scela": "scela-run --pmi pmix", "open_mpi": "mpirun"}
-    rows = [[names[name], spread(each["wall"], 1, 2), f"{each['machine']['median']:.2f}"] for name, each in times.items()]
+    """Rows of a table, and the time of scela-run with an installed agent over mpirun's."""
+    names = {**{name: ssh_report.NAMES[name].replace("scela-run", "scela-run --pmi pmix") for name in ("scela", "first", "later")},
+             "open_mpi": "mpirun"}
+    rows = [[names[name], spread(times[name]["wall"], 1, 2), f"{times[name]['machine']['median']:.2f}"] for name in names if name in times]
     return rows, times["scela"]["wall"]["median"] / times["open_mpi"]["wall"]["median"]
 
 
 def ssh_text(row):
     rows, ratio = ratios(row["times"])
-    limit = LIMITS.get((row["hosts"], row["ppn"]), 1)
+    times, limit = row["times"], LIMITS.get((row["hosts"], row["ppn"]), 1)
     ranks = "one rank" if row["ppn"] == 1 else f"{row['ppn']} ranks"
-    return (f"\n`hello` on {row['hosts']} hosts with {ranks} each over ssh; every sshd takes {KEX} only. s.\n\n" +
+    sent = "; ".join(f"{ssh_report.NAMES[name].split(', ')[1]} {times[name]['wall']['median'] / times['open_mpi']['wall']['median']:.2f}"
+                     for name in ("first", "later") if name in times)
+    return (f"\n`hello` on {row['hosts']} hosts with {ranks} each over ssh; every sshd takes {FORCED} only. s.{ssh_report.states([row])}\n\n" +
             table(["launcher", "start to end", "CPU of all hosts"], rows) +
-            f"\nOver mpirun's {verdict(ratio, round(limit, 2))}; mpirun takes {1 / ratio:.2f} times as long.\n")
+            f"\nOver mpirun's {verdict(ratio, round(limit, 2))}; mpirun takes {1 / ratio:.2f} times as long." +
+            (f" {sent[0].upper()}{sent[1:]}.\n" if sent else "\n"))
 
 
 def node_text(row):
@@ -234,45 +239,20 @@ def versions(options):
     return {"scela": all_of_them["scela"], "Open MPI": all_of_them["Open MPI"], "libpmix": pmix or "?"}
 
 
-def measured(options, results):
-    for name in options.suites:
-        say(name)
-        load = measure.load()
-        row = globals()[f"suite_{name}"](options)
-        if row is None:
-            continue
-        results[name] = row
-        results.setdefault("runs", {})[name] = {
-            "command": "bench/openmpi.py " + " ".join(sys.argv[1:]), "date": measure.today(), **measure.commit(ROOT),
-            "machine": measure.machine(), "versions": versions(options), "loads": [load, measure.load()]}
-
-
 def arguments():
-    parser = contest.parser(__doc__, SUITES, 9)
-    parser.add_argument("--run", default="build-release/bin/scela-run", help="scela-run of a release build with -DSCELA_BENCH=ON")
+    parser = ssh_contest.with_hosts(contest.parser(__doc__, SUITES, 9))
     parser.add_argument("--before", help="scela-nla of a commit before there was PMIx, with its scela-run beside it")
     parser.add_argument("--before-commit", default="", help="that commit, for the record")
-    options = contest.options_of(parser, SUITES)
-    options.run = os.path.realpath(options.run)
-    options.programs = os.path.join(os.path.dirname(os.path.dirname(options.run)), "bench")
+    options = ssh_contest.options_of(parser, SUITES)
     options.before = options.before and os.path.realpath(options.before)
     options.repeat = min(options.repeat, 3) if options.quick else options.repeat
     return options
 
 
 def main():
-    options = arguments()
-    known = options.render or options.results
-    results = contest.load(known) if known and os.path.exists(known) else {}
-    if not options.render:
-        measured(options, results)
-    if options.results:
-        contest.save(options.results, results)
-    launch_report.put_sections(list(sections(results)), options.docs)
+    return ssh_contest.recorded(arguments(), lambda name: globals()[f"suite_{name}"], versions,
+                                lambda results: (list(sections(results)), None))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except measure.Failed as failure:
-        sys.exit(f"openmpi.py: {failure}")
+    sys.exit(main())

@@ -173,7 +173,7 @@ class Hosts:
                 self._groups.split(self._processes_of_hosts())
             with self._groups.member("head"):
                 self._server = self.cluster.popen(
-                    "head", [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "ssh_head.py")], text=True,
+                    "head", [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "programs", "ssh_head.py")], text=True,
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.rest()
         except BaseException:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-import agent_states
+import ssh_contest
 import measure
 import ssh_hosts  # noqa: F401 pylint: disable=unused-import # the path to tests/cluster
 import slurm
@@ -64,9 +64,9 @@ class Launchers:
     def flat(self, *words):
         return self.scela(*words, options=["--flat"])
 
-    def first(self, *words):
-        """No agent is where one is looked for on hosts, as in two of the states of agent_states."""
-        return self.scela(*words, options=["--agent", agent_states.NOWHERE])
+    def first(self, *words, options=()):
+        """No agent is where one is looked for on hosts, as in two of the states of ssh_contest."""
+        return self.scela(*words, options=["--agent", ssh_contest.NOWHERE, *options])
 
     later = first
 

@@ -39,10 +39,15 @@ def median(times, field="wall"):
     return times[field]["median"]
 
 
-def by_hosts(rows, cell, heads=("hosts",)):
+def in_order(times):
+    """The contestants, in the order of NAMES."""
+    return [name for name in NAMES if name in times]
+
+
+def by_hosts(rows, cell):
     """A table with a line for each number of hosts and a column for each contestant."""
-    names = [name for name in NAMES if name in rows[0]["times"]]
-    return table([*heads, *(NAMES[name] for name in names)],
+    names = in_order(rows[0]["times"])
+    return table(["hosts", *(NAMES[name] for name in names)],
                  [[row["hosts"], *(cell(row, row["times"][name]) for name in names)] for row in rows])
 
 
@@ -50,22 +55,27 @@ def best_peer(times, field="wall"):
     return min((name for name in SSH_BASED if name in times), key=lambda name: median(times[name], field))
 
 
+def share(times, name, peer, field="wall"):
+    return median(times[name], field) / median(times[peer], field)
+
+
 def targets(rows):
     """What issue-sized runs must reach: lines of text."""
     lines = []
     for row in rows:
-        if row["hosts"] < 64:
-            continue
-        times, hosts = row["times"], row["hosts"]
+        times, of = row["times"], f"- {row['hosts']} hosts, "
         wall, busy = best_peer(times), best_peer(times, "machine")
-        for name in ("scela", "flat"):
-            own = times[name]
-            share = median(own, "machine") / median(times["ssh"], "machine")
+        for name in ("scela", "flat") if row["hosts"] >= 64 else ():
             lines.append(
-                f"- {hosts} hosts, {NAMES[name]}: wall time over the best ssh-based peer's ({NAMES[wall]}) "
-                f"{verdict(median(own) / median(times[wall]), 0.7)}; CPU over plain ssh's {verdict(share, 1.15)}, over the least "
-                f"ssh-based peer's ({NAMES[busy]}) {verdict(median(own, 'machine') / median(times[busy], 'machine'), 1)}; "
-                f"own CPU {verdict(median(own, 'launcher'), 0.4)} s.")
+                f"{of}{NAMES[name]}: wall time over the best ssh-based peer's ({NAMES[wall]}) {verdict(share(times, name, wall), 0.7)}; CPU over "
+                f"plain ssh's {verdict(share(times, name, 'ssh', 'machine'), 1.15)}, over the least ssh-based peer's ({NAMES[busy]}) "
+                f"{verdict(share(times, name, busy, 'machine'), 1)}; own CPU {verdict(median(times[name], 'launcher'), 0.4)} s.")
+        if row["hosts"] >= 16 and "later" in times:
+            lines.append(
+                f"{of}{NAMES['later']}: wall time over the best ssh-based peer's ({NAMES[wall]}) {verdict(share(times, 'later', wall), 0.7)}; CPU "
+                f"over plain ssh's {verdict(share(times, 'later', 'ssh', 'machine'), 0.85)}; wall time over the installed agent's "
+                f"{verdict(share(times, 'later', 'scela'), 1.1)}.")
+            lines.append(f"{of}{NAMES['first']}: wall time over pdsh's {verdict(share(times, 'first', 'pdsh'), 1)}.")
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -133,11 +143,11 @@ def idle_section(results):
     times = results["idle"][0]["times"]
     own = median(times["scela"]) * 1e3
     return "One idle host over ssh", (
-        f"`hostname` on one host, the agent in place. ms, {TURNS} {times['scela']['wall']['n']} runs."
+        f"`hostname` on one host. ms, {TURNS} {times['scela']['wall']['n']} runs."
         f"{states(results['idle'])}\n\n" +
         table(["launcher", "start to end", "CPU", "CPU of the head"],
-              [[NAMES[name], spread(each["wall"], digits=1), f"{median(each, 'machine') * 1e3:.1f}",
-                f"{median(each, 'launcher') * 1e3:.1f}"] for name, each in times.items()]) +
+              [[NAMES[name], spread(times[name]["wall"], digits=1), f"{median(times[name], 'machine') * 1e3:.1f}",
+                f"{median(times[name], 'launcher') * 1e3:.1f}"] for name in in_order(times)]) +
         f"\nscela-run: {own:.0f} ms (target under 80: {'met' if own < 80 else 'missed'}).\n")
 
 
@@ -149,8 +159,8 @@ def mpi_section(results):
         f"examples/hello_mpi.c, which calls MPI_Init, MPI_Barrier and MPI_Finalize, on {row['hosts']} hosts with {row['ppn']} ranks "
         f"each. s, start to end. {TURNS} {times['scela']['wall']['n']} runs. Ranks share memory across hosts (`nsenter --ipc`): over TCP "
         f"this MPICH hangs in MPI_Finalize in every other run, under either launcher.{states([row])}\n\n" +
-        table(["launcher", "wall time", "CPU"], [[NAMES[name], spread(each["wall"], 1, 2), f"{median(each, 'machine'):.2f}"]
-                                                  for name, each in times.items()]) +
+        table(["launcher", "wall time", "CPU"], [[NAMES[name], spread(times[name]["wall"], 1, 2), f"{median(times[name], 'machine'):.2f}"]
+                                                  for name in in_order(times)]) +
         f"\nRatio {ratio:.2f} (target below 1: {'met' if ratio < 1 else 'missed'}).\n")
 
 

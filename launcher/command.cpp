@@ -40,6 +40,7 @@
 #include "launcher/io/output_files.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/io/whole_files.h"
+#include "launcher/job_output.h"
 #include "launcher/peer_front.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/plan.h"

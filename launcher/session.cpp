@@ -19,12 +19,9 @@
 #include "launcher/hosts/late/join_watch.h"
 #include "launcher/hosts/node_losses.h"
 #include "launcher/io/log_output.h"
-#include "launcher/io/output_files.h"
-#include "launcher/io/output_settings.h"
-#include "launcher/io/output_writer.h"
 #include "launcher/io/stdin_reader.h"
-#include "launcher/io/watched.h"
 #include "launcher/job_control.h"
+#include "launcher/job_output.h"
 #include "launcher/plan/begin_event.h"
 #include "launcher/plan/host_topologies.h"
 #include "launcher/plan/master_address.h"
@@ -43,9 +40,6 @@ namespace {
 namespace asio = boost::asio;
 namespace action = nla::action;
 namespace event = nla::event;
-
-// The interval at which partial lines (prompts) are checked; see Presentation::tick().
-constexpr std::chrono::milliseconds kMoment{25};
 
 // Returns the time in the unit of Phases: monotonic clock, in nanoseconds.
 std::int64_t phase_moment() {
@@ -85,6 +79,7 @@ class Session {
         stderr_(log),
         clock_(clock),
         log_(options_, log),
+        output_(output_sides()),
         job_control_(plan_, job_control_sides()),
         spawning_(plan_, failed_, options_, stderr_, log_, spawning_sides()),
         debugging_(plan_, failed_, stderr_,
@@ -99,7 +94,6 @@ class Session {
 
  private:
   Result<void> open_files();
-  Result<void> prepare_output();
   void begin();
   void on_action(const nla::Action& action);
   void on(const action::NodeFailed& failed);
@@ -130,12 +124,10 @@ class Session {
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
   void time_over();
-  void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
   Spawning::Hooks spawning_sides();
-  void wait_writable(int fd);
-  void arm_partial_lines();
+  JobOutput::Hooks output_sides();
   void output_failed(const Error& error);
   SessionResult finish();
   void note_late_error(const std::optional<Error>& error);
@@ -155,13 +147,11 @@ class Session {
   JobOutcome outcome_;
   nla::Stats stats_;
   std::unique_ptr<nla::Shell> shell_;
-  std::unique_ptr<OutputWriter> writer_;
+  JobOutput output_;
   std::unique_ptr<StdinReader> stdin_;
-  std::unique_ptr<Watched> out_, err_;
   JobControl job_control_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_, discard_;
-  std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // set if it is stopping
-  bool partial_armed_ = false, stopping_ = false;
+  std::unique_ptr<asio::steady_timer> timeout_;
+  bool stopping_ = false;
   bool launched_ = false, over_ = false;          // the job was sent to the nodes; JobEnded came
   std::optional<Error> record_error_;             // why a --record part is cut short
   std::optional<Error> lost_node_;                // first node lost while the job ran
@@ -184,7 +174,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
     outcome_.hosts = plan_.hosts;
     outcome_.report_all = options_.verbose;
   }
-  if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
+  if (auto prepared = output_.prepare(options_, plan_); !prepared) return fail(prepared.error());
   if (auto opened = open_files(); !opened) return fail(opened.error());
   nla::ShellOptions shell;
   shell.role = nla::Role::root;
@@ -204,12 +194,9 @@ Result<SessionResult> Session::run(const std::string& agent) {
   input.in_foreground = [this] { job_control_.in_foreground(); };
   input.read = [this](Chunk bytes, bool end) { input_read(std::move(bytes), end); };
   stdin_ = std::make_unique<StdinReader>(io, std::move(input));
-  out_ = std::make_unique<Watched>(io, 1);
-  err_ = std::make_unique<Watched>(io, 2);
+  output_.open(io);
   job_control_.open(io);
   timeout_ = std::make_unique<asio::steady_timer>(io);
-  partial_ = std::make_unique<asio::steady_timer>(io);
-  discard_ = std::make_unique<asio::steady_timer>(io);
   spawning_.open(io, access_.find_later);
   late_agents_ = watch_late_agents(io, access_, plan_, options_, stderr_, log_, spawning_);
   debugging_.open(io);
@@ -221,7 +208,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   phases_.gone = phase_moment();
   late_agents_.reset();
   if (panes_) panes_->finish();
-  writer_->finish(reader_deadline_);
+  output_.finish();
   job_control_.leave_terminal();
   return finish();
 }
@@ -238,36 +225,12 @@ Result<void> Session::open_files() {
   if (!options_.json) return {};
   return records_.open(
       *options_.json, plan_.job.training.is_restart(),
-      [this](std::string text) { writer_->add_text(std::move(text)); },
+      [this](std::string text) { output_.writer().add_text(std::move(text)); },
       [this](const std::string& line) { stderr_.write(line); });
 }
 
-Result<void> Session::prepare_output() {
-  auto made = presentation_settings(options_, plan_);
-  if (!made) return fail(made.error());
-  PresentationSettings& settings = *made;
-  if (auto made_directory = make_output_directory(options_.output_dir.value_or(""), settings);
-      !made_directory) {
-    return made_directory;
-  }
-  OutputWriter::Hooks hooks;
-  hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
-  hooks.wait_writable = [this](int fd) { wait_writable(fd); };
-  hooks.failed = [this](const Error& error) { output_failed(error); };
-  const auto show = options_.diff ? Gatherer::Show::differences : Gatherer::Show::all;
-  auto gatherer = options_.gather ? std::make_unique<Gatherer>(settings.names, show) : nullptr;
-  writer_ = std::make_unique<OutputWriter>(
-      std::move(settings),
-      OutputFiles{options_.output_dir.value_or(""), plan_.job.training.is_restart()},
-      std::move(gatherer), std::move(hooks));
-  return {};
-}
-
 void Session::begin() {
-  stderr_.set_before([this] {
-    writer_->hide_live_view();
-    if (!over_) arm_partial_lines();
-  });
+  stderr_.set_before([this] { output_.make_room(); });
   phases_.tree = phase_moment();
   auto begin = make_begin_event(options_, plan_, agent_, std::move(access_.contacts), phases_.tree);
   if (!plan_.pmi_choice.why.empty()) {
@@ -334,7 +297,8 @@ void Session::on(const action::AllReady& ready) {
     if (auto mapped = remap_ranks(plan_, options_, without); !mapped) {
       return give_up_start(mapped.error());
     }
-    if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
+    if (auto prepared = output_.prepare(options_, plan_); !prepared)
+      return give_up_start(prepared.error());
     if (options_.show_map) {
       const std::string now = map_text(plan_);
       if (guessed || now != shown) stderr_.write(now);  // the earlier map is outdated
@@ -398,15 +362,14 @@ void Session::on(const action::ShowOutput& output) {
   }
   const OutputStream stream =
       output.stream == nla::Stream::out ? OutputStream::out : OutputStream::err;
-  writer_->accept(output.rank, stream, output.bytes.view(), output.end);
-  arm_partial_lines();
+  output_.accept(output.rank, stream, output.bytes.view(), output.end);
   if (output.end && stream == OutputStream::out) job_control_.rank_over(output.rank);
 }
 
 Spawning::Hooks Session::spawning_sides() {
   Spawning::Hooks sides;
   sides.post = [this](nla::Event event) { shell_->post(std::move(event)); };
-  sides.more_ranks = [this] { writer_->more_ranks(); };
+  sides.more_ranks = [this] { output_.writer().more_ranks(); };
   return sides;
 }
 
@@ -420,7 +383,7 @@ void Session::on(const action::FirstFailure& failure) {
   outcome_.first = std::move(first);
   // The root agent's core then stops the job by itself.
   if (plan_.job.on_failure == nla::OnFailure::kill || failure.outcome.ends_job()) {
-    bound_reader(options_.grace);
+    output_.bound_reader(options_.grace);
   }
 }
 
@@ -434,12 +397,8 @@ void Session::on(const action::JobEnded& ended) {
     outcome_.add(counted, to_rank_outcome(outcome));
     records_.add_outcome(outcome, counted);
   }
-  if (reader_deadline_) {
-    reader_deadline_ = std::max(*reader_deadline_, std::chrono::steady_clock::now() + kReaderSlack);
-  }
+  output_.close();
   timeout_->cancel();
-  partial_->cancel();
-  discard_->cancel();
   job_control_.close();
   stdin_->close();
   spawning_.close();
@@ -457,10 +416,10 @@ JobControl::Hooks Session::job_control_sides() {
   };
   sides.end_job = [this](int signo) { end_by_signal(signo); };
   sides.set_raw = [this](bool raw) {
-    writer_->set_raw(raw);
+    output_.writer().set_raw(raw);
     stderr_.set_raw(raw);
   };
-  sides.before_stop = [this] { writer_->hide_live_view(); };
+  sides.before_stop = [this] { output_.writer().hide_live_view(); };
   return sides;
 }
 
@@ -487,55 +446,29 @@ void Session::time_over() {
   if (!over_ && !stopping_) stop(nla::StopCause::timeout, SIGTERM, options_.grace);
 }
 
-// A reader that stalls must not keep a job that is being stopped: after the grace time its output
-// is dropped. A reader that keeps up loses no output, however long the end takes.
-void Session::bound_reader(std::chrono::milliseconds grace) {
-  reader_deadline_ = std::chrono::steady_clock::now() + grace + kReaderSlack;
-  discard_->expires_at(*reader_deadline_);
-  discard_->async_wait([this](const boost::system::error_code& error) {
-    if (error || over_) return;
-    if (panes_) panes_->discard();
-    if (writer_->idle()) return bound_reader(std::chrono::milliseconds(0));
-    writer_->discard();
-  });
-}
-
 void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace) {
   stopping_ = true;
-  if (grace.count() == 0) {
-    writer_->discard();
-    if (panes_) panes_->discard();
-  } else {
-    bound_reader(grace);
-  }
+  grace.count() == 0 ? output_.drop() : output_.bound_reader(grace);
   shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
 }
 
 void Session::input_read(Chunk bytes, bool end) {
-  if (end) writer_->set_no_input();
+  if (end) output_.writer().set_no_input();
   shell_->post(event::StdinRead{std::move(bytes), end});
 }
 
-void Session::wait_writable(int fd) {
-  Watched& watched = fd == 1 ? *out_ : *err_;
-  if (watched.waiting() || !watched.open()) return;
-  watched.wait_writable([this] { writer_->resume(); });
-}
-
-void Session::arm_partial_lines() {
-  if (partial_armed_ || !writer_->needs_ticks()) return;
-  partial_armed_ = true;
-  partial_->expires_after(kMoment);
-  partial_->async_wait([this](const boost::system::error_code& error) {
-    partial_armed_ = false;
-    if (error || over_) return;
-    writer_->tick();
-    arm_partial_lines();
-  });
+JobOutput::Hooks Session::output_sides() {
+  JobOutput::Hooks sides;
+  sides.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
+  sides.failed = [this](const Error& error) { output_failed(error); };
+  sides.dropped = [this] {
+    if (panes_) panes_->discard();
+  };
+  return sides;
 }
 
 void Session::output_failed(const Error& error) {
-  if (writer_ && writer_->reader_gone()) {
+  if (output_.writer().reader_gone()) {
     // The output has no reader any more (scela-run ... | head). The job ends as by SIGPIPE, without
     // messages. Gathered output meets this only when the ranks have ended.
     if (!outcome_.interrupted && !stopping_ && !outcome_.first) outcome_.interrupted = SIGPIPE;
@@ -583,8 +516,8 @@ void Session::note_late_error(const std::optional<Error>& error) {
 
 void Session::write_records() {
   if (!options_.json) return;
-  records_.end(plan_, outcome_, phases_, reader_deadline_);
-  writer_->finish(reader_deadline_);
+  records_.end(plan_, outcome_, phases_, output_.reader_deadline());
+  output_.finish();
   note_late_error(records_.error());
 }
 

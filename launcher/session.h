@@ -20,10 +20,6 @@
 
 namespace scela {
 
-// The extra time, on top of the grace time, that a stalled reader of a stopped job's output gets.
-// After that its output is dropped.
-inline constexpr std::chrono::milliseconds kReaderSlack{1000};
-
 // The moments from which a session counts.
 struct SessionClock {
   // The monotonic clock in nanoseconds at the start of scela-run, for --stats, --trace and --json.

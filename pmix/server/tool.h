@@ -4,8 +4,8 @@
 // they write is that of common/core/requests/resource_text.h.
 //
 // The server is the one that variables PMIX_SERVER_URI* name. The tool does not use the name of the
-// process for which they are (PMIX_NAMESPACE, PMIX_RANK): if it left under that name, the server
-// would take the process itself for gone. libpmix may wait for ever, so scela-run limits the time.
+// process for which they are (PMIX_NAMESPACE, PMIX_RANK): the resource manager would be told of a
+// second process of that name. libpmix may wait for ever, so scela-run limits the time.
 //
 // The functions block, and belong to the main thread. They return an exit status, and on a failure
 // say why on standard error.

@@ -24,9 +24,11 @@ STARTS = {
 # What an output of the build tree, or a script, reads of the source tree at run time.
 READS = {
     "bin/scela-perf": ("perf/mpi_peer.cpp",),
-    "tests/cluster/test_harness_life.py": ("bench/operator", "bench/agent_states.py", "bench/contest.py", "bench/launch_report.py",
-                                           "bench/launch_ssh.py", "bench/measure.py", "bench/plot_svg.py", "bench/ssh_head.py",
-                                           "bench/ssh_hosts.py", "bench/ssh_peers.py", "bench/ssh_report.py"),
+    "tests/cluster/test_harness_life.py": ("bench/operator", "bench/contest.py", "bench/launch.py",
+                                           "bench/launches.py", "bench/launch_report.py", "bench/launch_ssh.py",
+                                           "bench/measure.py", "bench/openmpi.py", "bench/plot_svg.py", "bench/ssh_contest.py",
+                                           "bench/programs/ssh_head.py", "bench/ssh_hosts.py", "bench/ssh_peers.py", "bench/ssh_report.py",
+                                           "examples/hello_mpi.c", "tests/interop/programs/mpi/init_mpi.c"),
     "tests/rxe/test_rxe.py": ("tests/rxe/init",),
     "tests/rxe/test_channel.py": ("tests/rxe/init",),
 }

@@ -175,8 +175,9 @@ class PeopleTest(unittest.TestCase):
 
 
 class BenchmarkTest(unittest.TestCase):
-    """bench/operator, which makes hosts and control groups."""
-    COMMAND = [sys.executable, "-B", os.path.join(cluster.HERE, "..", "..", "bench", "operator"), "--suites", "equal"]
+    """Benchmarks of launches, which make hosts and control groups."""
+    BENCH = os.path.join(cluster.HERE, "..", "..", "bench")
+    OPERATOR = ("operator", "--suites", "equal", "--contestants", "first,later,installed,ssh")  # not all peers are on a test machine
 
     def setUp(self):
         with open("/proc/self/mounts", encoding="utf-8") as f:
@@ -185,10 +186,9 @@ class BenchmarkTest(unittest.TestCase):
         if not self.accounts or not os.access(f"{self.accounts}/cgroup.procs", os.W_OK):
             self.skipTest("CPU time of hosts needs control groups of version 2")
 
-    def start(self, *words):
-        """The benchmark, without peers, as a test machine has none."""
+    def start(self, script, *words):
         running = subprocess.Popen(
-            [*self.COMMAND, "--run", os.environ["SCELA_RUN"], "--contestants", "first,later,installed,ssh", *words],
+            [sys.executable, "-B", os.path.join(self.BENCH, script), "--run", os.environ["SCELA_RUN"], *words],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(running.communicate)
         self.addCleanup(running.kill)
@@ -199,7 +199,7 @@ class BenchmarkTest(unittest.TestCase):
 
     def interrupted(self, signo):
         """The exit status of a benchmark that gets the signal while its hosts are up."""
-        running = self.start("--hosts", "2", "--runs", "1000")
+        running = self.start(*self.OPERATOR, "--hosts", "2", "--runs", "1000")
         deadline = time.monotonic() + DEADLINE_S
         while not self.groups(running, "/hosts/node002"):
             self.assertIsNone(running.poll(), running)
@@ -219,47 +219,101 @@ class BenchmarkTest(unittest.TestCase):
         with open(path, encoding="ascii") as f:
             return f.read().split()
 
-    def test_a_benchmark_has_a_row_for_each_state_of_the_agent_and_leaves_nothing(self):
+    def figures(self, script, *words):
+        """What the benchmark records and prints. It leaves nothing."""
         before = of_the_machine()
         with tempfile.TemporaryDirectory() as folder:
-            running = self.start("--hosts", "1,2", "--runs", "1", "--results", f"{folder}/figures.json")
+            running = self.start(script, *words, "--results", f"{folder}/figures.json")
             out, err = running.communicate(timeout=DEADLINE_S)
             self.assertEqual(running.returncode, 0, err)
             with open(f"{folder}/figures.json", encoding="utf-8") as f:
-                rows = json.load(f)["equal"]
-        self.assertEqual([row["hosts"] for row in rows], [1, 2])
-        for row in rows:
+                figures = json.load(f)
+        self.assertEqual(self.groups(running), [])
+        self.assertEqual(of_the_machine(), before)
+        return figures, out
+
+    def test_a_benchmark_has_a_row_for_each_state_of_the_agent_and_leaves_nothing(self):
+        figures, out = self.figures(*self.OPERATOR, "--hosts", "1,2", "--runs", "1")
+        self.assertEqual([row["hosts"] for row in figures["equal"]], [1, 2])
+        for row in figures["equal"]:
             self.assertEqual(set(row["times"]), {"first", "later", "installed", "ssh"})
-            self.assertTrue(row["held"]["first"] and row["held"]["installed"], row["held"])
+            self.assertEqual(row["held"], {"first": True, "later": True, "installed": True})
             for name, times in row["times"].items():
                 for field in ("wall", "launcher", "host", "host_max"):
                     self.assertGreater(times[field]["median"], 0, (name, field))
                 self.assertLessEqual(times["host"]["median"], times["host_max"]["median"], name)
         for line in ("| scela-run -b, first run |", "| scela-run -b, later run |", "| scela-run -b, agent installed |"):
             self.assertEqual(out.count(line), 3, out)
-        self.assertEqual(self.groups(running), [])
-        self.assertEqual(of_the_machine(), before)
+
+    def test_launches_over_ssh_have_a_row_for_each_state_of_the_agent_and_leave_nothing(self):
+        suites = ("equal", "defaults", "mpi", "delay")
+        figures, out = self.figures("launch_ssh.py", "--quick", "--suites", ",".join(suites), "--hosts", "1,2", "--repeat", "1")
+        for suite in suites:
+            rows = figures[suite] if isinstance(figures[suite], list) else [figures[suite]]
+            self.assertEqual(rows[-1]["hosts"], {"defaults": 1, "mpi": 4}.get(suite, 2))
+            for row in rows:
+                self.assertLessEqual({"first", "later", "tree" if suite == "delay" else "scela"}, set(row["times"]))
+                self.assertEqual(row["held"], {"first": True, "later": True}, suite)
+        self.assertEqual(out.count("a later run, which finds it in the cache of each host."), len(suites), out)
+
+    def test_launches_of_open_mpi_have_a_row_for_each_state_of_the_agent_and_leave_nothing(self):
+        figures, out = self.figures("openmpi.py", "--quick", "--suites", "ssh", "--repeat", "1")
+        row, = figures["ssh"]
+        self.assertEqual(set(row["times"]), {"scela", "first", "later", "open_mpi"})
+        self.assertEqual(row["held"], {"first": True, "later": True})
+        for name in ("scela-run --pmi pmix", "scela-run --pmi pmix, first run", "scela-run --pmi pmix, later run", "mpirun"):
+            self.assertEqual(out.count(f"\n| {name} |"), 1, out)
+
+    def test_headlines_of_launches_are_made_of_their_records(self):
+        sys.path.append(self.BENCH)
+        import launches  # pylint: disable=import-outside-toplevel
+        wall = {"ssh": 2, "pdsh": 3, "clush": 4, "hydra": 2.5, "open_mpi": 5, "scela": 1, "flat": 2, "first": 3.3, "later": 2}
+        times = {name: {"wall": {"median": seconds}, "launcher": {"median": 0.01}} for name, seconds in wall.items()}
+        run = {"date": "2026-01-02", "commit": "abc", "command": "bench/launch_ssh.py"}
+        made = list(launches.of_hosts({"equal": [{"hosts": hosts, "times": times} for hosts in (16, 64, 128)],
+                                               "runs": {"equal": run}}))
+        section = "ssh.md#launch-over-ssh-with-one-key-exchange-for-all"
+        kept = [{"what": name, "section": where} for name, where in (("one", "a"), ("old", section), ("two", "b"), ("older", section))]
+
+        def verdict(row):
+            met = "ratio" in row and float(row["ratio"]) <= float(row["target"].split()[-1])
+            return "met" if met else "missed"
+
+        rows = launches.updated(kept, [row for row in made if "Growth" not in row["what"]], verdict)
+        self.assertEqual([rows[0], rows[-1]], [kept[0], kept[2]])
+        found = {row["what"].replace("`hostname` on ", "").replace(" over ssh", "").replace(", one key exchange for all programs", ""):
+                 (row["result"], row["peer_result"], row["ratio"], row.get("headline", False)) for row in rows[1:-1]}
+        self.assertEqual(found, {
+            "128 hosts, agent installed": ("1.00 s", "2.50 s", "0.40", True),
+            "128 hosts, later run": ("2.00 s", "2.50 s", "0.80", True),
+            "128 hosts, agent installed, `--flat`": ("2.00 s", "2.50 s", "0.80", False),
+            "64 hosts, agent installed, `--flat`": ("2.00 s", "2.50 s", "0.80", False),
+            "64 hosts, later run": ("2.00 s", "2.50 s", "0.80", False),
+            "16 hosts, later run": ("2.00 s", "2.50 s", "0.80", False),
+            "128 hosts, first run": ("3.30 s", "3.00 s", "1.10", True),
+            "64 hosts, first run": ("3.30 s", "3.00 s", "1.10", False),
+            "16 hosts, first run": ("3.30 s", "3.00 s", "1.10", False)})
 
     def test_hosts_are_in_the_state_of_the_agent_before_each_run(self):
         """With folders in the place of hosts, and runs that do to their caches what scela-run does."""
-        sys.path.append(os.path.join(cluster.HERE, "..", "..", "bench"))
-        import agent_states  # pylint: disable=import-outside-toplevel
+        sys.path.append(self.BENCH)
+        import ssh_contest  # pylint: disable=import-outside-toplevel
         import measure  # pylint: disable=import-outside-toplevel
         folder = self.enterContext(tempfile.TemporaryDirectory())
         self.path = lambda name, path: f"{folder}/{name}{path}"
         names = ["node001", "node002"]
-        caches = agent_states.Caches(self, names)
+        caches = ssh_contest.Caches(self, names)
 
         def run(caching=True):
             found = caches.filled()
             for name in names if caching else ():
-                os.makedirs(self.path(name, agent_states.CACHE), exist_ok=True)
-                with open(self.path(name, agent_states.CACHE) + "/agent", "w", encoding="ascii"):
+                os.makedirs(self.path(name, ssh_contest.CACHE), exist_ok=True)
+                with open(self.path(name, ssh_contest.CACHE) + "/agent", "w", encoding="ascii"):
                     pass
             return found
 
         def state(name, caching=True):
-            return agent_states.Prepared(name, caches, lambda: run(caching))
+            return ssh_contest.Prepared(name, caches, lambda: run(caching))
 
         first, later, installed = state("first"), state("later"), state("installed", caching=False)
         for before in (0, 2):
@@ -283,7 +337,7 @@ class BenchmarkTest(unittest.TestCase):
     def test_the_groups_of_a_benchmark_that_was_killed_are_removed_by_the_next(self):
         killed = self.interrupted(signal.SIGKILL)
         self.assertTrue(self.groups(killed))
-        following = self.start("--hosts", "1", "--runs", "1")
+        following = self.start(*self.OPERATOR, "--hosts", "1", "--runs", "1")
         _, err = following.communicate(timeout=DEADLINE_S)
         self.assertEqual((following.returncode, self.groups(killed)), (0, []), err)
 

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -169,5 +171,30 @@ class ExploredLock {
   int readers_ = 0;
   bool alone_ = false;
 };
+
+// Explores as far as the environment says: SCELA_INTERLEAVINGS sets how many preemptions an
+// execution may have. Without it, a test takes the few that its time allows.
+inline Interleavings::Found explore(int preemptions,
+                                    const std::function<void(Interleavings&)>& setup) {
+  const char* const more = std::getenv("SCELA_INTERLEAVINGS");
+  Bounds bounds;
+  bounds.preemptions = more != nullptr ? std::atoi(more) : preemptions;
+  if (more != nullptr) bounds.executions = ~0ULL;
+  return Interleavings::explore(bounds, setup);
+}
+
+// Checks that no order fails, and that there are more than `least` of them.
+inline void passes(const Interleavings::Found& found, std::uint64_t least = 100) {
+  INFO(found.executions << " executions");
+  CHECK(found.problem == "");
+  CHECK((found.all || !found.problem.empty()));
+  CHECK(found.executions > least);
+}
+
+// Checks that an order fails, and that the problem has this text.
+inline void fails(const Interleavings::Found& found, const std::string& how) {
+  INFO(found.executions << " executions: " << found.problem);
+  CHECK(found.problem.find(how) != std::string::npos);
+}
 
 }  // namespace scela::test

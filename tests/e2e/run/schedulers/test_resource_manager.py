@@ -52,7 +52,7 @@ class ManagerTest(JobTest):
         self.server.stdin.flush()
 
     def assert_script_is_there(self):
-        """The manager lives, and has not taken scela-run for its batch script."""
+        """The manager lives, and has taken no tool of scela-run for its batch script."""
         self.tell("script")
         self.assertEqual(self.server.stdout.readline(), "script there\n")
 

@@ -18,34 +18,16 @@
  *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9)
  *   crash     rank 1 ends its server by SIGSEGV
  *   absent    rank 1 exits with 3 before it initializes; the others fence twice */
-#include <pmix.h>
+#include "tests/interop/programs/pmix/pmix_checks.h"
+
 #include <semaphore.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static pmix_proc_t me;
-static pmix_proc_t all;
-static uint32_t size;
 static size_t card_length = 3000; /* of a value that a rank puts */
 
-static void check(const char* what, pmix_status_t status) {
-  if (status == PMIX_SUCCESS) return;
-  printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
-  fflush(stdout);
-  _exit(1);
-}
-
-static void job_size(void) {
-  pmix_value_t* value = NULL;
-  check("get the size", PMIx_Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
-  size = value->data.uint32;
-  PMIX_VALUE_RELEASE(value);
-}
-
-static pmix_status_t fence(bool collect) {
+static pmix_status_t meet(bool collect) {
   pmix_info_t info;
   PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
   return PMIx_Fence(&all, 1, &info, 1);
@@ -64,7 +46,7 @@ static void exchange(bool collect) {
   check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
   PMIX_VALUE_DESTRUCT(&value);
   check("commit", PMIx_Commit());
-  check("fence", fence(collect));
+  check("fence", meet(collect));
   for (uint32_t rank = 0; rank < size; ++rank) {
     pmix_proc_t other = me;
     other.rank = rank;
@@ -106,14 +88,14 @@ static void publish(void) {
     check("look up and wait", look_up("port", true, text));
     if (strcmp(text, "here") != 0) printf("rank %u found '%s'\n", me.rank, text);
   }
-  check("fence", fence(false));
+  check("fence", meet(false));
   if (me.rank == 0) publish_one("once", "first", PMIX_PERSIST_FIRST_READ);
-  check("fence", fence(false));
+  check("fence", meet(false));
   if (me.rank == size - 1) {
     check("look up once", look_up("once", true, text));
     if (look_up("once", false, text) != PMIX_ERR_NOT_FOUND) printf("read twice\n");
   }
-  check("fence", fence(false));
+  check("fence", meet(false));
   if (me.rank == 0) {
     char* names[] = {"port", NULL};
     check("unpublish", PMIx_Unpublish(names, NULL, 0));
@@ -139,7 +121,7 @@ static void refused(void) {
     check("connect", PMIx_Connect(both, 2, NULL, 0));
     check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
   }
-  check("fence", fence(false));
+  check("fence", meet(false));
 }
 
 /* Makes a group of every `step`-th rank from `first` on. Returns its context id. */
@@ -177,7 +159,7 @@ static void compare_contexts(size_t everybody, size_t some, size_t again) {
   check("put", PMIx_Put(PMIX_GLOBAL, "contexts", &value));
   PMIX_VALUE_DESTRUCT(&value);
   check("commit", PMIx_Commit());
-  check("fence", fence(true));
+  check("fence", meet(true));
   for (uint32_t rank = 0; rank < size; ++rank) {
     pmix_proc_t other = me;
     other.rank = rank;
@@ -278,7 +260,7 @@ static void spawned(void) {
   PMIX_VALUE_RELEASE(got);
   char where[64] = "";
   if (strcmp(getcwd(where, sizeof where), "/usr") != 0) printf("a child runs in %s\n", where);
-  check("fence", fence(true));
+  check("fence", meet(true));
   check("connect", PMIx_Connect(both, 2, NULL, 0));
   check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
 }
@@ -472,7 +454,7 @@ static void later(void) {
     get_one("third", "3");
     get_one("second", "2");
   }
-  check("fence", fence(false));
+  check("fence", meet(false));
 }
 
 static void control(void) {
@@ -488,10 +470,7 @@ int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   const char* given = getenv("SCELA_RANK");
   if (strcmp(how, "absent") == 0 && given != NULL && strcmp(given, "1") == 0) _exit(3);
-  check("init", PMIx_Init(&me, NULL, 0));
-  all = me;
-  all.rank = PMIX_RANK_WILDCARD;
-  job_size();
+  initialize();
   if (strcmp(how, "exchange") == 0) exchange(true);
   if (strcmp(how, "large") == 0) {
     card_length = 8 << 20;
@@ -523,11 +502,11 @@ int main(int argc, char** argv) {
   if (strcmp(how, "leave") == 0 || strcmp(how, "die") == 0 || strcmp(how, "abort") == 0 ||
       strcmp(how, "crash") == 0 || strcmp(how, "absent") == 0) {
     /* The second one begins when the first is known to be missing a rank. */
-    if (strcmp(how, "absent") == 0 && fence(false) == PMIX_SUCCESS) printf("a fence passed\n");
-    const pmix_status_t status = fence(false);
+    if (strcmp(how, "absent") == 0 && meet(false) == PMIX_SUCCESS) printf("a fence passed\n");
+    const pmix_status_t status = meet(false);
     if (status != PMIX_SUCCESS) printf("rank %u: the fence failed\n", me.rank);
   } else {
-    check("last fence", fence(false));
+    check("last fence", meet(false));
   }
   check("finalize", PMIx_Finalize(NULL, 0));
   if (me.rank == 0) printf("pmix %s: %u ranks ok\n", how, size);

@@ -8,38 +8,18 @@
    go by an event for this node. again: a second spawn is stopped although all ranks were let go
    before. dies: rank 0 kills itself. stays: none is let go. refused: what cannot be done is refused.
    child: a spawned rank, which tells all others that it runs. */
-#include <pmix.h>
-#include <pthread.h>
+#include "tests/interop/programs/pmix/pmix_checks.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { kRuns = PMIX_EXTERNAL_ERR_BASE - 9, kMax = 64 };
 
-static pmix_proc_t me;
-static int registered;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static char waiting_at[2][PMIX_MAX_NSLEN + 1]; /* namespaces that have stopped: exec, pmix-init */
 static char runs[kMax];                        /* by rank of the namespace that was spawned last */
 static int running;
 static char spawned[PMIX_MAX_NSLEN + 1];
-
-static void check(const char* what, pmix_status_t status) {
-  if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
-  printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
-  fflush(stdout);
-  _exit(1);
-}
-
-static void expect(const char* what, int fine) {
-  if (fine) return;
-  printf("rank %u: %s\n", me.rank, what);
-  fflush(stdout);
-  _exit(1);
-}
 
 static void on_event(size_t id, pmix_status_t code, const pmix_proc_t* source, pmix_info_t infos[],
                      size_t count, pmix_info_t* results, size_t results_count,
@@ -65,34 +45,9 @@ static void on_event(size_t id, pmix_status_t code, const pmix_proc_t* source, p
   if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-static void on_registered(pmix_status_t status, size_t id, void* data) {
-  (void)id, (void)data;
-  pthread_mutex_lock(&lock);
-  registered = status == PMIX_SUCCESS ? 1 : -1;
-  pthread_cond_broadcast(&news);
-  pthread_mutex_unlock(&lock);
-}
-
-static void listen_to_events(void) {
-  pmix_status_t codes[] = {PMIX_READY_FOR_DEBUG, kRuns};
-  check("register", PMIx_Register_event_handler(codes, 2, NULL, 0, on_event, on_registered, NULL));
-  pthread_mutex_lock(&lock);
-  while (registered == 0)
-    pthread_cond_wait(&news, &lock);
-  pthread_mutex_unlock(&lock);
-  expect("the handler is registered", registered > 0);
-}
-
 static void await_stopped(int in_init) {
   pthread_mutex_lock(&lock);
   while (strcmp(waiting_at[in_init], spawned) != 0)
-    pthread_cond_wait(&news, &lock);
-  pthread_mutex_unlock(&lock);
-}
-
-static void await_running(int count) {
-  pthread_mutex_lock(&lock);
-  while (running < count)
     pthread_cond_wait(&news, &lock);
   pthread_mutex_unlock(&lock);
 }
@@ -178,7 +133,7 @@ static void in_init(int count, int own) {
   await_stopped(1);
   expect("none runs before it is let go", running == 0);
   release(PMIX_RANK_WILDCARD);
-  if (own) await_running(count);
+  if (own) await(&running, count);
 }
 
 static void on_exec(int count, pmix_data_range_t range) {
@@ -190,7 +145,7 @@ static void on_exec(int count, pmix_data_range_t range) {
   } else {
     release_all(range);
   }
-  await_running(count);
+  await(&running, count);
 }
 
 static void both(int count) {
@@ -201,7 +156,7 @@ static void both(int count) {
   await_stopped(1);
   expect("none runs before it is let go twice", running == 0 && stopped_processes() == 0);
   release(PMIX_RANK_WILDCARD);
-  await_running(count);
+  await(&running, count);
 }
 
 /* The second release comes before the ranks wait in PMIx_Init. */
@@ -210,7 +165,7 @@ static void early(int count) {
   await_stopped(0);
   release(PMIX_RANK_WILDCARD);
   release(PMIX_RANK_WILDCARD);
-  await_running(count);
+  await(&running, count);
 }
 
 static void listed(void) {
@@ -222,13 +177,13 @@ static void listed(void) {
   PMIX_INFO_LOAD(&info, PMIX_DEBUG_STOP_IN_INIT, &array, PMIX_DATA_ARRAY);
   check("spawn", spawn(&info, 1, 4));
   await_stopped(1);
-  await_running(2);
+  await(&running, 2);
   expect("the ranks that are not listed run", runs[0] && runs[2] && running == 2);
   release(1);
-  await_running(3);
+  await(&running, 3);
   expect("then one of those that are", runs[1]);
   release(3);
-  await_running(4);
+  await(&running, 4);
 }
 
 static void of_one_program(int count) {
@@ -240,21 +195,21 @@ static void of_one_program(int count) {
   PMIX_INFO_LOAD(&apps[1].info[0], PMIX_DEBUG_STOP_ON_EXEC, NULL, PMIX_BOOL);
   check("spawn", PMIx_Spawn(NULL, 0, apps, 2, spawned));
   await_stopped(0);
-  await_running(1);
+  await(&running, 1);
   expect("the first program runs", runs[0] && running == 1);
   expect("the second one is stopped", stopped_processes() == count);
   release(PMIX_RANK_WILDCARD);
-  await_running(1 + count);
+  await(&running, 1 + count);
 }
 
 static void one_by_one(int count) {
   spawn_stopped(PMIX_DEBUG_STOP_ON_EXEC, NULL, count);
   await_stopped(0);
   release((pmix_rank_t)count - 1);
-  await_running(1);
+  await(&running, 1);
   expect("it was let go alone", runs[count - 1] && stopped_processes() == count - 1);
   release(PMIX_RANK_WILDCARD);
-  await_running(count);
+  await(&running, count);
 }
 
 static void again(int count) {
@@ -263,7 +218,7 @@ static void again(int count) {
     await_stopped(1);
     expect("none runs before it is let go", running == 0);
     release_all(PMIX_RANGE_GLOBAL);
-    await_running(count);
+    await(&running, count);
   }
 }
 
@@ -279,7 +234,7 @@ static void refused(void) {
   expect("a text names no ranks", spawn(&info, 1, 1) == PMIX_ERR_BAD_PARAM);
   PMIX_INFO_LOAD(&info, PMIX_DEBUG_STOP_IN_APP, NULL, PMIX_BOOL);
   check("spawn", spawn(&info, 1, 1));
-  await_running(1);
+  await(&running, 1);
 }
 
 static void debug(const char* what, int count, int own) {
@@ -305,7 +260,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 64;
   const char* what = argv[1];
   const int count = argc > 2 ? atoi(argv[2]) : 0;
-  check("init", PMIx_Init(&me, NULL, 0));
+  initialize();
   if (strcmp(what, "child") == 0) {
     check("event", PMIx_Notify_event(kRuns, &me, PMIX_RANGE_GLOBAL, NULL, 0, NULL, NULL));
   } else if (me.rank == 0) {
@@ -316,7 +271,8 @@ int main(int argc, char** argv) {
       child_words[i - 3] = argv[i];
       child_words[i - 2] = NULL;
     }
-    listen_to_events();
+    pmix_status_t codes[] = {PMIX_READY_FOR_DEBUG, kRuns};
+    listen_to(codes, 2, on_event);
     debug(what, count, argc < 4);
     printf("pmix held %s: %d ranks ok\n", what, count);
   }

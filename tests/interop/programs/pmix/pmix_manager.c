@@ -3,8 +3,8 @@
    It has started a batch script as the only process of the namespace "batch", and prints the
    environment of that process, then an empty line. Tools that connect may ask for its allocation.
    Lines on its standard input: "down HOST", "offline HOST" and "nameless" raise an event. "script"
-   prints "script there" if the batch script has not gone for the server. Its end is the end of the
-   manager.
+   prints "script there" if the batch script has not gone for the server, and no tool has come in
+   its name. Its end is the end of the manager.
 
    HOW it answers: nodes (PMIX_QUERY_ALLOCATION), list (only PMIX_ALLOCATED_NODELIST), many (as
    nodes, but the script has four processes), none (no query that it knows), empty (no nodes),
@@ -26,6 +26,7 @@ static const char* how;
 static char** nodes;
 static size_t node_count;
 static volatile int script_gone;
+static volatile int script_doubled; /* a tool has come in the script's name */
 
 static int is(const char* name) {
   return strcmp(how, name) == 0;
@@ -130,8 +131,10 @@ static pmix_status_t query(pmix_proc_t* from, pmix_query_t* queries, size_t coun
 static void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfunc_t call,
                            void* data) {
   static unsigned next = 1;
-  (void)infos;
-  (void)count;
+  for (size_t i = 0; i < count; ++i) {
+    if (PMIX_CHECK_KEY(&infos[i], PMIX_NSPACE) && strcmp(infos[i].value.data.string, "batch") == 0)
+      script_doubled = 1;
+  }
   if (is("deaf")) return;
   pmix_proc_t proc;
   PMIX_PROC_CONSTRUCT(&proc);
@@ -235,7 +238,9 @@ int main(int argc, char** argv) {
     if (strncmp(line, "down ", 5) == 0) raise_event(PMIX_EVENT_NODE_DOWN, line + 5);
     if (strncmp(line, "offline ", 8) == 0) raise_event(PMIX_EVENT_NODE_OFFLINE, line + 8);
     if (strcmp(line, "nameless") == 0) raise_event(PMIX_EVENT_NODE_DOWN, NULL);
-    if (strcmp(line, "script") == 0) puts(script_gone ? "script gone" : "script there");
+    if (strcmp(line, "script") == 0) {
+      puts(script_gone ? "script gone" : script_doubled ? "script doubled" : "script there");
+    }
     fflush(stdout);
   }
   PMIx_server_finalize();

@@ -7,46 +7,19 @@
    rank. control: rank 0 pauses, continues and terminates the last. log: every rank has a line put
    among its output. refused: calls for allocation, credentials and other things that are not
    offered return. stay: waits until its standard input ends. */
-#include <pmix.h>
-#include <pthread.h>
+#include "tests/interop/programs/pmix/pmix_checks.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { kToAll = PMIX_EXTERNAL_ERR_BASE - 7, kToOne = PMIX_EXTERNAL_ERR_BASE - 8 };
 
-static pmix_proc_t me;
-static pmix_proc_t all;
-static uint32_t size;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t news = PTHREAD_COND_INITIALIZER;
 static int heard_all;
 static int heard_one;
 static int heard_death;
-static int registered;
 static pmix_proc_t last_source;
 static pmix_proc_t affected;
-
-static void check(const char* what, pmix_status_t status) {
-  if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
-  printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
-  fflush(stdout);
-  _exit(1);
-}
-
-static void expect(const char* what, int fine) {
-  if (fine) return;
-  printf("rank %u: %s\n", me.rank, what);
-  fflush(stdout);
-  _exit(1);
-}
-
-static void fence(void) {
-  check("fence", PMIx_Fence(&all, 1, NULL, 0));
-}
 
 /* Case queries. */
 
@@ -141,31 +114,9 @@ static void on_event(size_t id, pmix_status_t code, const pmix_proc_t* source, p
   if (done != NULL) done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-static void on_registered(pmix_status_t status, size_t id, void* data) {
-  (void)id, (void)data;
-  pthread_mutex_lock(&lock);
-  registered = status == PMIX_SUCCESS ? 1 : -1;
-  pthread_cond_broadcast(&news);
-  pthread_mutex_unlock(&lock);
-}
-
-static void wait_for(const int* what) {
-  pthread_mutex_lock(&lock);
-  while (*what == 0)
-    pthread_cond_wait(&news, &lock);
-  pthread_mutex_unlock(&lock);
-}
-
-static void listen_for(pmix_status_t code) {
-  registered = 0;
-  PMIx_Register_event_handler(&code, 1, NULL, 0, on_event, on_registered, NULL);
-  wait_for(&registered);
-  expect("a handler is registered", registered == 1);
-}
-
 static void events(void) {
-  listen_for(kToAll);
-  listen_for(kToOne);
+  pmix_status_t codes[] = {kToAll, kToOne};
+  listen_to(codes, 2, on_event);
   fence();
   if (me.rank == 0) {
     check("tell all", PMIx_Notify_event(kToAll, &me, PMIX_RANGE_GLOBAL, NULL, 0, NULL, NULL));
@@ -177,9 +128,9 @@ static void events(void) {
     check("tell one", PMIx_Notify_event(kToOne, &me, PMIX_RANGE_CUSTOM, &info, 1, NULL, NULL));
     PMIX_INFO_DESTRUCT(&info);
   }
-  wait_for(&heard_all);
+  await(&heard_all, 1);
   expect("the source is rank 0", last_source.rank == 0);
-  if (me.rank == size - 1) wait_for(&heard_one);
+  if (me.rank == size - 1) await(&heard_one, 1);
   fence();
   /* An event that came round in a circle would be here by the second time. */
   if (me.rank == size - 1) {
@@ -194,10 +145,11 @@ static void events(void) {
 }
 
 static void death(void) {
-  listen_for(PMIX_ERR_PROC_ABORTED);
+  pmix_status_t code = PMIX_ERR_PROC_ABORTED;
+  listen_to(&code, 1, on_event);
   fence();
   if (me.rank == 1) raise(SIGKILL);
-  wait_for(&heard_death);
+  await(&heard_death, 1);
   expect("rank 1 is named", affected.rank == 1);
   printf("rank %u heard that rank %u died\n", me.rank, affected.rank);
 }
@@ -274,13 +226,7 @@ int main(int argc, char** argv) {
   sigemptyset(&mask);
   sigaddset(&mask, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &mask, NULL);
-  check("init", PMIx_Init(&me, NULL, 0));
-  all = me;
-  all.rank = PMIX_RANK_WILDCARD;
-  pmix_value_t* value = NULL;
-  check("get the size", PMIx_Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
-  size = value->data.uint32;
-  PMIX_VALUE_RELEASE(value);
+  initialize();
   fence(); /* all are connected */
   if (strcmp(how, "queries") == 0) queries();
   if (strcmp(how, "events") == 0) events();

@@ -5,30 +5,13 @@
  *   several   several names at once, some of which are not there; those for one read are given
  *   ranges    names for this rank, node and job; names that go when their publisher ends
  *   invite    rank 0 invites all to a group; the others accept */
-#include <pmix.h>
-#include <semaphore.h>
-#include <stdio.h>
+#include "tests/interop/programs/pmix/pmix_checks.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static pmix_proc_t me;
-static pmix_proc_t all;
-static uint32_t size;
-
-static void check(const char* what, pmix_status_t status) {
-  if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
-  printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
-  fflush(stdout);
-  _exit(1);
-}
-
-static void expect(const char* what, pmix_status_t status, pmix_status_t expected) {
+static void expect_status(const char* what, pmix_status_t status, pmix_status_t expected) {
   if (status != expected) printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
-}
-
-static void fence(void) {
-  check("fence", PMIx_Fence(&all, 1, NULL, 0));
 }
 
 static void publish(const char* name, const char* text, pmix_data_range_t range,
@@ -70,12 +53,12 @@ static void timeouts(void) {
   both[1].rank = last;
   if (me.rank == 0) {
     pmix_value_t* value = NULL;
-    expect("look up", look_up("never", PMIX_RANGE_SESSION, 1, text), PMIX_ERR_TIMEOUT);
-    expect("get", PMIx_Get(&both[1], "card", &limit, 1, &value), PMIX_ERR_TIMEOUT);
-    expect("fence", PMIx_Fence(both, 2, &limit, 1), PMIX_ERR_TIMEOUT);
-    expect("connect", PMIx_Connect(both, 2, &limit, 1), PMIX_ERR_TIMEOUT);
-    expect("group", PMIx_Group_construct("late", both, 2, &limit, 1, &results, &found),
-           PMIX_ERR_TIMEOUT);
+    expect_status("look up", look_up("never", PMIX_RANGE_SESSION, 1, text), PMIX_ERR_TIMEOUT);
+    expect_status("get", PMIx_Get(&both[1], "card", &limit, 1, &value), PMIX_ERR_TIMEOUT);
+    expect_status("fence", PMIx_Fence(both, 2, &limit, 1), PMIX_ERR_TIMEOUT);
+    expect_status("connect", PMIx_Connect(both, 2, &limit, 1), PMIX_ERR_TIMEOUT);
+    expect_status("group", PMIx_Group_construct("late", both, 2, &limit, 1, &results, &found),
+                  PMIX_ERR_TIMEOUT);
     publish("go", "on", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
     check("get", PMIx_Get(&both[1], "card", NULL, 0, &value));
     if (value->type != PMIX_UINT32 || value->data.uint32 != 7) printf("another card\n");
@@ -88,8 +71,8 @@ static void timeouts(void) {
     check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
     check("commit", PMIx_Commit());
     /* The rank that has given up is there, all the same. */
-    expect("late fence", PMIx_Fence(both, 2, NULL, 0), PMIX_SUCCESS);
-    expect("late connect", PMIx_Connect(both, 2, NULL, 0), PMIX_SUCCESS);
+    expect_status("late fence", PMIx_Fence(both, 2, NULL, 0), PMIX_SUCCESS);
+    expect_status("late connect", PMIx_Connect(both, 2, NULL, 0), PMIX_SUCCESS);
   }
   fence();
   if (me.rank == 0 || me.rank == last) {
@@ -107,7 +90,7 @@ static void local(void) {
   pmix_info_t limit;
   PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &second, PMIX_INT);
   if (me.rank == 0) {
-    expect("fence", PMIx_Fence(&all, 1, &limit, 1), PMIX_ERR_TIMEOUT);
+    expect_status("fence", PMIx_Fence(&all, 1, &limit, 1), PMIX_ERR_TIMEOUT);
     publish("go", "on", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
     check("look up", look_up("late", PMIX_RANGE_SESSION, 60, text));
     publish("again", "here", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
@@ -116,7 +99,8 @@ static void local(void) {
     check("look up", look_up("go", PMIX_RANGE_SESSION, 60, text));
     publish("late", "here", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
     fence();
-    expect("passed without the other", look_up("again", PMIX_RANGE_SESSION, 0, text), PMIX_SUCCESS);
+    expect_status("passed without the other", look_up("again", PMIX_RANGE_SESSION, 0, text),
+                  PMIX_SUCCESS);
   }
   fence();
 }
@@ -139,11 +123,11 @@ static void several(void) {
     strcpy(found[0].key, "missing");
     strcpy(found[1].key, "once");
     strcpy(found[2].key, "here");
-    expect("look up", PMIx_Lookup(found, 3, NULL, 0), PMIX_SUCCESS);
+    expect_status("look up", PMIx_Lookup(found, 3, NULL, 0), PMIX_SUCCESS);
     expect_found("missing", &found[0], "nothing");
     expect_found("once", &found[1], "goes");
     expect_found("here", &found[2], "stays");
-    expect("once more", look_up("once", PMIX_RANGE_SESSION, 0, text), PMIX_ERR_NOT_FOUND);
+    expect_status("once more", look_up("once", PMIX_RANGE_SESSION, 0, text), PMIX_ERR_NOT_FOUND);
     const int second = 1;
     const bool wait = true;
     pmix_info_t terms[2];
@@ -152,7 +136,7 @@ static void several(void) {
     memset(found, 0, sizeof found);
     strcpy(found[0].key, "here");
     strcpy(found[1].key, "missing");
-    expect("wait", PMIx_Lookup(found, 2, terms, 2), PMIX_SUCCESS);
+    expect_status("wait", PMIx_Lookup(found, 2, terms, 2), PMIX_SUCCESS);
     expect_found("here", &found[0], "stays");
     expect_found("missing", &found[1], "nothing");
   }
@@ -192,33 +176,23 @@ static void ranges(void) {
     usleep(1000);
 }
 
-static sem_t invited;
-static sem_t complete;
+static int invited;
+static int complete;
 
 static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t* source,
                      pmix_info_t info[], size_t count, pmix_info_t* results, size_t result_count,
                      pmix_event_notification_cbfunc_fn_t done, void* data) {
-  (void)handler;
-  (void)source;
-  (void)info;
-  (void)count;
-  (void)results;
-  (void)result_count;
-  sem_post(status == PMIX_GROUP_INVITED ? &invited : &complete);
+  (void)handler, (void)source, (void)info, (void)count, (void)results, (void)result_count;
+  pthread_mutex_lock(&lock);
+  *(status == PMIX_GROUP_INVITED ? &invited : &complete) = 1;
+  pthread_cond_broadcast(&news);
+  pthread_mutex_unlock(&lock);
   done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-static void await(sem_t* what) {
-  while (sem_wait(what) != 0) {
-  }
-}
-
 static void invite(void) {
-  sem_init(&invited, 0, 0);
-  sem_init(&complete, 0, 0);
   pmix_status_t codes[] = {PMIX_GROUP_INVITED, PMIX_GROUP_CONSTRUCT_COMPLETE};
-  if (me.rank > 0)
-    check("register", PMIx_Register_event_handler(codes, 2, NULL, 0, on_event, NULL, NULL));
+  if (me.rank > 0) listen_to(codes, 2, on_event);
   fence();
   pmix_info_t* results = NULL;
   size_t count = 0;
@@ -232,9 +206,9 @@ static void invite(void) {
   } else {
     pmix_proc_t leader = me;
     leader.rank = 0;
-    await(&invited);
+    await(&invited, 1);
     check("join", PMIx_Group_join("party", &leader, PMIX_GROUP_ACCEPT, NULL, 0, &results, &count));
-    await(&complete);
+    await(&complete, 1);
   }
   pmix_proc_t party;
   PMIX_LOAD_PROCID(&party, "party", PMIX_RANK_WILDCARD);
@@ -244,13 +218,7 @@ static void invite(void) {
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
-  check("init", PMIx_Init(&me, NULL, 0));
-  all = me;
-  all.rank = PMIX_RANK_WILDCARD;
-  pmix_value_t* value = NULL;
-  check("get the size", PMIx_Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
-  size = value->data.uint32;
-  PMIX_VALUE_RELEASE(value);
+  initialize();
   if (strcmp(how, "timeouts") == 0) timeouts();
   if (strcmp(how, "local") == 0) local();
   if (strcmp(how, "several") == 0) several();

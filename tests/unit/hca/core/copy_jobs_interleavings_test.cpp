@@ -10,11 +10,12 @@
 namespace scela::hca::test::copy_jobs_interleavings_test {
 namespace {
 
-using scela::test::Bounds;
 using scela::test::expect;
+using scela::test::explore;
 using scela::test::Explored;
 using scela::test::Futexes;
 using scela::test::Interleavings;
+using scela::test::passes;
 using scela::test::Turn;
 
 // These types are like those of hca/core/wire/shared_layout.h, but consist of explored values.
@@ -110,35 +111,22 @@ void stops(Interleavings& run, bool (*gives_up)(World&)) {
   run.thread("process", [=] { help(*world); });
 }
 
-void passes(const Interleavings::Found& found) {
-  INFO(found.executions << " executions");
-  CHECK(found.problem == "");
-  CHECK(found.all);
-  CHECK(found.executions > 100);
-}
-
-Interleavings::Found explore(const std::function<void(Interleavings&)>& setup) {
-  Bounds bounds;
-  bounds.preemptions = 4;
-  return Interleavings::explore(bounds, setup);
-}
-
 }  // namespace
 
 TEST_CASE("hca interleavings: a part is moved by the process or by the engine, in every order") {
-  passes(explore(runs));
+  passes(explore(4, runs));
 }
 
 TEST_CASE("hca interleavings: a process that ends with a part that it has taken blocks no other") {
-  passes(explore(ends));
+  passes(explore(4, ends));
 }
 
 TEST_CASE(
     "hca interleavings: a process that is stopped with a part that it has taken moves nothing "
     "later") {
-  passes(explore([](Interleavings& run) { stops(run, stops_in_time); }));
+  passes(explore(4, [](Interleavings& run) { stops(run, stops_in_time); }));
   for (const auto wrong : {looks_before_it_withdraws, withdraws_nothing}) {
-    const Interleavings::Found found = explore([=](Interleavings& run) { stops(run, wrong); });
+    const Interleavings::Found found = explore(4, [=](Interleavings& run) { stops(run, wrong); });
     INFO(found.executions << " executions");
     CHECK(found.problem.find("nothing moves once the message is over") != std::string::npos);
   }

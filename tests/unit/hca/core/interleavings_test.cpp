@@ -1,13 +1,9 @@
 // Explores the steps that programs and their engine take without a lock (hca/core/wire/doorbells.h,
 // hca/library/objects/sleeper_set.h), in every order. If a step is wrong on purpose, the
 // exploration finds the order in which a process sleeps for ever.
-//
-// SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
-// the few that its time allows.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <vector>
 
 #include "hca/core/wire/doorbells.h"
@@ -17,12 +13,14 @@
 namespace scela::hca::test::interleavings_test {
 namespace {
 
-using scela::test::Bounds;
 using scela::test::expect;
+using scela::test::explore;
 using scela::test::Explored;
 using scela::test::ExploredLock;
+using scela::test::fails;
 using scela::test::Futexes;
 using scela::test::Interleavings;
+using scela::test::passes;
 using scela::test::step;
 using scela::test::Turn;
 using scela::test::wait_until;
@@ -59,26 +57,6 @@ struct Descriptors {
     ready.set(0);
   }
 };
-
-Interleavings::Found explore(int preemptions, const std::function<void(Interleavings&)>& setup) {
-  const char* const more = std::getenv("SCELA_INTERLEAVINGS");
-  Bounds bounds;
-  bounds.preemptions = more != nullptr ? std::atoi(more) : preemptions;
-  if (more != nullptr) bounds.executions = ~0ULL;
-  return Interleavings::explore(bounds, setup);
-}
-
-void passes(const Interleavings::Found& found) {
-  INFO(found.executions << " executions");
-  CHECK(found.problem == "");
-  CHECK((found.all || !found.problem.empty()));
-  CHECK(found.executions > 100);
-}
-
-void fails(const Interleavings::Found& found, const std::string& how) {
-  INFO(found.executions << " executions: " << found.problem);
-  CHECK(found.problem.find(how) != std::string::npos);
-}
 
 // ---- doorbells: programs that post, and an engine that sleeps if no program has posted ----
 

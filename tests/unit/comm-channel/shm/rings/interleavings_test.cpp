@@ -2,12 +2,8 @@
 // (comm-channel/shm/rings/exchange.h), in every order. Stores may become visible late, and ranks
 // may be killed at any step. If a step is wrong on purpose, the exploration finds the order in
 // which it fails.
-//
-// SCELA_INTERLEAVINGS sets how many preemptions an execution may have. Without it, each test takes
-// the few that its time allows.
 #include <array>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,32 +15,14 @@
 namespace scela::channel::shm::interleavings_test {
 namespace {
 
-using scela::test::Bounds;
 using scela::test::expect;
+using scela::test::explore;
 using scela::test::Explored;
+using scela::test::fails;
 using scela::test::Futexes;
 using scela::test::Interleavings;
+using scela::test::passes;
 using scela::test::Turn;
-
-Interleavings::Found explore(int preemptions, const std::function<void(Interleavings&)>& setup) {
-  const char* const more = std::getenv("SCELA_INTERLEAVINGS");
-  Bounds bounds;
-  bounds.preemptions = more != nullptr ? std::atoi(more) : preemptions;
-  if (more != nullptr) bounds.executions = ~0ULL;
-  return Interleavings::explore(bounds, setup);
-}
-
-void passes(const Interleavings::Found& found) {
-  INFO(found.executions << " executions");
-  CHECK(found.problem == "");
-  CHECK((found.all || !found.problem.empty()));
-  CHECK(found.executions > 10);
-}
-
-void fails(const Interleavings::Found& found, const std::string& how) {
-  INFO(found.executions << " executions: " << found.problem);
-  CHECK(found.problem.find(how) != std::string::npos);
-}
 
 // Says what the system does right or wrong.
 struct Ways {
@@ -263,8 +241,8 @@ TEST_CASE("shm interleavings: a sender that is killed anywhere blocks no other")
 }
 
 TEST_CASE("shm interleavings: boxes and the inbox have one order, for any owners of the boxes") {
-  passes(explore(0, [](Interleavings& run) { two_senders(run, 3, 2, false, {}, kBoxAtOnce); }));
-  passes(explore(0, [](Interleavings& run) { with_a_box(run, false, false, 3, 3, {}); }));
+  passes(explore(0, [](Interleavings& run) { two_senders(run, 3, 2, false, {}, kBoxAtOnce); }), 10);
+  passes(explore(0, [](Interleavings& run) { with_a_box(run, false, false, 3, 3, {}); }), 10);
 }
 
 TEST_CASE("shm interleavings: a box is taken back from a sender that may be writing to it") {
