@@ -12,8 +12,13 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/nla/ssh/no_gssapi.c
   ${PROJECT_SOURCE_DIR}/nla/ssh/no_name_service.c PROPERTIES COMPILE_OPTIONS
   $<$<C_COMPILER_ID:GNU>:-Wno-builtin-declaration-mismatch> TARGET_DIRECTORY scela_no_gssapi)
 
+# Stands before libssh.a, whose part of the same names is then left out.
+add_library(scela_libssh_init STATIC ${PROJECT_SOURCE_DIR}/nla/ssh/init.c)
+target_include_directories(scela_libssh_init SYSTEM PRIVATE ${SCELA_LIBSSH_INCLUDE})
+target_compile_definitions(scela_libssh_init PRIVATE LIBSSH_STATIC)
+
 add_library(scela_libssh INTERFACE)
 target_include_directories(scela_libssh SYSTEM INTERFACE ${SCELA_LIBSSH_INCLUDE})
 target_compile_definitions(scela_libssh INTERFACE LIBSSH_STATIC)
-target_link_libraries(scela_libssh INTERFACE ${SCELA_LIBSSH} scela_no_gssapi ${SCELA_LIBSSL}
-  ${SCELA_LIBCRYPTO} ${SCELA_LIBZ})
+target_link_libraries(scela_libssh INTERFACE scela_libssh_init ${SCELA_LIBSSH} scela_no_gssapi
+  ${SCELA_LIBSSL} ${SCELA_LIBCRYPTO} ${SCELA_LIBZ})

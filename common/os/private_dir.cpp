@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,6 +102,17 @@ std::string temporary_base() {
     return wanted;
   }
   return "/tmp";
+}
+
+std::string memory_base(std::uint64_t free_bytes) {
+  constexpr char kBase[] = "/dev/shm";
+  struct statfs facts {};
+  if (::statfs(kBase, &facts) != 0 || facts.f_type != TMPFS_MAGIC) return {};
+  // A mount without a limit counts no blocks.
+  const auto free =
+      static_cast<std::uint64_t>(facts.f_bavail) * static_cast<std::uint64_t>(facts.f_bsize);
+  if (facts.f_blocks != 0 && free < free_bytes) return {};
+  return ::access(kBase, W_OK | X_OK) == 0 ? kBase : std::string();
 }
 
 std::string private_directory_path(std::string_view base, std::string_view name) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ namespace scela {
 
 // Returns TMPDIR if that names a directory by an absolute path, else /tmp.
 std::string temporary_base();
+// Returns /dev/shm if its files are in memory, this user may make some, and at least `free_bytes`
+// are free. Otherwise the result is an empty string.
+std::string memory_base(std::uint64_t free_bytes);
 
 // Returns "<base>/<name>", with each '/' in `name` replaced by '_'.
 std::string private_directory_path(std::string_view base, std::string_view name);

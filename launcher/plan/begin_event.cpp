@@ -1,8 +1,11 @@
 #include "launcher/plan/begin_event.h"
 
+#include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <utility>
 
+#include "common/os/private_dir.h"
 #include "launcher/plan/host_topologies.h"
 #include "nla/core/wire/contact.h"
 #include "nla/io/address.h"
@@ -19,6 +22,18 @@ std::string boot_id() {
   std::string id;
   std::getline(file, id);
   return id;
+}
+
+// Bytes. Larger: machines with a small /dev/shm, as containers have, start simulated nodes slowly.
+// Smaller: ranks that write into their node's directory may find it full.
+constexpr std::uint64_t kFreeForNodes = std::uint64_t{1} << 30;
+
+// Returns the base of the nodes' directories, or an empty string if each agent chooses it. A disk
+// may take 1 ms for each directory or socket. That is little for a machine, but much for simulated
+// nodes, of which one machine has dozens. So theirs are in memory, if the user names no place.
+std::string base_of_directories(const Plan& plan) {
+  const bool simulates = !plan.remote && plan.nodes_on_this_machine > 1;
+  return simulates && std::getenv("TMPDIR") == nullptr ? memory_base(kFreeForNodes) : "";
 }
 
 // Returns the address by which agents on other machines reach this machine. Returns an empty string
@@ -58,6 +73,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
                                    std::int64_t now_ns) {
   nla::Settings settings;
   settings.record = options.record.value_or("");
+  settings.directory = base_of_directories(plan);
   settings.shares = plan.nodes_on_this_machine;
   settings.measure = options.stats != StatsFormat::none;
   settings.usage = options.json.has_value();

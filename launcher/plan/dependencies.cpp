@@ -184,7 +184,7 @@ bool for_each_library(const std::string& program, std::string_view directories,
 
 bool cannot_start_programs(const std::string& program, std::string_view directories) {
   auto linkage = linkage_of_file(program);
-  if (!linkage || linkage->libraries.empty()) return false;
+  if (!linkage) return false;
   return walk(
       program, std::move(*linkage), directories, [](const std::string&) { return true; },
       [](const std::string& name, const Linkage& one) {

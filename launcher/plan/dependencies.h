@@ -19,10 +19,10 @@ namespace scela {
 bool for_each_library(const std::string& program, std::string_view directories,
                       const std::function<bool(const std::string& name)>& see);
 
-// Returns true if the program is linked to shared libraries, and neither it nor any of them except
-// libc can load libraries or start programs. Such a program (hostname) cannot become one that uses
-// MPI; a shell or Python can. The arguments are those of for_each_library(). Returns false if the
-// program cannot be read.
+// Returns true if neither the program nor any library to which it is linked, except libc, can load
+// libraries or start programs. Such a program (hostname) cannot become one that uses MPI; a shell
+// or Python can. A static program that was stripped may. The arguments are those of
+// for_each_library(). Returns false if the program cannot be read.
 bool cannot_start_programs(const std::string& program, std::string_view directories);
 
 // Returns the PMI that a static program shows by the names in it (PmiNames). The need is unknown if

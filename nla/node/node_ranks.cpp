@@ -41,10 +41,7 @@ std::vector<std::string> node_environment() {
 void NodeRanks::carry_out(action::StartRanks& start) {
   if (refuse_too_many(start.ranks)) return;
   const bool later = ranks_ != nullptr;
-  if (!binding_) {
-    binding_.emplace(machine().share(context_.node_index, context_.settings.shares));
-  }
-  auto places = binding_->place(*context_.job, start.ranks, later);
+  auto places = find_places(start.ranks, later);
   if (!places) {
     Error& error = places.error();
     error.where = context_.node;
@@ -61,6 +58,16 @@ void NodeRanks::carry_out(action::StartRanks& start) {
   ranks_->set_pmi_reading(!context_.paused);
   ranks_->allow_output(std::exchange(early_credit_, 0));
   ranks_->start(start.ranks);
+}
+
+// The topology takes some 20 files to read, which a job that binds no ranks does not need.
+Result<Binding::Places> NodeRanks::find_places(const RankSet& ranks, bool later) {
+  const Job& job = *context_.job;
+  const PlacementPolicy& policy = job.placement;
+  if (policy.bind_to == BindTo::none && job.chosen_cores.empty() && !policy.report)
+    return Binding::Places();
+  if (!binding_) binding_.emplace(machine().share(context_.node_index, context_.settings.shares));
+  return binding_->place(job, ranks, later);
 }
 
 // Fewer ranks are not worth the look: the start of one too many fails with the same reason.

@@ -77,6 +77,9 @@ class NodeRanks {
  private:
   // Reports that the ranks are not started, and returns true, if the node cannot hold so many.
   bool refuse_too_many(const RankSet& ranks);
+  // Returns the places of ranks that are about to start: none, if the job binds no rank. Blocks as
+  // local files do. The error and `later` are those of Binding::place().
+  Result<Binding::Places> find_places(const RankSet& ranks, bool later);
   // Logs where the ranks run.
   void report(const RankSet& ranks, const Binding::Places& places);
   // Sets the ranks up, with these as the first ones.

@@ -85,4 +85,36 @@ inline std::string program(const ProgramSample& sample) {
   return out.take();
 }
 
+// Returns a static program with these names of symbols; `says` is what its header says of the
+// number of sections.
+inline std::string static_program(const std::vector<std::string>& symbols, std::uint16_t says = 2) {
+  constexpr std::uint64_t kSections = 64;
+  std::string strings(1, '\0');
+  for (const std::string& symbol : symbols)
+    strings += symbol + '\0';
+  ByteWriter out;
+  out.raw(std::string_view("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16));
+  out.raw(std::string(24, '\0'));
+  out.u64(kSections);
+  out.raw(std::string(6, '\0'));
+  out.u16(56);  // size of a segment
+  out.u16(0);
+  out.u16(64);  // size of a section
+  out.u16(says);
+  out.u16(0);
+  const auto section = [&](std::uint32_t type, std::uint64_t at, std::uint64_t size) {
+    out.u32(0);
+    out.u32(type);
+    out.raw(std::string(16, '\0'));
+    out.u64(at);
+    out.u64(size);
+    out.u32(1);  // its names
+    out.raw(std::string(20, '\0'));
+  };
+  section(2, 0, 0);  // symbols
+  section(3, kSections + 2 * 64, strings.size());
+  out.raw(strings);
+  return out.take();
+}
+
 }  // namespace scela::test

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,15 +90,26 @@ bool become_subreaper() {
 }
 
 bool proc_hides_processes() {
+  // The system writes the list of mounts anew for each reader, which takes an agent 0.08 ms. So no
+  // more is read than the mount at /proc needs, which is one of the first.
+  struct statx seen {};
+  const bool known = ::statx(AT_FDCWD, "/proc", 0, STATX_MNT_ID, &seen) == 0 &&
+                     (seen.stx_mask & STATX_MNT_ID) != 0;
   // Not by the classes of <fstream>: they bring the locales of C++, a fifth of the small agent
   // (nla/leaf.cpp).
-  const std::string mounts = read_small_file("/proc/self/mountinfo");
-  for (std::string_view rest = mounts; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
-    if (hides_processes(rest.substr(0, end))) return true;
-    rest.remove_prefix(end + 1);
+  const Fd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[256];
+  for (;;) {
+    const ssize_t got = retry([&] { return ::read(file.get(), buffer, sizeof buffer); });
+    if (got <= 0) return false;
+    text.append(buffer, static_cast<std::size_t>(got));
+    for (std::size_t end; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
+      const std::string_view line = std::string_view(text).substr(0, end);
+      if (hides_processes(line)) return true;
+      if (known && line.starts_with(cat(seen.stx_mnt_id, " "))) return false;
+    }
   }
-  return false;
 }
 
 void keep_secrets() {

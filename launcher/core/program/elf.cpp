@@ -1,6 +1,7 @@
 #include "launcher/core/program/elf.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +14,7 @@ namespace {
 // Limits against hostile files. Real programs have about ten segments, and dynamic sections and
 // string tables of some kilobytes. Fortran and C++ programs reach a megabyte of strings.
 constexpr std::uint16_t kMaxSegments = 1024;
+constexpr std::uint16_t kMaxSections = 4096;
 constexpr std::uint64_t kMaxDynamic = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kMaxStrings = std::uint64_t{16} * 1024 * 1024;
 constexpr std::size_t kMaxNames = 4096;
@@ -20,9 +22,11 @@ constexpr std::size_t kLongestName = 4096;
 
 constexpr std::size_t kHeader = 64;
 constexpr std::size_t kSegment = 56;
+constexpr std::size_t kSection = 64;
 constexpr std::size_t kEntry = 16;
 constexpr std::uint32_t kLoad = 1;
 constexpr std::uint32_t kDynamic = 2;
+constexpr std::uint32_t kSymbols = 2;
 constexpr std::uint64_t kEndOfTable = 0;
 constexpr std::uint64_t kNeeded = 1;
 constexpr std::uint64_t kStringTable = 5;
@@ -111,15 +115,54 @@ std::optional<std::string> string_at(std::string_view strings, std::uint64_t sta
   return std::string(text.substr(0, end));
 }
 
+constexpr std::string_view kLoaders[] = {"dlopen", "dlmopen"};
+// The last is of programs in Go, which have no libc.
+constexpr std::string_view kStarters[] = {"execl",    "execle",      "execlp",       "execv",
+                                          "execve",   "execvp",      "execvpe",      "fexecve",
+                                          "execveat", "posix_spawn", "posix_spawnp", "system",
+                                          "popen",    "syscall",     "wordexp",      "forkExec"};
+
 // Linkers let names share their ends, so any string that ends in such a name may stand for it.
-bool names_one_that_becomes_more(std::string_view strings) {
-  constexpr std::string_view kNames[] = {
-      "dlopen",       "dlmopen", "execl",   "execle",  "execlp",   "execv",
-      "execve",       "execvp",  "execvpe", "fexecve", "execveat", "posix_spawn",
-      "posix_spawnp", "system",  "popen",   "syscall", "wordexp"};
-  return std::ranges::any_of(kNames, [&](std::string_view name) {
+bool names_one_of(std::span<const std::string_view> names, std::string_view strings) {
+  return std::ranges::any_of(names, [&](std::string_view name) {
     return strings.find(std::string(name) + '\0') != std::string_view::npos;
   });
+}
+
+// Returns the names of a program's symbols. Returns std::nullopt if it has none (it was stripped),
+// or is malformed.
+std::optional<std::string> names_of_symbols(const ReadAt& read) {
+  const std::string header = read(0, kHeader);
+  ByteReader in(std::string_view(header).substr(40));
+  const std::uint64_t table = in.u64();
+  in.raw(10);  // flags, size of this header, and the segments
+  const std::uint16_t size = in.u16();
+  const std::uint16_t count = in.u16();
+  if (size != kSection || count > kMaxSections) return std::nullopt;
+  const std::string bytes = read(table, count * kSection);
+  std::optional<std::uint32_t> wanted;
+  for (std::size_t i = 0; i < bytes.size() / kSection && !wanted; ++i) {
+    ByteReader section(std::string_view(bytes).substr(i * kSection, kSection));
+    section.u32();
+    const bool has_symbols = section.u32() == kSymbols;
+    section.raw(32);
+    if (has_symbols) wanted = section.u32();
+  }
+  if (!wanted || *wanted >= bytes.size() / kSection) return std::nullopt;
+  ByteReader section(std::string_view(bytes).substr(*wanted * kSection, kSection));
+  section.raw(24);
+  const std::uint64_t start = section.u64();
+  const std::uint64_t length = section.u64();
+  if (length > kMaxStrings) return std::nullopt;
+  std::string names = read(start, length);
+  if (names.size() < length) return std::nullopt;
+  return names;
+}
+
+// Static programs have dlopen in the C library, but no MPI loads into them.
+bool static_may_start(const ReadAt& read) {
+  const auto names = names_of_symbols(read);
+  return !names || names_one_of(kStarters, *names);
 }
 
 }  // namespace
@@ -132,11 +175,13 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
     if (segment.type == kDynamic && dynamic == nullptr) dynamic = &segment;
   }
   Linkage linkage;
-  if (dynamic == nullptr) return linkage;
-  if (dynamic->size > kMaxDynamic) return std::nullopt;
-  const auto table = table_of(read(dynamic->offset, dynamic->size));
+  if (dynamic != nullptr && dynamic->size > kMaxDynamic) return std::nullopt;
+  const auto table = dynamic == nullptr ? Table() : table_of(read(dynamic->offset, dynamic->size));
   if (!table) return std::nullopt;
-  if (table->names.empty()) return linkage;
+  if (table->names.empty()) {
+    linkage.may_load_or_start = static_may_start(read);
+    return linkage;
+  }
   const auto at = offset_of(table->strings, *segments);
   if (!at || table->size > kMaxStrings) return std::nullopt;
   const std::string strings = read(*at, table->size);
@@ -145,7 +190,7 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
     if (!name) return std::nullopt;
     linkage.libraries.push_back(std::move(*name));
   }
-  linkage.may_load_or_start = names_one_that_becomes_more(strings);
+  linkage.may_load_or_start = names_one_of(kLoaders, strings) || names_one_of(kStarters, strings);
   if (table->run_path) linkage.directories = string_at(strings, *table->run_path).value_or("");
   return linkage;
 }

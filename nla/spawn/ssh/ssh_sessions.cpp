@@ -1,3 +1,5 @@
+#include <libssh/libssh.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -70,6 +72,8 @@ class Sessions final : public SshSessions {
 }  // namespace
 
 std::unique_ptr<SshSessions> make_ssh_sessions(boost::asio::io_context& io) {
+  // If that fails, the first session says why.
+  static_cast<void>(::ssh_init());
   return std::make_unique<Sessions>(io);
 }
 

@@ -1,4 +1,6 @@
 """Jobs that end well: where ranks run, what they are told, what they print."""
+import os
+
 import job
 from job import JobTest, labelled
 
@@ -62,6 +64,16 @@ class NormalTest(JobTest):
                 directories |= {word for word in f.read().split(b"\0") if word.startswith(b"SCELA_NODE_DIR=")}
         self.assertEqual(len(directories), 4)
         self.assertTrue(all(d.startswith(f"SCELA_NODE_DIR={self.temporary}/".encode()) for d in directories))
+
+    def test_directories_of_simulated_nodes_are_in_memory_unless_the_user_names_a_place(self):
+        del self.environment["TMPDIR"]
+        facts = os.statvfs("/dev/shm")
+        memory = "/dev/shm" if facts.f_bavail * facts.f_bsize >= 2 ** 30 else "/tmp"
+        for nodes, base in ((2, memory), (1, "/tmp")):
+            out = self.succeed("--sim-nodes", nodes, "--ppn", 1, "sh", "-c", 'test -d "$SCELA_NODE_DIR" && echo "$SCELA_NODE_DIR"')
+            directories = out.decode().split()
+            self.assertEqual([os.path.dirname(one) for one in directories], [base] * nodes)
+            self.assertEqual([one for one in directories if os.path.exists(one)], [])
 
     def test_agents_are_children_of_their_tree_parents(self):
         running = self.start("--sim-nodes", 7, "--degree", 2, "--ppn", 1, "sh", "-c", job.HOLD)

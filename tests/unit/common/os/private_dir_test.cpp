@@ -36,6 +36,12 @@ TEST_CASE("a private directory is its owner's alone") {
   CHECK_FALSE(fs::exists(path));
 }
 
+TEST_CASE("memory has a place for directories only if enough of it is free") {
+  const std::string base = memory_base(0);
+  CHECK((base.empty() || base == "/dev/shm"));
+  CHECK(memory_base(std::uint64_t{1} << 62).empty());
+}
+
 TEST_CASE("a directory that exists already is refused, and so is a link") {
   const std::string path = fresh("taken");
   REQUIRE(make_private_directory(path));

@@ -140,6 +140,16 @@ TEST_CASE("a program that can neither load libraries nor start programs is serve
   CHECK(machine.choice({"./linked"}) == "pmix?: './linked'" + any);
 }
 
+TEST_CASE("a static program is served PMI alone if its symbols show that it starts no programs") {
+  Machine machine;
+  machine.write("fixed", test::static_program({"main", "malloc", "dlopen"}));
+  machine.write("starts", test::static_program({"main", "__execve"}));
+  machine.write("stripped", test::static_program({"main"}, 0));
+  CHECK(machine.choice({"./fixed"}).find("fd?: './fixed' shows no MPI, and loads no") == 0);
+  CHECK(machine.choice({"./starts"}).find("pmix?: ") == 0);
+  CHECK(machine.choice({"./stripped"}).find("pmix?: ") == 0);
+}
+
 TEST_CASE("a static program is served the PMI that it names, and both if it names both") {
   Machine machine;
   test::ProgramSample fixed;

@@ -1,6 +1,7 @@
 #include "launcher/core/program/elf.h"
 
 #include <catch2/catch.hpp>
+#include <initializer_list>
 
 #include "common/core/bytes.h"
 #include "common/core/random.h"
@@ -140,6 +141,27 @@ TEST_CASE("a program's strings say whether it can load libraries or start progra
   for (const char* const name : {"dlopen", "execve", "execvp", "posix_spawn", "system", "popen"})
     CHECK(can({"printf", name}));
   CHECK(can({"my_system"}));  // linkers share the ends of names
+}
+
+TEST_CASE("the symbols of a static program say whether it can start programs") {
+  const auto can = [](const std::string& bytes) {
+    const auto found = linkage(bytes);
+    REQUIRE(found);
+    CHECK(found->libraries.empty());
+    return found->may_load_or_start;
+  };
+  const std::string fixed = test::static_program({"main", "printf", "dlopen"});
+  CHECK_FALSE(can(fixed));
+  for (const char* const name : {"__execve", "posix_spawn", "system", "syscall.forkExec"})
+    CHECK(can(test::static_program({"main", name, "printf"})));
+  // Programs without symbols, or that lie about them, may do anything.
+  for (const auto sections : std::initializer_list<std::uint16_t>{0, 1, 5000})
+    CHECK(can(test::static_program({"main"}, sections)));
+  CHECK(can(fixed.substr(0, 64)));
+  CHECK(can(fixed.substr(0, 64 + 100)));
+  std::string endless = fixed;
+  endless[64 + 64 + 32 + 5] = '\1';  // the size of the names
+  CHECK(can(endless));
 }
 
 TEST_CASE("libraries say what a program speaks") {
