@@ -24,6 +24,7 @@
 #include "launcher/core/hosts/hostfile.h"
 #include "launcher/core/options/command_words.h"
 #include "launcher/core/options/config_text.h"
+#include "launcher/core/options/host_wait.h"
 #include "launcher/core/options/options.h"
 #include "launcher/core/program/singleton_call.h"
 #include "launcher/core/report/job_report.h"
@@ -37,6 +38,7 @@
 #include "launcher/hosts/host_discovery.h"
 #include "launcher/hosts/job_allocation.h"
 #include "launcher/hosts/name_lookup.h"
+#include "launcher/io/captured_command.h"
 #include "launcher/io/output_files.h"
 #include "launcher/io/stderr_writer.h"
 #include "launcher/io/whole_files.h"
@@ -110,17 +112,10 @@ Result<void> read_host_sources(Options& options) {
   return {};
 }
 
-std::vector<std::string> environment() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    out.emplace_back(*entry);
-  return out;
-}
-
 Result<OptionSources> sources(std::vector<std::string> words) {
   OptionSources out;
   out.words = std::move(words);
-  for (const std::string& entry : environment()) {
+  for (const std::string& entry : process_environment()) {
     const std::size_t equals = entry.find('=');
     if (equals != std::string::npos) {
       out.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
@@ -140,15 +135,16 @@ std::string new_job_id() {
   return hex_digits(random_bytes(6));
 }
 
-Result<LaunchContext> launch_context(const Options& options) {
+Result<LaunchContext> launch_context(const Options& options, std::int64_t began_ns) {
   LaunchContext out;
+  out.began_ns = began_ns;
   out.job_id = out.run_id = new_job_id();
   utsname names{};
   ::uname(&names);
   out.host_name = names.nodename;
   std::error_code error;
   out.directory = std::filesystem::current_path(error).string();
-  out.environment = environment();
+  out.environment = process_environment();
   out.terminal_input = ::isatty(0) == 1;
   out.processors = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(allowed_cpus().size()));
   out.window = window_size(0);
@@ -186,12 +182,14 @@ Result<void> read_named_files(Options& options) {
 // status if that has failed. A process that has called for a launcher is on this machine, whatever
 // hosts its job has.
 std::optional<int> use_job(const std::optional<SingletonCall>& call, Options& options,
-                           LaunchContext& context) {
+                           LaunchContext& context, std::optional<LossTool>& loss_tool) {
   if (call) return std::nullopt;
-  const auto lines = use_allocation(options, context);
-  if (!lines) return complain(lines.error());
-  if (options.verbose) warn(*lines);
-  for (const std::string& line : *lines)
+  auto found = use_allocation(options, context);
+  if (!found) return complain(found.error());
+  loss_tool = std::move(found->loss_tool);
+  if (const std::string line = unused_wait_line(options); !line.empty()) warn({line});
+  if (options.verbose) warn(found->lines);
+  for (const std::string& line : found->lines)
     if (options.dry_run) print(1, cat(printable(line, kMaxOwnText), "\n"));
   return std::nullopt;
 }
@@ -354,11 +352,9 @@ std::string hint_for(const Options& options, const JobOutcome& outcome) {
                                   outcome.once_per_host ? on_hosts : CommandUse::ranks);
 }
 
-// Reports a job for which no host is left, and returns the exit status.
-int report_no_host(const Options& options, Plan& plan, std::int64_t began, StderrWriter& person) {
-  JobOutcome outcome;
-  outcome.once_per_host = true;
-  outcome.missing = plan.missing;
+// Reports a job that was not started, and returns the exit status.
+int report_no_start(const Options& options, Plan& plan, JobOutcome outcome, std::int64_t began) {
+  StderrWriter person(options.grace + kReaderSlack);
   outcome.rule = options.exit_status;
   plan.job.map = {};
   JobRecords records;
@@ -377,13 +373,50 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began, Stder
   return exit_status(outcome);
 }
 
+// Reports a job for which no host is left, and returns the exit status.
+int report_no_host(const Options& options, Plan& plan, std::int64_t began) {
+  JobOutcome outcome;
+  outcome.once_per_host = true;
+  outcome.missing = plan.missing;
+  return report_no_start(options, plan, std::move(outcome), began);
+}
+
+// Reports that the search for hosts has failed, and returns the exit status. If a signal or
+// --timeout has ended it, the records of --json are those of a job without ranks. Its hosts are
+// known if the search was for their sshd.
+int report_search(const Options& options, const LaunchContext& context, HostSearch& search,
+                  const Error& error) {
+  const std::optional<GivenUpWait>& given_up = search.patience.given_up();
+  if (!given_up) return complain(error);
+  JobOutcome outcome;
+  note_given_up(*given_up, options, outcome);
+  Plan none;
+  none.job.id = context.job_id;
+  for (const App& app : options.apps)
+    none.commands.push_back(app.argv);
+  const bool knows_hosts = !options.hostfile_is_program && !options.listen;
+  auto plan = knows_hosts ? make_plan(options, context) : Result<Plan>(std::move(none));
+  if (!plan) return complain(plan.error());
+  for (const std::string& host : knows_hosts ? plan->hosts : std::vector<std::string>())
+    plan->missing.push_back({host, "wait for hosts", cause_of_end(outcome)});
+  return report_no_start(options, *plan, std::move(outcome), context.began_ns);
+}
+
 // Does what another scela-run or a singleton has started this process for, in the place of a job.
 // Returns std::nullopt if a user has started it.
 std::optional<int> serve_own_job(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == kSingletonRank) return nla::stand_for_singleton(words[1]);
   if (words.size() == 3 && words[0] == kPaneRelay) return run_pane(words[1], words[2]);
   if (words.size() == 3 && words[0] == kPaneKeeper) return run_pane_keeper(words[1], words[2]);
+  if (words.size() >= 3 && words[0] == kCommandKeeper)
+    return run_command_keeper({words.begin() + 1, words.end()});
   return std::nullopt;
+}
+
+// Prepares this process for many agents, and for their keys.
+void prepare_process() {
+  raise_descriptor_limit();
+  if (!is_debugged()) keep_secrets();  // its debugger must go on reading this process
 }
 
 // Output comes in pieces of 64 KiB that are freed at once. The heap must not be given back to the
@@ -422,12 +455,14 @@ int run_command(int argc, char** argv) {
   if (options->nodeset) return run_nodeset(*options->nodeset);
   warn(options->warnings);
 
-  auto context = launch_context(*options);
+  auto context = launch_context(*options, began);
   if (!context) return complain(context.error());
   HostSearch search = search_for(*options, *context);
-  if (auto found = discover_hosts(*options, *context, search); !found)
-    return complain(found.error());
-  if (const auto status = use_job(*call, *options, *context)) return *status;
+  auto found = discover_hosts(*options, *context, search);
+  if (search.patience.given_up() || !found)
+    return report_search(*options, *context, search, found ? HostPatience::error() : found.error());
+  std::optional<LossTool> loss_tool;
+  if (const auto status = use_job(*call, *options, *context, loss_tool)) return *status;
   warn(warn_of_pmi(*options, *context));
   auto chosen = choose_pmi(*options, *context);
   if (!chosen) return complain(chosen.error());
@@ -441,18 +476,17 @@ int run_command(int argc, char** argv) {
     if (auto shown = show_map(*options, *plan); !shown) return complain(shown.error());
   }
 
-  raise_descriptor_limit();
-  if (!is_debugged()) keep_secrets();  // its debugger must go on reading this process
+  prepare_process();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
   auto prepared = reach_hosts(*options, *context, std::move(*plan), search);
-  if (!prepared) return complain(prepared.error());
+  if (search.patience.given_up() || !prepared)
+    return report_search(*options, *context, search,
+                         prepared ? HostPatience::error() : prepared.error());
+  if (prepared->plan.hosts.empty()) return report_no_host(*options, prepared->plan, began);
+  prepared->reach.loss_tool = std::move(loss_tool);
   StderrWriter person(options->grace + kReaderSlack);
-  if (prepared->plan.hosts.empty()) {
-    return report_no_host(*options, prepared->plan, began, person);
-  }
-  auto result =
-      run_starts(*options, std::move(*context), std::move(*prepared), *agent, person, began);
+  auto result = run_starts(*options, std::move(*context), std::move(*prepared), *agent, person);
   if (!result) return complain(result.error());
   person.write(result->statistics);
   result->outcome.not_found_hint = hint_for(*options, result->outcome);

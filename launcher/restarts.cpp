@@ -3,9 +3,11 @@
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/os/clock.h"
 #include "common/os/process/process_tree.h"
 #include "launcher/core/report/report_text.h"
 #include "launcher/core/report/restart_rule.h"
@@ -27,10 +29,11 @@ std::vector<std::string> names_of(const std::vector<MissingHost>& hosts) {
 
 // Makes the plan of the next start, without the hosts that `rule` says were lost. `ranks` are the
 // numbers of ranks of the programs; it is empty if no rank has run, and then the start is no
-// restart.
+// restart. `given_up` is set if a signal or --timeout has ended the search for hosts.
 Result<Prepared> prepare_next(Options& options, LaunchContext& context, const RestartRule& rule,
                               const std::vector<std::uint32_t>& ranks,
-                              const std::shared_ptr<JoinedAgents>& joined) {
+                              const std::shared_ptr<JoinedAgents>& joined,
+                              std::optional<GivenUpWait>& given_up) {
   context.missing.insert(context.missing.end(), rule.lost.begin(), rule.lost.end());
   if (!ranks.empty()) ++context.restarts;
   for (std::size_t i = 0; i < options.apps.size() && i < ranks.size(); ++i)
@@ -38,29 +41,38 @@ Result<Prepared> prepare_next(Options& options, LaunchContext& context, const Re
   HostSearch search = search_for(options, context);
   search.joined = joined;
   if (joined) joined->recall(names_of(rule.lost));
-  if (auto found = discover_hosts(options, context, search); !found)
-    return fail(std::move(found.error()));
+  auto found = discover_hosts(options, context, search);
+  given_up = search.patience.given_up();
+  if (!found) return fail(std::move(found.error()));
   auto plan = make_plan(options, context);
   if (!plan) return fail(plan.error());
-  return reach_hosts(options, context, std::move(*plan), search);
+  auto prepared = reach_hosts(options, context, std::move(*plan), search);
+  given_up = search.patience.given_up();
+  return prepared;
 }
 
-// Does what run_starts() does, but for the end of agents that have joined.
+// Does what run_starts() does, but for the end of agents that have joined. Sets `has_run` if ranks
+// have run in one of the starts.
 Result<SessionResult> run_all(const Options& options, LaunchContext context, Prepared prepared,
-                              const std::string& agent, StderrWriter& log, std::int64_t began_ns) {
+                              const std::string& agent, StderrWriter& log, bool& has_run) {
   const std::shared_ptr<JoinedAgents> joined = prepared.reach.joined;
-  const auto first_start = std::chrono::steady_clock::now();
   Options next = options;  // the number of ranks is that of the first start
   for (std::uint32_t starts = 1;; ++starts) {
     auto result = run_session(next, std::move(prepared.plan), std::move(prepared.reach), agent, log,
-                              SessionClock{began_ns, first_start});
+                              context.began_ns);
+    has_run = has_run || (result && !result->ranks_of_programs.empty());
     if (!result || options.restarts == 0) return result;
     const RestartRule rule = restart_rule(result->outcome, context.missing);
     // A start that failed before its ranks ran costs no restart, but the hosts that it has lost.
     const bool ran = !result->ranks_of_programs.empty();
     if (!rule.may_help || (ran && context.restarts == options.restarts)) return result;
     context.job_id = cat(context.run_id, "-", starts);
-    auto again = prepare_next(next, context, rule, result->ranks_of_programs, joined);
+    std::optional<GivenUpWait> given_up;
+    auto again = prepare_next(next, context, rule, result->ranks_of_programs, joined, given_up);
+    if (given_up) {
+      note_given_up(*given_up, options, result->outcome);
+      return result;
+    }
     if (!again) {
       log.write(cat(kProgramName, "no further start: ", printable(again.error().text()), "\n"));
       return result;
@@ -73,6 +85,12 @@ Result<SessionResult> run_all(const Options& options, LaunchContext context, Pre
 
 }  // namespace
 
+void note_given_up(const GivenUpWait& wait, const Options& options, JobOutcome& outcome) {
+  outcome.interrupted = wait.cause.signal;
+  if (!wait.cause.signal) outcome.timed_out = options.timeout;
+  outcome.given_up_while = wait.waiting;
+}
+
 HostSearch search_for(const Options& options, const LaunchContext& context) {
   if (options.listen && !is_debugged()) keep_secrets();  // the key of --key-file
   const auto limit = options.dry_run ? std::chrono::milliseconds(0)
@@ -80,7 +98,9 @@ HostSearch search_for(const Options& options, const LaunchContext& context) {
   const auto tell = [](const std::string& line) {
     print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
   };
-  return {HostPatience(limit, tell), nullptr};
+  std::optional<HostPatience::Clock::time_point> deadline;
+  if (options.timeout) deadline = moment_of(context.began_ns) + *options.timeout;
+  return {HostPatience(limit, deadline, tell), nullptr};
 }
 
 Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan,
@@ -102,11 +122,11 @@ Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Pla
 }
 
 Result<SessionResult> run_starts(const Options& options, LaunchContext context, Prepared prepared,
-                                 const std::string& agent, StderrWriter& log,
-                                 std::int64_t began_ns) {
+                                 const std::string& agent, StderrWriter& log) {
   const std::shared_ptr<JoinedAgents> joined = prepared.reach.joined;
-  auto result = run_all(options, std::move(context), std::move(prepared), agent, log, began_ns);
-  if (joined) joined->finish();
+  bool has_run = false;
+  auto result = run_all(options, std::move(context), std::move(prepared), agent, log, has_run);
+  if (joined) joined->finish(has_run);
   return result;
 }
 

@@ -3,7 +3,6 @@
 // when the next one begins. launcher/command.cpp calls it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "common/core/result.h"
@@ -21,7 +20,8 @@ struct Prepared {
 };
 
 // Begins the search for the hosts of one start, with the patience of --wait-hosts, which tells of
-// progress on standard error. A plan that is only shown waits for nothing.
+// progress on standard error. A plan that is only shown waits for nothing. --timeout ends the
+// search too.
 HostSearch search_for(const Options& options, const LaunchContext& context);
 
 // Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
@@ -31,14 +31,15 @@ HostSearch search_for(const Options& options, const LaunchContext& context);
 Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan,
                              HostSearch& search);
 
+// Notes that a signal or --timeout has ended the search for hosts, and what it waited for.
+void note_given_up(const GivenUpWait& wait, const Options& options, JobOutcome& outcome);
+
 // Runs the job and starts it again while it fails and Options::restarts allows it. A line for the
 // user tells of each further start. A start does without the hosts that earlier ones have lost, and
 // has as many ranks as the first one; if the hosts that are left do not hold them, a line says why,
 // and the result is that of the last start. Signals and --timeout are of the whole job. Blocks
-// until nothing of the job is left. `began_ns` is the monotonic clock in nanoseconds at the start
-// of scela-run. Error: the first start cannot begin (run_session()).
+// until nothing of the job is left. Error: the first start cannot begin (run_session()).
 Result<SessionResult> run_starts(const Options& options, LaunchContext context, Prepared prepared,
-                                 const std::string& agent, StderrWriter& log,
-                                 std::int64_t began_ns);
+                                 const std::string& agent, StderrWriter& log);
 
 }  // namespace scela

@@ -72,12 +72,11 @@ std::unique_ptr<JoinWatch> watch_late_agents(asio::io_context& io, const HostCon
 class Session {
  public:
   Session(const Options& options, Plan plan, HostContacts reach, StderrWriter& log,
-          SessionClock clock)
+          std::int64_t began_ns)
       : options_(options),
         plan_(std::move(plan)),
         access_(std::move(reach)),
         stderr_(log),
-        clock_(clock),
         log_(options_, log),
         output_(output_sides()),
         job_control_(plan_, job_control_sides()),
@@ -87,7 +86,7 @@ class Session {
         node_losses_(plan_.hosts,
                      {[this](event::NodeDown down) { shell_->post(std::move(down)); },
                       [this](const std::string& note) { log_.say(Subsystem::tree, note); }}) {
-    phases_.begin = clock.began_ns;
+    phases_.begin = began_ns;
   }
 
   Result<SessionResult> run(const std::string& agent);
@@ -141,7 +140,6 @@ class Session {
   JobRecords records_;
   RankCounters counters_;
   StderrWriter& stderr_;
-  const SessionClock clock_;
   Log log_;
   Phases phases_;
   JobOutcome outcome_;
@@ -185,6 +183,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
     log_.say(Subsystem::tree, note);
   shell.on_action = [this](const nla::Action& action) { on_action(action); };
   shell.record = options_.record.value_or("");
+  if (access_.loss_tool) shell.own_children = {access_.loss_tool->command.pid()};
   auto made = nla::Shell::create(std::move(shell));
   if (!made) return fail(made.error());
   shell_ = std::move(*made);
@@ -203,7 +202,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   if (panes_) panes_->open(io, [this](nla::Event event) { shell_->post(std::move(event)); });
   start_timeout();
   begin();
-  if (options_.hears_node_losses) node_losses_.open(io);
+  if (options_.hears_node_losses) node_losses_.open(io, std::exchange(access_.loss_tool, {}));
   shell_->run();
   phases_.gone = phase_moment();
   late_agents_.reset();
@@ -433,7 +432,7 @@ void Session::end_by_signal(int signo) {
 
 void Session::start_timeout() {
   if (!options_.timeout) return;
-  timeout_->expires_at(clock_.first_start + *options_.timeout);
+  timeout_->expires_at(moment_of(phases_.begin) + *options_.timeout);
   timeout_->async_wait([this](const boost::system::error_code& error) {
     if (error || over_ || stopping_) return;
     outcome_.timed_out = *options_.timeout;
@@ -524,9 +523,10 @@ void Session::write_records() {
 }  // namespace
 
 Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
-                                  const std::string& agent, StderrWriter& log, SessionClock clock) {
+                                  const std::string& agent, StderrWriter& log,
+                                  std::int64_t began_ns) {
   try {
-    return Session(options, std::move(plan), std::move(reach), log, clock).run(agent);
+    return Session(options, std::move(plan), std::move(reach), log, began_ns).run(agent);
   } catch (const boost::system::system_error& error) {
     return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
                       "see whether the limit of open files (ulimit -n) is too low"});

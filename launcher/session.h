@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,14 +21,6 @@
 
 namespace scela {
 
-// The moments from which a session counts.
-struct SessionClock {
-  // The monotonic clock in nanoseconds at the start of scela-run, for --stats, --trace and --json.
-  std::int64_t began_ns = 0;
-  // The begin of the job's first start, from which --timeout counts.
-  std::chrono::steady_clock::time_point first_start;
-};
-
 // The result of a job that began.
 struct SessionResult {
   // How the ranks ended; it determines the exit status.
@@ -39,10 +32,12 @@ struct SessionResult {
 
 // Runs the job of `plan` and blocks until its end. `reach` says how its hosts are reached. `agent`
 // is the path of scela-nla on this machine. `log` takes the output of -v and other lines for the
-// user. If the plan says that the job was started before (Training::restarts), the files of --json
-// and --output-dir are continued. Returns an error if the job cannot begin (no agent executable, no
-// descriptors, an unwritable file).
+// user. `began_ns` is the monotonic clock in nanoseconds at the start of scela-run, from which
+// --timeout, --stats, --trace and --json count. If the plan says that the job was started before
+// (Training::restarts), the files of --json and --output-dir are continued. Returns an error if the
+// job cannot begin (no agent executable, no descriptors, an unwritable file).
 Result<SessionResult> run_session(const Options& options, Plan plan, HostContacts reach,
-                                  const std::string& agent, StderrWriter& log, SessionClock clock);
+                                  const std::string& agent, StderrWriter& log,
+                                  std::int64_t began_ns);
 
 }  // namespace scela

@@ -14,6 +14,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "launcher/core/report/report_text.h"
 
 namespace scela {
 
@@ -128,11 +129,10 @@ AttachSocket::~AttachSocket() {
 }
 
 Result<JobAnswer> ask_job(pid_t launcher, std::string_view request) {
-  const auto failed = [&](std::string why) {
-    return fail(
-        Error{ErrorKind::io, cat("attach to the scela-run with the process number ", launcher), "",
-              std::move(why),
-              "give the number of a scela-run on this machine that has a job (pgrep scela-run)"});
+  const auto failed = [&](std::string why, ErrorKind kind = ErrorKind::io) {
+    return fail(Error{
+        kind, cat("attach to the scela-run with the process number ", launcher), "", std::move(why),
+        "give the number of a scela-run on this machine that has a job (pgrep scela-run)"});
   };
   JobAnswer out;
   out.connection.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -144,8 +144,13 @@ Result<JobAnswer> ask_job(pid_t launcher, std::string_view request) {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
   const int fd = out.connection.get();
   if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    return failed(errno == ECONNREFUSED ? "it has no job, or there is no such process"
-                                        : errno_text(errno));
+    if (errno != ECONNREFUSED) return failed(errno_text(errno));
+    std::string program = read_small_file(cat("/proc/", launcher, "/comm").c_str());
+    if (program.ends_with('\n')) program.pop_back();
+    if (program.empty()) return failed("there is no such process", ErrorKind::usage);
+    if (program != "scela-run")
+      return failed(cat("that is '", printable(program), "', which has no job"), ErrorKind::usage);
+    return failed("it has no job, or none yet");
   }
   // Root looks at the jobs of all users.
   const auto peer = peer_of(fd);

@@ -8,12 +8,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/core/result.h"
 #include "launcher/core/options/options.h"
 #include "launcher/hosts/late_hosts.h"
+#include "launcher/hosts/node_losses.h"
 #include "launcher/plan/plan.h"
 #include "nla/spawn/factory.h"
 
@@ -39,6 +41,8 @@ struct HostContacts {
   std::shared_ptr<BulkStarts> bulk;
   // The agents that have joined by themselves (--listen).
   std::shared_ptr<JoinedAgents> joined;
+  // Hears of lost hosts from the PMIx server that has told them; else there is none.
+  std::optional<LossTool> loss_tool;
   std::vector<std::string> notes;  // lines to show with --verbose
   // Returns lines for the user, for the end of the job: new host keys that could not be recorded,
   // or the output of the command that has started all agents. It may be called in any thread, and

@@ -28,17 +28,22 @@ Error discovery_failure(const std::string& program, std::string why, std::string
                std::move(why), std::move(hint)};
 }
 
-// Runs the program, and returns what it has written to standard output.
-Result<std::string> list_of(const std::string& program, const LaunchContext& context) {
+// Runs the program, and returns what it has written to standard output. Nothing of a program that
+// is ended stays.
+Result<std::string> list_of(const std::string& program, const LaunchContext& context,
+                            HostPatience& patience) {
   const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  auto command = CapturedCommand::start({{program}, context.environment, nothing.get(), true});
+  CommandSpec spec{{program}, context.environment, nothing.get(), true};
+  spec.is_kept = true;
+  auto command = CapturedCommand::start(std::move(spec));
   if (!command) {
     return fail(discovery_failure(program, command.error().why,
                                   "name a program that prints 'HOST' or 'HOST:SLOTS' lines"));
   }
-  const auto status = command->wait(kProgramLimit);
+  const auto status = command->wait(kProgramLimit, patience.end_descriptor());
   if (!status) {
     command->kill();
+    if (patience.is_given_up()) return fail(HostPatience::error());
     return fail(discovery_failure(program, cat("no end within ", kProgramLimit.count(), " ms")));
   }
   if (*status != 0) {
@@ -71,9 +76,9 @@ struct Reading {
   std::optional<Error> error;
 };
 
-Reading read_once(const Options& options, LaunchContext& context) {
+Reading read_once(const Options& options, LaunchContext& context, HostPatience& patience) {
   const std::string& program = *options.hostfile;
-  auto text = list_of(program, context);
+  auto text = list_of(program, context, patience);
   if (!text) return {{}, text.error().why, text.error()};
   Reading out{std::move(*text), {}, {}};
   if (out.text.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -95,10 +100,6 @@ Reading read_once(const Options& options, LaunchContext& context) {
   return out;
 }
 
-std::string seconds_left(const HostPatience& patience) {
-  return cat("; up to ", (patience.left().count() + 999) / 1000, " s more (--wait-hosts)");
-}
-
 // The time in which agents of the last start come again for the next one. Hosts clean up before.
 constexpr std::chrono::milliseconds kReturnLimit{15'000};
 
@@ -111,11 +112,12 @@ Result<void> listen_for_agents(const Options& options, HostSearch& search) {
   return {};
 }
 
-void await_returning(JoinedAgents& joined) {
+void await_returning(JoinedAgents& joined, HostPatience& patience) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto deadline = now() + kReturnLimit;
-  while (joined.has_returning() && now() < deadline)
-    joined.serve(std::chrono::ceil<std::chrono::milliseconds>(deadline - now()));
+  while (joined.has_returning() && now() < deadline && !patience.is_given_up())
+    joined.serve(std::chrono::ceil<std::chrono::milliseconds>(deadline - now()),
+                 patience.end_descriptor());
   joined.drop_returning();
 }
 
@@ -126,10 +128,12 @@ Result<void> take_agents(const Options& options, LaunchContext& context, HostSea
     if (auto listening = listen_for_agents(options, search); !listening) return listening;
   }
   JoinedAgents& joined = *search.joined;
+  HostPatience& patience = search.patience;
+  patience.wait_for(cat("waiting for agents at ", *options.listen));
   joined.tell_by([](const std::string& line) {
     print(2, cat(kProgramName, printable(line, kMaxOwnText), "\n"));
   });
-  await_returning(joined);
+  await_returning(joined, patience);
   std::string lack;
   // The pause is cut short by each agent that joins.
   constexpr std::chrono::milliseconds kReportInterval{1000};
@@ -137,11 +141,10 @@ Result<void> take_agents(const Options& options, LaunchContext& context, HostSea
     std::vector<HostEntry> hosts = joined.hosts();
     lack = lack_of_hosts(hosts, options);
     if (lack.empty()) break;
-    const std::string line =
-        cat("waiting for agents at ", *options.listen, ": ", lack, seconds_left(search.patience));
-    if (!search.patience.goes_on(line)) break;
-    joined.serve(std::min(kReportInterval, search.patience.left()));
+    if (!patience.goes_on(cat("waiting for agents at ", *options.listen, ": ", lack))) break;
+    joined.serve(std::min(kReportInterval, patience.left()), patience.end_descriptor());
   }
+  if (patience.is_given_up()) return fail(HostPatience::error());
   if (!lack.empty()) {
     return fail(Error{ErrorKind::launch, "wait for agents that join (--listen)", *options.listen,
                       lack, "start scela-nla --join on more hosts, or wait longer (--wait-hosts)"});
@@ -159,15 +162,18 @@ Result<void> take_agents(const Options& options, LaunchContext& context, HostSea
 }  // namespace
 
 Result<void> discover_hosts(const Options& options, LaunchContext& context, HostSearch& search) {
-  if (options.listen && !options.dry_run) return take_agents(options, context, search);
+  const bool listens = options.listen && !options.dry_run;
+  if (!listens && (!options.hostfile || !options.hostfile_is_program)) return {};
   HostPatience& patience = search.patience;
-  if (!options.hostfile || !options.hostfile_is_program) return {};
+  const WatchedPatience watched(patience);
+  if (listens) return take_agents(options, context, search);
+  const std::string waiting = cat("waiting for hosts of '", *options.hostfile, "'");
+  patience.wait_for(waiting);
   for (;;) {
-    Reading reading = read_once(options, context);
-    if (!reading.lack.empty() &&
-        patience.pause(cat("waiting for hosts of '", *options.hostfile, "': it names ",
-                           reading.lack, seconds_left(patience))))
+    Reading reading = read_once(options, context, patience);
+    if (!reading.lack.empty() && patience.pause(cat(waiting, ": it names ", reading.lack)))
       continue;
+    if (patience.is_given_up()) return fail(HostPatience::error());
     if (reading.error) return fail(std::move(*reading.error));
     context.hostfile_text = std::move(reading.text);
     return {};

@@ -21,7 +21,8 @@ namespace scela {
 // over. A host in LaunchContext::missing that the program does not name any more is forgotten
 // there: it is new if it is named later.
 //
-// Returns an error if the program cannot be run, fails, or prints no host list. A list that is
+// Returns HostPatience::error() if the search is given up. Returns another error if the program
+// cannot be run, fails, or prints no host list. A list that is
 // too short at the end is no error here; the plan finds it.
 Result<void> discover_hosts(const Options& options, LaunchContext& context, HostSearch& search);
 

@@ -23,10 +23,14 @@ std::vector<std::string> found_words(std::vector<std::string> words) {
 
 // Chooses hosts and start method from the job of a scheduler in which scela-run runs, if there is
 // one. Agents that all run here need no hosts, and no scheduler.
-Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchContext& context) {
+Result<LaunchChoice> choice_by_allocation(const Options& options, const LaunchContext& context,
+                                          std::optional<LossTool>& tool) {
   if (options.sim_nodes || options.launch == LaunchMethod::local) return LaunchChoice();
   const Sources read = {[](const std::string& path) { return read_file(path, "host file"); },
-                        [&](const auto& words) {
+                        [&](const std::vector<std::string>& words) {
+                          if (words.front() == kPmixTool && !options.dry_run)
+                            return ask_and_listen(found_words(words), context.environment,
+                                                  options.connect_timeout, tool);
                           return output_of(found_words(words), context.environment,
                                            options.connect_timeout);
                         }};
@@ -64,8 +68,9 @@ bool asks_for_hosts(const Options& options) {
 
 }  // namespace
 
-Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext& context) {
-  auto choice = choice_by_allocation(options, context);
+Result<FoundAllocation> use_allocation(Options& options, LaunchContext& context) {
+  FoundAllocation out;
+  auto choice = choice_by_allocation(options, context, out.loss_tool);
   if (!choice) return fail(std::move(choice.error()));
   if (!choice->program.empty()) {
     options.launch = LaunchMethod::program;
@@ -85,7 +90,9 @@ Result<std::vector<std::string>> use_allocation(Options& options, LaunchContext&
     for (AllocatedHost& host : context.allocation->hosts)
       host.slots.reset();
   }
-  return std::move(choice->lines);
+  if (!options.hears_node_losses) out.loss_tool.reset();
+  out.lines = std::move(choice->lines);
+  return out;
 }
 
 }  // namespace scela

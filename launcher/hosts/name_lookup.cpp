@@ -105,6 +105,22 @@ std::vector<std::thread> start_threads(const std::shared_ptr<Work>& work, std::s
   return threads;
 }
 
+// The interval at which the caller's reason to stop is asked for. If it were longer, ^C would seem
+// to have no effect.
+constexpr std::chrono::milliseconds kStopInterval{100};
+
+// Returns true once all names are answered, or false if that takes too long.
+bool wait_for_answers(Work& work, std::unique_lock<std::mutex>& lock,
+                      std::chrono::steady_clock::time_point deadline,
+                      const std::function<bool()>& stop) {
+  const auto is_answered = [&] { return work.answered == work.queries.size(); };
+  if (!stop) return work.changed.wait_until(lock, deadline, is_answered);
+  while (!work.changed.wait_for(lock, kStopInterval, is_answered)) {
+    if (stop() || std::chrono::steady_clock::now() >= deadline) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 NameAnswer look_up_name(const NameQuery& query) {
@@ -133,8 +149,7 @@ std::vector<NameAnswer> look_up_names(const std::vector<NameQuery>& queries,
   auto threads = start_threads(work, std::clamp<std::size_t>(limits.threads, 1, asked.size()));
   if (threads.empty()) work->run();
   std::unique_lock lock(work->mutex);
-  const bool all = work->changed.wait_until(lock, deadline,
-                                            [&] { return work->answered == work->queries.size(); });
+  const bool all = wait_for_answers(*work, lock, deadline, limits.stop);
   work->over = true;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const std::string& name = work->queries[i].name;

@@ -35,6 +35,8 @@ struct NameAnswer {
 struct NameLookupLimits {
   std::size_t threads = 32;                  // more make usual servers drop queries
   std::chrono::milliseconds timeout{15000};  // for all names together
+  // Asked now and then by the caller's thread, if it is set: the time is over once it returns true.
+  std::function<bool()> stop = {};
 };
 
 // Returns the first address that getaddrinfo reports, which ssh tries first too. It blocks.

@@ -1,6 +1,7 @@
 #include "launcher/hosts/node_losses.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -26,11 +27,32 @@ namespace {
 // A line has at most this many bytes; names are shorter. A longer one is no line of scela-pmix.
 constexpr std::size_t kMaxLossLine = 1024;
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry)
-    out.emplace_back(*entry);
-  return out;
+// The word by which scela-pmix listens, alone or after the allocation.
+constexpr std::string_view kListens = "--lost-nodes";
+
+Result<LossTool> start_tool(const std::vector<std::string>& words,
+                            const std::vector<std::string>& environment) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    return fail(Error{ErrorKind::launch, "make a pipe", "", errno_text(errno), ""});
+  Fd lines(ends[0]);
+  const Fd written(ends[1]);
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  CommandSpec spec{words, environment, nothing.get(), true};
+  spec.output = written.get();
+  auto command = CapturedCommand::start(std::move(spec));
+  if (!command) return fail(std::move(command.error()));
+  return LossTool{std::move(*command), std::move(lines), {}};
+}
+
+// Reads what the tool has written. Returns false at its end.
+bool read_piece(LossTool& tool) {
+  char buffer[4096];
+  const ssize_t got = retry([&] { return ::read(tool.lines.get(), buffer, sizeof buffer); });
+  if (got < 0 && errno == EAGAIN) return true;
+  if (got <= 0) return false;
+  tool.partial.append(buffer, static_cast<std::size_t>(got));
+  return true;
 }
 
 }  // namespace
@@ -42,46 +64,74 @@ std::string pmix_tool() {
   return found ? *found : std::string(kPmixTool);
 }
 
-void NodeLosses::open(boost::asio::io_context& io) {
+Result<std::string> ask_and_listen(const std::vector<std::string>& words,
+                                   const std::vector<std::string>& environment,
+                                   std::chrono::milliseconds limit, std::optional<LossTool>& tool) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  std::vector<std::string> all = words;
+  all.emplace_back(kListens);
+  auto started = start_tool(all, environment);
+  if (!started) return fail(command_error(words, cat("cannot be run: ", started.error().why)));
+  constexpr std::string_view kEnd = "\nend\n";  // of an allocation
+  for (;;) {
+    if (const auto end = started->partial.find(kEnd); end != std::string::npos) {
+      std::string text = started->partial.substr(0, end + kEnd.size());
+      started->partial.erase(0, text.size());
+      tool = std::move(*started);
+      return text;
+    }
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready{started->lines.get(), POLLIN, 0};
+    const bool is_late =
+        left.count() <= 0 || started->partial.size() > CapturedCommand::kMaxOutput ||
+        retry([&] { return ::poll(&ready, 1, static_cast<int>(left.count())); }) == 0;
+    if (!is_late && read_piece(*started)) continue;
+    const auto status = is_late ? std::nullopt : started->command.wait(limit);
+    if (status) return fail(command_error(words, failure_text(started->command, *status)));
+    started->command.kill();
+    return fail(command_error(words, late_text(limit)));
+  }
+}
+
+void NodeLosses::open(boost::asio::io_context& io, std::optional<LossTool> tool) {
   const auto failed = [&](std::string_view why) {
     hooks_.say(cat("losses of nodes are not heard from a PMIx server: ", why));
   };
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return failed(errno_text(errno));
-  lines_ = Fd(ends[0]);
-  const Fd written(ends[1]);
-  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  CommandSpec spec{{pmix_tool(), "--lost-nodes"}, own_environment(), nothing.get(), true};
-  spec.output = written.get();
-  auto command = CapturedCommand::start(std::move(spec));
-  if (!command) return failed(command.error().why);
-  command_ = std::move(*command);
-  watched_ = std::make_unique<Watched>(io, lines_.get());
+  if (!tool) {
+    auto started = start_tool({pmix_tool(), std::string(kListens)}, process_environment());
+    if (!started) return failed(started.error().why);
+    tool = std::move(*started);
+  }
+  tool_ = std::move(*tool);
+  watched_ = std::make_unique<Watched>(io, tool_->lines.get());
   if (!watched_->open()) return failed("there are no descriptors left");
+  take_lines();
   wait();
 }
 
 void NodeLosses::wait() {
   watched_->wait_readable([this] {
     if (read()) return wait();
-    const std::string said = telling_line(bulk_lines(command_->errors()));
+    const std::string said = telling_line(bulk_lines(tool_->command.errors()));
     hooks_.say(cat("losses of nodes are not heard from a PMIx server (any more): ",
                    said.empty() ? "scela-pmix has ended" : printable(said)));
   });
 }
 
 bool NodeLosses::read() {
-  char buffer[4096];
-  const ssize_t got = retry([&] { return ::read(lines_.get(), buffer, sizeof buffer); });
-  if (got < 0 && errno == EAGAIN) return true;
-  if (got <= 0) return false;
-  partial_.append(buffer, static_cast<std::size_t>(got));
-  for (std::size_t at = 0; (at = partial_.find('\n')) != std::string::npos;) {
-    const std::string line = partial_.substr(0, at);
-    partial_.erase(0, at + 1);
+  if (!read_piece(*tool_)) return false;
+  take_lines();
+  return tool_->partial.size() <= kMaxLossLine;
+}
+
+void NodeLosses::take_lines() {
+  std::string& partial = tool_->partial;
+  for (std::size_t at = 0; (at = partial.find('\n')) != std::string::npos;) {
+    const std::string line = partial.substr(0, at);
+    partial.erase(0, at + 1);
     take(line);
   }
-  return partial_.size() <= kMaxLossLine;
 }
 
 void NodeLosses::take(const std::string& line) {
@@ -97,8 +147,8 @@ void NodeLosses::take(const std::string& line) {
 
 void NodeLosses::close() {
   if (watched_) watched_->close();
-  if (command_) command_->kill();
-  command_.reset();
+  if (tool_) tool_->command.kill();
+  tool_.reset();
 }
 
 }  // namespace scela

@@ -4,6 +4,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,11 +14,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/os/process/child.h"
+#include "common/os/process/process_tree.h"
 #include "common/os/syscall.h"
 #include "launcher/core/detect/bulk_output.h"
 #include "launcher/core/report/report_text.h"
@@ -42,6 +47,57 @@ std::string text_in(const Fd& memory) {
   return text;
 }
 
+// The keeper.
+
+constexpr int kKeeperConnection = 3;
+// As a shell says that it cannot run a program, or does not find it.
+constexpr int kKeeperCannotRun = 126, kKeeperNotFound = 127;
+// The interval at which SIGKILL is repeated.
+constexpr int kKeeperAgainMs = 20;
+
+// Reaps all children that have ended. Returns the status of this one if it is among them.
+std::optional<int> reap_kept(pid_t pid) {
+  std::optional<int> out;
+  int status = 0;
+  for (pid_t one; (one = ::waitpid(-1, &status, WNOHANG)) > 0;)
+    if (one == pid) out = status;
+  return out;
+}
+
+// Ends this process as its command has ended.
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signo = WTERMSIG(status);
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);  // the command has left its own
+  ::signal(signo, SIG_DFL);
+  ::raise(signo);
+  sigset_t own;
+  ::sigemptyset(&own);
+  ::sigaddset(&own, signo);
+  ::sigprocmask(SIG_UNBLOCK, &own, nullptr);
+  return 1;
+}
+
+// Ends all processes below this one, and waits for them.
+int end_kept(const Fd& signals) {
+  using Clock = std::chrono::steady_clock;
+  const Descendants below;
+  below.signal_all(SIGTERM);
+  const auto kill_at = Clock::now() + kKeeperGrace;
+  pollfd ended{signals.get(), POLLIN, 0};
+  while (static_cast<void>(reap_kept(0)), below.any()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(kill_at - Clock::now()).count();
+    if (left <= 0) below.signal_all(SIGKILL);
+    // One that has forked meanwhile is killed in the next turn.
+    retry([&] { return ::poll(&ended, 1, left > 0 ? static_cast<int>(left) : kKeeperAgainMs); });
+    signalfd_siginfo info{};
+    while (::read(signals.get(), &info, sizeof info) == sizeof info) {
+    }
+  }
+  return 1;
+}
+
 }  // namespace
 
 Result<CapturedCommand> CapturedCommand::start(CommandSpec spec) {
@@ -52,18 +108,30 @@ Result<CapturedCommand> CapturedCommand::start(CommandSpec spec) {
   if (!program) return fail(failure(cat("find '", name, "': ", errno_text(program.error()))));
   out.output_ = output_memory();
   out.errors_ = output_memory();
-  const int descriptors[] = {spec.input, spec.output < 0 ? out.output_.get() : spec.output,
-                             out.errors_.get()};
+  std::vector<int> descriptors = {spec.input, spec.output < 0 ? out.output_.get() : spec.output,
+                                  out.errors_.get()};
+  std::string started = *program;
+  Fd theirs;
+  if (spec.is_kept) {
+    auto sockets = make_socket_pair(SOCK_STREAM);
+    if (!sockets) return fail(failure(sockets.error().text()));
+    out.keeper_ = std::move(sockets->ours);
+    theirs = std::move(sockets->theirs);
+    descriptors.push_back(theirs.get());
+    started = own_executable();
+    spec.words.insert(spec.words.begin(), {started, std::string(kCommandKeeper), *program});
+    spec.dies_with_parent = false;
+  }
   const std::vector<char*> argv = argv_of(spec.words), envp = argv_of(spec.environment);
   ChildSpec child;
-  child.program = program->c_str();
+  child.program = started.c_str();
   child.argv = argv.data();
   child.envp = envp.data();
   child.descriptors = descriptors;
   child.group = ChildGroup::own_session;  // ^C is not for it
   child.dies_with_parent = spec.dies_with_parent;
   const auto pid = start_child(child);
-  if (!pid) return fail(failure(text_of(pid.error(), *program)));
+  if (!pid) return fail(failure(text_of(pid.error(), started)));
   out.pid_ = *pid;
   out.process_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   if (out.process_) return out;
@@ -74,11 +142,11 @@ Result<CapturedCommand> CapturedCommand::start(CommandSpec spec) {
   return fail(failure(cat("open a descriptor of its process: ", errno_text(error))));
 }
 
-std::optional<int> CapturedCommand::wait(std::chrono::milliseconds limit) {
+std::optional<int> CapturedCommand::wait(std::chrono::milliseconds limit, int end) {
   if (ended_) return ended_;
-  pollfd ready{process_.get(), POLLIN, 0};
-  if (retry([&] { return ::poll(&ready, 1, static_cast<int>(limit.count())); }) != 1)
-    return std::nullopt;
+  pollfd ready[] = {{process_.get(), POLLIN, 0}, {end, POLLIN, 0}};
+  retry([&] { return ::poll(ready, std::size(ready), static_cast<int>(limit.count())); });
+  if (ready[0].revents == 0) return std::nullopt;
   int status = 0;
   ::waitpid(pid_, &status, WNOHANG);
   ended_ = status;
@@ -90,7 +158,10 @@ void CapturedCommand::send(int signal) {
 }
 
 void CapturedCommand::kill() {
-  if (!ended_) ::kill(-pid_, SIGKILL);
+  if (keeper_)
+    keeper_.reset();
+  else if (!ended_)
+    ::kill(-pid_, SIGKILL);
   static_cast<void>(wait(std::chrono::milliseconds(-1)));
 }
 
@@ -101,27 +172,78 @@ std::string CapturedCommand::errors() const {
   return text_in(errors_);
 }
 
-Result<std::string> output_of(const std::vector<std::string>& words,
-                              const std::vector<std::string>& environment,
-                              std::chrono::milliseconds limit) {
+std::vector<std::string> process_environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    out.emplace_back(*entry);
+  return out;
+}
+
+int run_command_keeper(const std::vector<std::string>& words) {
+  become_subreaper();
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP})
+    ::sigaddset(&watched, signo);
+  ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+  const Fd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  ::fcntl(kKeeperConnection, F_SETFD, FD_CLOEXEC);
+  std::vector<std::string> command(words.begin() + 1, words.end());
+  const std::vector<char*> argv = argv_of(command);
+  const int descriptors[] = {0, 1, 2};
+  ChildSpec child;
+  child.program = words.front().c_str();
+  child.argv = argv.data();
+  child.envp = environ;
+  child.descriptors = descriptors;
+  child.dies_with_parent = true;
+  const auto pid = start_child(child);
+  if (!pid) {
+    const std::string why = cat(text_of(pid.error(), words.front()), "\n");
+    static_cast<void>(!::write(2, why.data(), why.size()));
+    return pid.error().error == ENOENT ? kKeeperNotFound : kKeeperCannotRun;
+  }
+  pollfd asked[] = {{signals.get(), POLLIN, 0}, {kKeeperConnection, POLLIN, 0}};
+  for (;;) {
+    retry([&] { return ::poll(asked, std::size(asked), -1); });
+    bool ends = asked[1].revents != 0;
+    signalfd_siginfo info{};
+    while (::read(signals.get(), &info, sizeof info) == sizeof info)
+      ends = ends || info.ssi_signo != SIGCHLD;
+    if (ends) return end_kept(signals);
+    if (const auto status = reap_kept(*pid)) return end_as(*status);
+  }
+}
+
+Error command_error(const std::vector<std::string>& words, std::string_view why) {
   std::string line;
   for (const std::string& word : words)
     line += cat(line.empty() ? "" : " ", word);
-  const auto failed = [&](std::string_view why) {
-    return fail(
-        Error{ErrorKind::usage, cat("run '", line, "'"), "", cat("'", line, "' ", why), ""});
-  };
+  return Error{ErrorKind::usage, cat("run '", line, "'"), "", cat("'", line, "' ", why), ""};
+}
+
+std::string failure_text(const CapturedCommand& command, int status) {
+  const std::string said = telling_line(bulk_lines(command.errors()));
+  return cat(end_of(status), said.empty() ? "" : "; it said: ", printable(said));
+}
+
+std::string late_text(std::chrono::milliseconds limit) {
+  return cat("has not ended within ", limit.count(), " ms (--connect-timeout)");
+}
+
+Result<std::string> output_of(const std::vector<std::string>& words,
+                              const std::vector<std::string>& environment,
+                              std::chrono::milliseconds limit) {
   const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   auto command = CapturedCommand::start({words, environment, nothing.get(), true});
-  if (!command) return failed(cat("cannot be run: ", command.error().why));
+  if (!command) return fail(command_error(words, cat("cannot be run: ", command.error().why)));
   const auto status = command->wait(limit);
   if (!status) {
     command->kill();
-    return failed(cat("has not ended within ", limit.count(), " ms (--connect-timeout)"));
+    return fail(command_error(words, late_text(limit)));
   }
   if (*status == 0) return command->output();
-  const std::string said = telling_line(bulk_lines(command->errors()));
-  return failed(cat(end_of(*status), said.empty() ? "" : "; it said: ", printable(said)));
+  return fail(command_error(words, failure_text(*command, *status)));
 }
 
 }  // namespace scela

@@ -39,6 +39,7 @@ struct PmiChoice {
 // The environment of scela-run, on which the rules of the plan depend. launcher/command.cpp fills
 // it.
 struct LaunchContext {
+  std::int64_t began_ns = 0;                 // monotonic clock at the start of scela-run
   std::string job_id;                        // unique; makes names of files and keys
   std::string run_id;                        // the job_id of the first start (--restart)
   std::uint32_t restarts = 0;                // starts of the job before this one

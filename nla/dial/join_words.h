@@ -12,7 +12,12 @@
 //   scela-run -> agent   one byte, kNextStart, before that byte or after it
 //   agent -> scela-run   the hello of another agent process
 //
-// The end of the connection is the end of the job.
+// At the end of a job that has begun:
+//
+//   scela-run -> agent   one byte, kJobIsOver
+//
+// The end of the connection is the end of the job. Without one of these bytes before it, a job for
+// which the agent waited has not begun.
 //
 // JOB and both challenges are random. Each proof is over all that was said before it, so no old
 // line proves anything again. The secret of the job follows from the key and JOB; with it, the
@@ -32,6 +37,8 @@ namespace scela::nla {
 inline constexpr std::size_t kMaxJoinLine = 1024;
 // The word of scela-run to an agent: the job is started again.
 inline constexpr char kNextStart = '+';
+// The word of scela-run to an agent: the job has begun, and is over.
+inline constexpr char kJobIsOver = '.';
 // The most slots that an agent may say it has.
 inline constexpr std::uint32_t kMaxJoinSlots = 1u << 20;
 

@@ -76,7 +76,7 @@ class Guardian {
     }
     if (last_word_ != 0)
       static_cast<void>(::send(link_, &last_word_, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
-    return well ? 0 : 1;
+    return agent_status_;
   }
 
   // Waits for the peer's word that another agent is needed. Returns false if it ends the
@@ -111,7 +111,8 @@ class Guardian {
         const bool stopped = news.si_code == CLD_STOPPED || news.si_code == CLD_TRAPPED;
         if (!stopped) {
           hear_leash();  // its last records
-          return news.si_code == CLD_EXITED && news.si_status == 0;
+          if (news.si_code == CLD_EXITED) agent_status_ = news.si_status;
+          return agent_status_ == 0;
         }
         // A stopped agent serves no rank, and its ranks must not wait for a person to notice.
         ::kill(agent_, SIGKILL);
@@ -240,8 +241,9 @@ class Guardian {
   bool parent_gone_ = false;
   std::uint32_t adopt_ms_ = 0;
   bool adopted_ = false;
-  bool keeps_ = false;   // descendants of an agent that ends well stay
-  bool ending_ = false;  // the end of the job here was requested
+  int agent_status_ = 1;  // a killed agent has none
+  bool keeps_ = false;    // descendants of an agent that ends well stay
+  bool ending_ = false;   // the end of the job here was requested
 };
 
 Error refused(std::string what) {

@@ -39,14 +39,14 @@
 namespace scela::nla {
 
 // Forks. In the agent it returns the guardian's socket. In the guardian it does not return: it
-// waits, cleans up, and ends the process with status 0 if the agent ended with 0, else 1. Error
-// (launch): the system refuses; no process was forked. `link` is the descriptor of the link to the
-// parent, and `link_out` that of its output; -1: `link` goes both ways. `mark_room` points into the
-// command line; agent and guardian each write their mark there (agent_mark.h). If `last_word` is
-// not 0, `link` is no link to a parent but a connection that stays open until the node is clean.
-// The guardian then writes this byte there. If `again` is not 0 and the agent ended with 0, it then
-// waits: for this byte, upon which it forks the next agent, or for the end of the connection or a
-// signal, upon which it ends.
+// waits, cleans up, and ends the process with the status of the agent, or 1 if the agent was
+// killed. Error (launch): the system refuses; no process was forked. `link` is the descriptor of
+// the link to the parent, and `link_out` that of its output; -1: `link` goes both ways. `mark_room`
+// points into the command line; agent and guardian each write their mark there (agent_mark.h). If
+// `last_word` is not 0, `link` is no link to a parent but a connection that stays open until the
+// node is clean. The guardian then writes this byte there. If `again` is not 0 and the agent ended
+// with 0, it then waits: for this byte, upon which it forks the next agent, or for the end of the
+// connection or a signal, upon which it ends.
 Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr, char last_word = 0,
                       char again = 0);
 

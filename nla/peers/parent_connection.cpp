@@ -11,6 +11,7 @@
 #include "common/core/text.h"
 #include "common/crypto/hmac.h"
 #include "common/os/asio.h"
+#include "common/os/syscall.h"
 #include "nla/dial/dial_hello.h"
 #include "nla/guard/guardian.h"
 #include "nla/io/address.h"
@@ -26,6 +27,13 @@ namespace {
 constexpr std::chrono::minutes kAwaitParent{1};
 
 using Descriptor = boost::asio::posix::stream_descriptor;
+
+// Returns true if the peer has ended the connection without a further word.
+bool has_ended(int socket) {
+  char word = 0;
+  const ssize_t got = retry([&] { return ::recv(socket, &word, 1, MSG_PEEK | MSG_DONTWAIT); });
+  return got == 0 || (got < 0 && errno != EAGAIN);
+}
 
 Fd copy_of(const Fd& socket) {
   return Fd(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
@@ -81,6 +89,7 @@ void ParentConnection::await(DialedIn dialed, const std::string& build, const st
   dialed_->socket.async_wait(Descriptor::wait_read, [this, fail_later](const auto& error) {
     if (error) return;
     start_over_ = true;
+    in_vain_ = !has_parent_ && has_ended(dialed_->socket.native_handle());
     if (!has_parent_) return fail_later("scela-run does not need this agent");
     if (link_) return;
     context_.emit(event::TimerFired{Timer::adopt});

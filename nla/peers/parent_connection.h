@@ -30,6 +30,9 @@ class ParentConnection {
   // scela-run closes it later, the agent waits for no adopter. Adopters connect to the same port.
   void await(DialedIn dialed, const std::string& build, const std::string& name,
              std::function<void()> connected);
+  // Returns true if scela-run has closed the connection and no parent has ever come, for a job that
+  // has not begun (nla/dial/join_words.h).
+  bool was_in_vain() const { return in_vain_; }
   // Returns nullptr if there is no parent at present. The root never has one.
   Link* link() { return link_.get(); }
   // Gives the parent up: closes the link by force and reports its end, with `why`, to the listener.
@@ -74,6 +77,7 @@ class ParentConnection {
   std::unique_ptr<Watch> dialed_;
   bool has_parent_ = false;  // a parent has connected to the agent that has dialed in
   bool start_over_ = false;  // scela-run has said so, or has ended
+  bool in_vain_ = false;     // it has ended, and no parent has ever come
   Fd adopter_line_;          // to the process of the new parent
 };
 

@@ -45,7 +45,7 @@ namespace {
 
 constexpr int kUsage = 64;     // EX_USAGE
 constexpr int kInternal = 70;  // EX_SOFTWARE
-constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
+constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build, or no job began
 constexpr int kLate = 75;      // EX_TEMPFAIL: the job has begun
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
@@ -370,8 +370,15 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
   auto shell = Shell::create(
       shell_options(arguments, std::move(dialed), std::move(*guardian_socket), network));
   if (!shell) return failed(shell.error());
+  int status = (*shell)->run();
+  if (!arguments.join.empty() && (*shell)->was_in_vain()) {
+    std::fprintf(stderr,
+                 "scela-nla: %s: scela-run has ended while this agent waited for the start\n",
+                 arguments.join.c_str());
+    status = kOther;
+  }
   // Everything is reported and cleaned up; the kernel frees the rest faster.
-  ::_exit((*shell)->run());
+  ::_exit(status);
 }
 
 }  // namespace scela::nla

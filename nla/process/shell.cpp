@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -72,7 +73,11 @@ Shell::State::State(ShellOptions wanted, Reaper made)
 
 void Shell::State::begin() {
   // Children that a shell left to the program it executed must not be ended by scela-run.
-  sweeps = may_sweep = context.is_root() && children_of(::getpid()).empty();
+  std::vector<pid_t> others = children_of(::getpid());
+  std::erase_if(others, [&](pid_t child) {
+    return std::ranges::find(options.own_children, child) != options.own_children.end();
+  });
+  sweeps = may_sweep = context.is_root() && others.empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
@@ -416,6 +421,10 @@ void Shell::post(Event event) {
 int Shell::run() {
   state_->context.io.run();
   return state_->finished ? 0 : 1;
+}
+
+bool Shell::was_in_vain() const {
+  return state_->parent.was_in_vain();
 }
 
 bool Shell::all_sent() const {

@@ -9,11 +9,14 @@
 // The process becomes a child subreaper, and the shell reaps every child of the process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
@@ -39,6 +42,7 @@ struct ShellOptions {
   // For the root.
   std::function<void(const Action&)> on_action;  // actions marked "root only", in order
   std::string record;                            // file for the core's events; may be empty
+  std::vector<pid_t> own_children;               // that the program has started before, for itself
   // For an agent.
   std::string node;  // name of this node
   Fd parent;         // the link to the parent, or its input
@@ -68,6 +72,8 @@ class Shell {
   // Runs the loop until action::Finish was given and all messages to the parent have left. Returns
   // the exit status of the process: 0, or 1 if the loop was stopped before. Blocks.
   int run();
+  // Returns true if this agent has dialed in, and scela-run has ended before it had a parent.
+  bool was_in_vain() const;
 
   // Returns true if the streams of the children have taken all that was sent to them.
   bool all_sent() const;

@@ -47,14 +47,22 @@ constexpr unsigned kStandInSeconds = 20;
 
 // Does what scela-run has started this program for. Returns std::nullopt if it is for the agent.
 std::optional<int> serve_as_tool(int count, char** words) {
+  using scela::pmix::AfterAllocation;
   using scela::pmix::ToolWish;
   if (count < 2) return std::nullopt;
   const std::string_view mode = words[1];
-  const bool asked = count == 3 && std::string_view(words[2]) == "--asked";
-  if (count > 2 && !asked) return std::nullopt;
-  const ToolWish how = asked ? ToolWish::asked : ToolWish::automatic;
-  if (mode == "--allocation") return scela::pmix::tell_allocation(how);
-  if (mode == "--lost-nodes") return scela::pmix::tell_lost_nodes();
+  ToolWish wish = ToolWish::automatic;
+  AfterAllocation after = AfterAllocation::nothing;
+  for (int i = 2; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word != "--asked" && word != "--lost-nodes") return std::nullopt;
+    if (word == "--asked")
+      wish = ToolWish::asked;
+    else
+      after = AfterAllocation::losses;
+  }
+  if (mode == "--allocation") return scela::pmix::tell_allocation(wish, after);
+  if (mode == "--lost-nodes" && count == 2) return scela::pmix::tell_lost_nodes();
   return std::nullopt;
 }
 

@@ -24,8 +24,14 @@ enum class ToolWish : std::uint8_t {
   asked,
 };
 
+// Says what follows the allocation.
+enum class AfterAllocation : std::uint8_t {
+  nothing,
+  losses,  // what tell_lost_nodes() writes; no loss between the answer and the listening is missed
+};
+
 // Writes the allocation. Returns 69 if no server is there, or if it tells none.
-int tell_allocation(ToolWish wish);
+int tell_allocation(ToolWish wish, AfterAllocation after);
 // Writes a line for each node that the server says is lost, until the server or standard output is
 // gone.
 int tell_lost_nodes();

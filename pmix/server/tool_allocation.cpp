@@ -150,7 +150,7 @@ Result<ResourceAnswer> ask_server(const std::string& server) {
 
 }  // namespace
 
-int tell_allocation(ToolWish wish) {
+int tell_allocation(ToolWish wish, AfterAllocation after) {
   const ServerOfJob job = take_server_of_job();
   const auto server = connect(job);
   if (!server) return complain(server.error());
@@ -162,12 +162,16 @@ int tell_allocation(ToolWish wish) {
                 cat("scela-run is one of ", *size, " processes of the job ", job.nspace), ""});
     }
   }
+  // A server that tells its allocation and no losses is of use too.
+  const bool notes_losses = after == AfterAllocation::losses && note_losses(*server).has_value();
   const auto answer = ask_server(*server);
   if (!answer) return complain(answer.error());
   const std::string text = text_of(*answer);
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const bool is_told = written && std::fflush(stdout) == 0;
+  if (is_told && notes_losses) return write_losses();
   PMIx_tool_finalize();
-  return written && std::fflush(stdout) == 0 ? kWritten : kNotWritten;
+  return is_told ? kWritten : kNotWritten;
 }
 
 }  // namespace scela::pmix

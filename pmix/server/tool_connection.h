@@ -25,6 +25,12 @@ ServerOfJob take_server_of_job();
 // "NAMESPACE.RANK". A server that does not say that it takes tools is not tried. Blocks, perhaps for
 // ever. If the connection ends later, the process ends with status 69.
 Result<std::string> connect(const ServerOfJob& job);
+// Has losses of nodes noted from now on: those that the server tells behind its answer to a query
+// that this function asks. Returns an error (kind unreachable) if the server refuses. Blocks.
+Result<void> note_losses(const std::string& server);
+// Writes "listening", a line for each loss that was noted, and then one for each further loss.
+// Returns an exit status when standard output is gone.
+int write_losses();
 // Returns the number of processes in the namespace, or std::nullopt if the server does not say.
 std::optional<std::uint32_t> size_of_job(const std::string& nspace);
 // Says on standard error why this program could not do its work. Returns its exit status.

@@ -8,10 +8,10 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstdio>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/requests/resource_text.h"
 #include "common/core/text.h"
@@ -29,7 +29,14 @@ void write_line(const std::string& text) {
   static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
 }
 
-std::atomic<bool> events_count = false;
+// The losses that were told so far. Before `is_written`, they wait for the main thread.
+struct Losses {
+  std::mutex mutex;
+  bool counts = false;
+  bool is_written = false;
+  std::vector<std::string> noted;
+};
+Losses losses;
 
 // Waits for an answer of the server, which comes behind everything that it has sent before.
 void await_answer() {
@@ -51,36 +58,57 @@ std::string_view name_of_event(pmix_status_t code) {
 void on_event(std::size_t /*handler*/, pmix_status_t code, const pmix_proc_t* /*source*/,
               pmix_info_t infos[], std::size_t count, pmix_info_t* /*results*/,
               std::size_t /*result_count*/, pmix_event_notification_cbfunc_fn_t call, void* data) {
-  for (std::size_t i = 0; events_count && i < count; ++i) {
+  const std::lock_guard lock(losses.mutex);
+  for (std::size_t i = 0; losses.counts && i < count; ++i) {
     const pmix_value_t& value = infos[i].value;
     const bool is_name = is_key(infos[i], PMIX_HOSTNAME) && value.type == PMIX_STRING;
     if (!is_name || value.data.string == nullptr || !is_resource_word(value.data.string)) continue;
-    write_line(text_of(LostNode{value.data.string, std::string(name_of_event(code))}));
+    const std::string line = text_of(LostNode{value.data.string, std::string(name_of_event(code))});
+    if (losses.is_written)
+      write_line(line);
+    else
+      losses.noted.push_back(line);
   }
   if (call != nullptr) call(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, data);
 }
 
 }  // namespace
 
-int tell_lost_nodes() {
-  const ServerOfJob job = take_server_of_job();
-  const auto server = connect(job);
-  if (!server) return complain(server.error());
-  pmix_status_t losses[] = {PMIX_EVENT_NODE_DOWN, PMIX_EVENT_NODE_OFFLINE};
+Result<void> note_losses(const std::string& server) {
+  pmix_status_t codes[] = {PMIX_EVENT_NODE_DOWN, PMIX_EVENT_NODE_OFFLINE};
   // The call returns the number of the handler once the server knows of it, or an error.
   const pmix_status_t handler =
-      PMIx_Register_event_handler(losses, 2, nullptr, 0, on_event, nullptr, nullptr);
+      PMIx_Register_event_handler(codes, 2, nullptr, 0, on_event, nullptr, nullptr);
   if (handler < 0) {
-    return complain(Error{ErrorKind::unreachable, "listen for lost nodes", *server,
-                          PMIx_Error_string(handler), ""});
+    return fail(Error{ErrorKind::unreachable, "listen for lost nodes", server,
+                      PMIx_Error_string(handler), ""});
   }
   await_answer();
-  events_count = true;
-  write_line("listening");
+  const std::lock_guard lock(losses.mutex);
+  losses.counts = true;
+  return {};
+}
+
+int write_losses() {
+  {
+    const std::lock_guard lock(losses.mutex);
+    write_line("listening");
+    for (const std::string& line : losses.noted)
+      write_line(line);
+    losses.is_written = true;
+  }
   pollfd reader{STDOUT_FILENO, 0, 0};
   while (::poll(&reader, 1, -1) < 0) {
   }
   return 0;
+}
+
+int tell_lost_nodes() {
+  const ServerOfJob job = take_server_of_job();
+  const auto server = connect(job);
+  if (!server) return complain(server.error());
+  if (const auto noted = note_losses(*server); !noted) return complain(noted.error());
+  return write_losses();
 }
 
 }  // namespace scela::pmix

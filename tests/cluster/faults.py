@@ -109,6 +109,10 @@ class Faults:
         """Port 22 sends a banner without end, a byte a second."""
         self._sshd(host, "slow")
 
+    def answer_and_end(self, host):
+        """Port 22 sends a version line, and ends each connection."""
+        self._sshd(host, "end")
+
     def restart_sshd(self, host, lines=None):
         """The real sshd listens, as at first, or with these lines of configuration first."""
         if lines is not None:

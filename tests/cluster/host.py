@@ -108,7 +108,7 @@ class Host:
     # sshd.
 
     def op_sshd(self, state):
-        """on; off: the port is closed; hang: accepts and is silent; slow: a byte a second."""
+        """on; off: the port is closed; hang: accepts and is silent; slow: a byte a second; end: closes behind the version line."""
         self._stop_sshd()
         if state == "on":
             self._start_sshd()
@@ -123,6 +123,8 @@ class Host:
                 self._listeners.append(listener)
                 if state == "slow":
                     self._selector.register(listener, selectors.EVENT_READ, self._accept_victim)
+                elif state == "end":
+                    self._selector.register(listener, selectors.EVENT_READ, self._answer_and_end)
 
     def _stop_sshd(self):
         if self._sshd:
@@ -152,6 +154,14 @@ class Host:
             self._sshd = pid
         finally:
             os.close(watch)
+
+    @staticmethod
+    def _answer_and_end(listener):
+        try:
+            with listener.accept()[0] as connection:
+                connection.send(b"SSH-2.0-OpenSSH_9\r\n", socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except OSError:
+            return
 
     def _accept_victim(self, listener):
         try:

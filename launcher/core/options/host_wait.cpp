@@ -51,6 +51,16 @@ Milliseconds host_wait_limit(const Options& options, const Environment& environm
   return waits ? kWaitInLauncherPod : Milliseconds(0);
 }
 
+std::string unused_wait_line(const Options& options) {
+  const bool is_by_ssh =
+      options.launch != LaunchMethod::program && options.launch != LaunchMethod::bulk;
+  const bool has_use = is_by_ssh || options.listen || options.hostfile_is_program;
+  if (has_use || options.wait_hosts.value_or(Milliseconds(0)).count() == 0) return {};
+  return "--wait-hosts has no effect: how the command that starts the agents fails does not say "
+         "whether a host comes up later (name the hosts that are there by "
+         "--host-discovery-script, or use --listen)";
+}
+
 std::optional<Milliseconds> HostWait::next_pause(Milliseconds elapsed) {
   if (elapsed >= limit_) return std::nullopt;
   const Milliseconds pause = std::min(pause_, limit_ - elapsed);
@@ -65,10 +75,13 @@ bool HostWait::takes_report(Milliseconds elapsed) {
   return true;
 }
 
-std::string waiting_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
-                         Milliseconds left) {
+std::string waiting_text(const std::vector<AwaitedHost>& awaited, std::size_t all) {
   return cat("waiting for ", awaited.size(), " of ", counted(all, "host"), ": ",
-             with_reasons(awaited), "; up to ", seconds_text(left), " more (--wait-hosts)");
+             with_reasons(awaited));
+}
+
+std::string waiting_line(const std::string& waiting, Milliseconds left) {
+  return cat(waiting, "; up to ", seconds_text(left), " more (--wait-hosts)");
 }
 
 std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
@@ -78,6 +91,21 @@ std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all
     return cat(all == 1 ? "the host is" : cat("all ", all, " hosts are"), " there after ", time);
   return cat("waited ", time, " (--wait-hosts) and go on without ", awaited.size(), " of ",
              counted(all, "host"), ": ", with_reasons(awaited));
+}
+
+bool may_come_up(int exit_code, std::string_view errors) {
+  // As a shell says that it cannot run a program, or does not find it.
+  constexpr int kCannotRun = 126, kNotFound = 127;
+  // Words of ssh(1) of OpenSSH.
+  constexpr std::string_view kFinal[] = {
+      "Permission denied",         "Host key verification failed",
+      "Too many authentication",   "Bad configuration option",
+      "no argument after keyword", "Bad owner or permissions",
+      "No user exists for uid",    "administratively prohibited: open failed",
+  };
+  if (exit_code == kCannotRun || exit_code == kNotFound) return false;
+  return std::ranges::none_of(
+      kFinal, [&](std::string_view words) { return errors.find(words) != std::string_view::npos; });
 }
 
 std::string lack_of_hosts(const std::vector<HostEntry>& hosts, const Options& options) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/core/result.h"
@@ -24,6 +25,11 @@ inline constexpr std::chrono::milliseconds kWaitInLauncherPod{120'000};
 // Returns how long hosts are waited for: as the option says, else kWaitInLauncherPod in a launcher
 // pod of the MPI Operator (K_MPI_JOB_ROLE=launcher) and for agents that join (--listen), else 0.
 std::chrono::milliseconds host_wait_limit(const Options& options, const Environment& environment);
+
+// Returns a line for the user if --wait-hosts was given and no host is waited for, because another
+// command than ssh starts the agents; else "". Such a command (kubectl exec, rsh, srun) ends in the
+// same way if its host comes up later and if it never will. Options::launch is final.
+std::string unused_wait_line(const Options& options);
 
 // A host that is not there yet.
 struct AwaitedHost {
@@ -51,13 +57,19 @@ class HostWait {
   bool has_reported_ = false;
 };
 
-// Returns the line of progress: "waiting for 2 of 4 hosts: w1 (name not known), w3 (connection
-// refused); up to 110 s more (--wait-hosts)". Hosts with one reason are one node set.
-std::string waiting_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
-                         std::chrono::milliseconds left);
+// Returns what is waited for: "waiting for 2 of 4 hosts: w1 (name not known), w3 (connection
+// refused)". Hosts with one reason are one node set.
+std::string waiting_text(const std::vector<AwaitedHost>& awaited, std::size_t all);
+// Returns the line of progress: "waiting for ...; up to 110 s more (--wait-hosts)".
+std::string waiting_line(const std::string& waiting, std::chrono::milliseconds left);
 // Returns the line after the wait: all hosts are there, or these are not.
 std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
                         std::chrono::milliseconds elapsed);
+
+// Returns true unless time does not cure what has ended a proxy (ProxyJump, ProxyCommand) before an
+// sshd has answered behind it: no such program, a refused login or a wrong key at a jump host,
+// settings. `errors` is what it has written to standard error. What is not known may be cured.
+bool may_come_up(int exit_code, std::string_view errors);
 
 // Returns a text if the hosts are too few for the job, or "" if they are enough: as many as
 // --min-nodes and --spares ask for, with room for the ranks beside the spares: by --ppn, and by

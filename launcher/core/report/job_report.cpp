@@ -200,13 +200,17 @@ int exit_status(const RankOutcome& outcome) {
 }
 
 std::string cause_of_end(const JobOutcome& job) {
+  const std::string given_up =
+      job.given_up_while.empty()
+          ? ""
+          : cat(" while ", printable(job.given_up_while, kMaxOwnText), "; the start was given up");
   if (job.interrupted) {
-    return cat("interrupted by signal ", *job.interrupted, " (", signal_text(*job.interrupted),
-               "); the job was ended");
+    return cat("interrupted by signal ", *job.interrupted, " (", signal_text(*job.interrupted), ")",
+               given_up.empty() ? "; the job was ended" : given_up);
   }
   if (job.timed_out) {
-    return cat("the job reached its time limit of ", time_text(*job.timed_out),
-               " (--timeout) and was ended");
+    return cat("the job reached its time limit of ", time_text(*job.timed_out), " (--timeout)",
+               given_up.empty() ? " and was ended" : given_up);
   }
   if (job.error) return printable(job.error->text());
   if (job.once_per_host) return "";

@@ -126,8 +126,10 @@ struct JobOutcome {
   std::optional<FirstFailure> first;                   // first in time, not the lowest rank
   std::optional<std::chrono::milliseconds> timed_out;  // the limit that was reached
   std::optional<int> interrupted;                      // the signal that stopped the job
-  std::optional<Error> error;                          // of the job; its kind sets the status
-  std::vector<std::string> failed_nodes;               // names, in the order they failed
+  // Says what a start waited for when `timed_out` or `interrupted` ended it; empty: nothing.
+  std::string given_up_while = {};
+  std::optional<Error> error;             // of the job; its kind sets the status
+  std::vector<std::string> failed_nodes;  // names, in the order they failed
   // Those of failed_nodes that were lost only because the agent above them was.
   std::vector<std::string> cut_off_nodes = {};
   std::vector<MissingHost> missing;  // hosts left out, or that were needed

@@ -152,7 +152,7 @@ struct JoinedAgents::State {
 
   ~State() { wipe(key); }
 
-  bool serve_once(Clock::time_point deadline);
+  bool serve_once(Clock::time_point deadline, int end);
   void watch(const Fd& socket) const;
   // Reads what an agent says. Returns false if its connection has ended, or it breaks the rules.
   bool hear(Agent& agent);
@@ -285,8 +285,8 @@ void JoinedAgents::State::tell_gone(const std::string& name, Stage stage) const 
                                               : " has gone before the job began"));
 }
 
-// Returns true if an agent has joined, has gone, or has come again.
-bool JoinedAgents::State::serve_once(Clock::time_point deadline) {
+// Returns true if an agent has joined, has gone, or has come again, or `end` is readable.
+bool JoinedAgents::State::serve_once(Clock::time_point deadline, int end) {
   std::vector<pollfd> asked = {{listener.get(), POLLIN, 0}};
   std::vector<std::string> names;
   for (const auto& [name, agent] : agents) {
@@ -295,7 +295,9 @@ bool JoinedAgents::State::serve_once(Clock::time_point deadline) {
   }
   for (const Stranger& stranger : strangers)
     asked.push_back({stranger.socket.get(), POLLIN, 0});
+  asked.push_back({end, POLLIN, 0});
   retry([&] { return ::poll(asked.data(), asked.size(), wait_ms(deadline)); });
+  if (asked.back().revents != 0) return true;
   const std::lock_guard lock(mutex);
   auto at = asked.begin() + 1;
   bool has_changed = false;
@@ -338,9 +340,9 @@ Result<std::unique_ptr<JoinedAgents>> JoinedAgents::listen(const JoinSettings& s
 JoinedAgents::JoinedAgents(std::unique_ptr<State> state) : state_(std::move(state)) {}
 JoinedAgents::~JoinedAgents() = default;
 
-void JoinedAgents::serve(std::chrono::milliseconds limit) {
+void JoinedAgents::serve(std::chrono::milliseconds limit, int end) {
   const auto deadline = Clock::now() + limit;
-  while (!state_->serve_once(deadline) && Clock::now() < deadline) {
+  while (!state_->serve_once(deadline, end) && Clock::now() < deadline) {
   }
 }
 
@@ -416,7 +418,7 @@ void JoinedAgents::drop_returning() {
   });
 }
 
-void JoinedAgents::finish() {
+void JoinedAgents::finish(bool has_begun) {
   state_->listener.reset();
   state_->strangers.clear();
   const std::lock_guard lock(state_->mutex);
@@ -424,6 +426,7 @@ void JoinedAgents::finish() {
   for (const auto& [name, agent] : state_->agents) {
     ::setsockopt(agent.socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kSilentHostMs,
                  sizeof kSilentHostMs);
+    if (has_begun) send_line(agent.socket, {nla::kJobIsOver});
     ::shutdown(agent.socket.get(), SHUT_WR);
     open.push_back({agent.socket.get(), POLLIN, 0});
   }

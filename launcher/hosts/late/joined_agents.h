@@ -37,8 +37,9 @@ class JoinedAgents {
   JoinedAgents(const JoinedAgents&) = delete;
   JoinedAgents& operator=(const JoinedAgents&) = delete;
 
-  // Takes agents for this long, or until one has joined or has gone. Blocks.
-  void serve(std::chrono::milliseconds limit);
+  // Takes agents for this long, or until one has joined or has gone, or the descriptor `end` is
+  // readable. Blocks.
+  void serve(std::chrono::milliseconds limit, int end = -1);
   // Returns a descriptor that is readable if serve() has something to do.
   int descriptor() const;
   // Returns the hosts with an agent: first those that were in the last start of the job, and in
@@ -64,9 +65,10 @@ class JoinedAgents {
   bool has_returning() const;
   // Gives up the agents that have not come again.
   void drop_returning();
-  // Lets all agents go, and waits until nothing of the job is left on their hosts. Blocks for at
-  // most ten seconds.
-  void finish();
+  // Lets all agents go, and waits until nothing of the job is left on their hosts. `has_begun` says
+  // that ranks of the job ran; agents that had no part in it are told so. Blocks for at most ten
+  // seconds.
+  void finish(bool has_begun);
 
  private:
   struct State;

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <deque>
+#include <string_view>
 
 #include "common/core/error.h"
+#include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "nla/io/address.h"
@@ -38,8 +41,16 @@ std::string reason_of(int error) {
   }
 }
 
-bool has_ssh_line(const std::string& text) {
-  return text.starts_with("SSH-") || text.find("\nSSH-") != std::string::npos;
+// The version line of a client. An sshd that is not up yet, or takes no more logins, may end the
+// connection behind its own one.
+constexpr std::string_view kVersionLine = "SSH-2.0-ScELA\r\n";
+
+// Returns where the version line of a server ends in the text, or npos if it is not complete.
+std::size_t end_of_ssh_line(const std::string& text) {
+  std::size_t begin = text.starts_with("SSH-") ? 0 : text.find("\nSSH-");
+  if (begin == std::string::npos) return begin;
+  const std::size_t end = text.find('\n', begin + 1);
+  return end == std::string::npos ? end : end + 1;
 }
 
 // One connection that is under way.
@@ -58,26 +69,43 @@ class Probe {
   }
   // Call it if poll() reports the events that wanted() asks for, or an error.
   void go_on() {
-    if (!is_connected_) {
+    if (step_ == Step::connect) {
       int error = 0;
       socklen_t size = sizeof error;
       ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
       if (error != 0) return end(reason_of(error));
-      is_connected_ = true;
+      step_ = Step::version;
       return;
     }
     char bytes[512];
     const ssize_t got = retry([&] { return ::recv(socket_.get(), bytes, sizeof bytes, 0); });
     if (got < 0 && errno == EAGAIN) return;
-    if (got < 0) return end(reason_of(errno));
-    if (got == 0) return end("closes the connection");
+    const std::string_view begun = step_ == Step::keys ? "answers, and then: " : "";
+    if (got < 0) return end(cat(begun, reason_of(errno)));
+    if (got == 0) return end(cat(begun, "closes the connection"));
+    if (step_ == Step::keys) return end("");
     greeting_.append(bytes, static_cast<std::size_t>(got));
-    if (has_ssh_line(greeting_)) return end("");
-    if (greeting_.size() > kMaxGreeting) end("it is no sshd");
+    const std::size_t line = end_of_ssh_line(greeting_);
+    if (line != std::string::npos) {
+      if (line < greeting_.size()) return end("");
+      step_ = Step::keys;
+      // A new connection has room for a line. If it is lost, the next read says why.
+      static_cast<void>(::send(socket_.get(), kVersionLine.data(), kVersionLine.size(),
+                               MSG_NOSIGNAL | MSG_DONTWAIT));
+    } else if (greeting_.size() > kMaxGreeting) {
+      end("it is no sshd");
+    }
   }
   void check_time(Clock::time_point now) {
-    if (!is_over_ && now >= deadline_)
-      end(is_connected_ ? "accepts, and says nothing" : "no answer");
+    if (is_over_ || now < deadline_) return;
+    switch (step_) {
+      case Step::connect:
+        return end("no answer");
+      case Step::version:
+        return end("accepts, and says nothing");
+      case Step::keys:
+        return end("answers, and then says nothing");
+    }
   }
 
   bool is_over() const { return is_over_; }
@@ -85,10 +113,16 @@ class Probe {
   std::size_t place() const { return place_; }
   Clock::time_point deadline() const { return deadline_; }
   pollfd wanted() const {
-    return {socket_.get(), static_cast<short>(is_connected_ ? POLLIN : POLLOUT), 0};
+    return {socket_.get(), static_cast<short>(step_ == Step::connect ? POLLOUT : POLLIN), 0};
   }
 
  private:
+  enum class Step : std::uint8_t {
+    connect,  // the connection is not made
+    version,  // the version line of the sshd is awaited
+    keys,     // the first bytes behind it are
+  };
+
   void end(std::string why) {
     is_over_ = true;
     why_ = std::move(why);
@@ -98,14 +132,14 @@ class Probe {
   std::size_t place_;
   Clock::time_point deadline_;
   Fd socket_;
-  bool is_connected_ = false;
+  Step step_ = Step::connect;
   bool is_over_ = false;
   std::string why_;
   std::string greeting_;
 };
 
-// Waits until one of the probes can go on, or its time is over.
-void serve(std::deque<Probe>& probes) {
+// Waits until one of the probes can go on, or its time is over. Returns false if `end` is readable.
+bool serve(std::deque<Probe>& probes, int end) {
   std::vector<pollfd> ready;
   Clock::time_point first = Clock::time_point::max();
   for (const Probe& probe : probes) {
@@ -113,12 +147,15 @@ void serve(std::deque<Probe>& probes) {
     first = std::min(first, probe.deadline());
   }
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now()).count();
+  ready.push_back({end, POLLIN, 0});
   ::poll(ready.data(), ready.size(), static_cast<int>(std::max<long>(0, static_cast<long>(left))));
+  if (ready.back().revents != 0) return false;
   const auto now = Clock::now();
   for (std::size_t i = 0; i < probes.size(); ++i) {
     if (ready[i].revents != 0) probes[i].go_on();
     probes[i].check_time(now);
   }
+  return true;
 }
 
 }  // namespace
@@ -137,7 +174,13 @@ std::vector<std::string> probe_sshd(const std::vector<SshdPlace>& places,
       probes.pop_back();
     }
     if (probes.empty()) return out;
-    serve(probes);
+    if (!serve(probes, limits.end)) {
+      for (const Probe& probe : probes)
+        out[probe.place()] = "was not asked to the end";
+      for (; next < places.size(); ++next)
+        out[next] = "was not asked";
+      return out;
+    }
     std::erase_if(probes, [&](const Probe& probe) {
       if (probe.is_over()) out[probe.place()] = probe.why();
       return probe.is_over();

@@ -1,6 +1,7 @@
-// Asks hosts whether an sshd answers there, without a login: it connects, reads the first words
-// "SSH-", and closes. launcher/hosts/late_hosts.cpp waits by it for hosts that come up late. Blocks;
-// for any thread.
+// Asks hosts whether an sshd answers there, without a login: it connects, exchanges the version
+// lines "SSH-" (RFC 4253, section 4.2), waits until the sshd begins the exchange of keys, and
+// closes. launcher/hosts/late_hosts.cpp waits by it for hosts that come up late. Blocks; for any
+// thread.
 #pragma once
 
 #include <chrono>
@@ -21,6 +22,7 @@ struct SshdPlace {
 struct ProbeLimits {
   std::chrono::milliseconds each{3000};  // for one host, until it has answered
   std::size_t at_once = 128;             // connections at a time, at least 1
+  int end = -1;                          // a descriptor; once it is readable, no host is asked
 };
 
 // Returns for each place, in their order, "" if an sshd answers, or the reason why none does, such

@@ -1,4 +1,5 @@
 """Hosts that come up late (--wait-hosts), and what the MPI Operator of Kubernetes gives a launcher."""
+import json
 import os
 import signal
 import subprocess
@@ -59,6 +60,28 @@ class WaitTest(LateTest):
         self.cluster.restart_sshd("node004", [])
         self.assertEqual(self.rest(job)[0], self.cluster.hosts)
 
+    def test_an_sshd_that_answers_and_ends_the_connection_is_waited_for(self):
+        self.cluster.answer_and_end("node003")
+        job = self.start(*self.ALL, "--wait-hosts", "1h", "hostname")
+        self.waiting(job, "waiting for 1 of 4 hosts: node003 (answers, and then: ")
+        self.cluster.restart_sshd("node003", [])
+        self.assertEqual(self.rest(job)[0], self.cluster.hosts)
+
+    def test_a_host_behind_a_proxy_is_waited_for(self):
+        self.configure("Host node003 node004\n ProxyJump node001\n")
+        self.cluster.refuse("node003")
+        job = self.start(*self.ALL, "--wait-hosts", "1h", "hostname")
+        self.waiting(job, "waiting for 1 of 4 hosts: node003 (its proxy says: ", "Connection refused); up to ")
+        self.cluster.restart_sshd("node003", [])
+        self.assertEqual(self.rest(job)[0], self.cluster.hosts)
+
+    def test_a_proxy_that_cannot_work_is_not_waited_for(self):
+        self.cluster.lock_out("node001")
+        for line in ("ProxyJump node001", "ProxyCommand /no/such/program"):
+            self.configure(f"Host node003\n {line}\n")
+            done = self.run_job("-w", "node003", "--ppn", "1", "--wait-hosts", "1h", "hostname", status=UNREACHABLE)
+            self.assertNotIn("waiting for", done.stderr)
+
     def test_hosts_that_are_there_are_not_waited_for(self):
         self.assert_hosts(self.cluster.hosts, "-w", "node[001-004]", "--wait-hosts", "1h")
 
@@ -83,13 +106,20 @@ class WaitTest(LateTest):
             self.assertNotIn("waiting for", done.stderr)
             self.assertIn(words, done.stderr)
 
-    def test_an_interrupt_ends_the_wait(self):
+    def test_a_signal_or_the_time_limit_ends_the_wait(self):
         self.cluster.refuse("node001")
-        job = self.start(*self.ALL, "--wait-hosts", "1h", "hostname")
+        waiting = "while waiting for 1 of 4 hosts: node001 (connection refused); the start was given up"
+        job = self.start(*self.ALL, "--wait-hosts", "1h", "--json=-", "hostname")
         self.waiting(job, "node001 (connection refused)")
         job.send_signal(signal.SIGINT)
-        job.communicate(timeout=DEADLINE_S)
-        self.assertNotEqual(job.returncode, 0)
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((job.returncode, err), (130, f"scela-run: interrupted by signal 2 (SIGINT, Interrupt) {waiting}\n"))
+        records = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([record["type"] for record in records], ["job", *["host"] * 4, "end"])
+        self.assertEqual({(record["status"], record["phase"]) for record in records[1:-1]}, {("missing", "wait for hosts")})
+        self.assertEqual((records[0]["hosts"], records[-1]["exit_status"]), (self.cluster.hosts, 130))
+        done = self.run_job(*self.ALL, "--wait-hosts", "1h", "--timeout", "300ms", "hostname", status=124)
+        self.assertEqual(done.stderr.splitlines()[-1], f"scela-run: the job reached its time limit of 300 ms (--timeout) {waiting}")
 
 
 class OperatorTest(LateTest):

@@ -189,10 +189,11 @@ class DebuggersTest(job.JobTest):
                          [f"{host}: {host} first second --lmonsharedsec=secret --lmonsecchk=7" for host in ("one", "two")])
 
     def test_nothing_is_attached_to_a_process_without_a_job(self):
-        ended = self.run_job("--attach", os.getpid())
-        self.assertEqual(ended.status, 74)
-        self.assertIn(f"attach to the scela-run with the process number {os.getpid()}", ended.err)
-        self.assertIn("it has no job, or there is no such process", ended.err)
+        with open("/proc/self/comm", encoding="ascii") as f:
+            own = f.read().strip()
+        for process, why in ((os.getpid(), f"that is '{own}', which has no job"), (2**31 - 1, "there is no such process")):
+            ended = self.run_job("--attach", process)
+            self.assert_refused(ended, 64, f"attach to the scela-run with the process number {process}: {why} \\(give the number of a scela-run ")
 
     def folded(self, text):
         """The function that waits, by the heading of its ranks."""

@@ -171,7 +171,7 @@ class RejoinTest(JoiningTest):
         self.wait_for(run, "waiting for agents at ", self.begun)  # un001 has come again
         run.signal(signal.SIGKILL)
         run.process.wait()
-        self.assertEqual(self.end_of(agents["un001"]), (0, ""))
+        self.assertEqual(self.end_of(agents["un001"]), (69, f"scela-nla: 127.0.0.1:{self.port}: scela-run has ended while this agent waited for the start\n"))
 
     def test_an_agent_that_is_told_to_end_does_not_come_again(self):
         agents, run = self.begin_restarted(["un001", "un002"])

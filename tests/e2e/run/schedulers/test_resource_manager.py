@@ -163,6 +163,19 @@ class ManagerTest(JobTest):
         ended = second.wait()
         self.assertEqual((ended.status, sorted(ended.lines)), (0, ["0 ends", "1 ends"]), ended.err)
 
+    def test_a_loss_before_the_agents_are_started_is_heard(self):
+        env = self.manager("nodes", "un001:1", "un002:1")
+        records = self.channel("records")
+        started = self.start_on(env, "-v", f"--json={records}", "sh", "-c", HOLD)
+        self.wait_said(started, "has no reader yet; waiting for one")  # the allocation is known
+        self.tell("down un002")
+        self.assert_script_is_there()  # the manager has raised the event
+        with open(records, encoding="utf-8") as f:
+            self.assertIn("PMIX_EVENT_NODE_DOWN", f.read())
+        ended = started.wait()
+        self.assertIn("the resource manager says that un002 is lost: PMIX_EVENT_NODE_DOWN\n", ended.err)
+        self.assertIn(ended.status, (68, 71))
+
     def test_a_server_that_goes_while_the_job_runs_ends_nothing(self):
         env = {**self.manager("nodes", "un001:1", "un002:1"), "GO": self.channel("go")}
         started = self.start_on(env, "-v", "-n", 1, "sh", "-c", WAIT)

@@ -58,15 +58,42 @@ TEST_CASE("host wait: a line is due at once, and then at growing intervals") {
 
 TEST_CASE("host wait: the line names the hosts by the reason why they are awaited") {
   const std::vector<AwaitedHost> awaited = {{"w1", "name not known"}, {"w3", "connection refused"}};
-  CHECK(waiting_line(awaited, 4, 110s) ==
+  CHECK(waiting_line(waiting_text(awaited, 4), 110s) ==
         "waiting for 2 of 4 hosts: w1 (name not known), w3 (connection refused); up to 110 s more "
         "(--wait-hosts)");
-  CHECK(waiting_line({{"w1", "x"}, {"w2", "x"}}, 2, 1500ms).find("w[1-2] (x); up to 2 s more") !=
-        std::string::npos);
+  CHECK(waiting_text({{"w1", "x"}, {"w2", "x"}}, 2) == "waiting for 2 of 2 hosts: w[1-2] (x)");
+  CHECK(waiting_line("waiting", 1500ms) == "waiting; up to 2 s more (--wait-hosts)");
   CHECK(waited_line({}, 4, 900ms) == "all 4 hosts are there after 1 s");
   CHECK(waited_line(awaited, 4, 2min) ==
         "waited 120 s (--wait-hosts) and go on without 2 of 4 hosts: w1 (name not known), w3 "
         "(connection refused)");
+}
+
+TEST_CASE("host wait: a wait that has no effect is told") {
+  Options options;
+  options.wait_hosts = 1min;
+  CHECK(unused_wait_line(options).empty());
+  options.launch = LaunchMethod::program;
+  CHECK(unused_wait_line(options).starts_with("--wait-hosts has no effect: "));
+  options.hostfile_is_program = true;
+  CHECK(unused_wait_line(options).empty());
+  options.hostfile_is_program = false;
+  options.listen = "7000";
+  CHECK(unused_wait_line(options).empty());
+  options.listen.reset();
+  options.wait_hosts.reset();
+  CHECK(unused_wait_line(options).empty());
+}
+
+TEST_CASE("host wait: what time does not cure behind a proxy is not waited for") {
+  CHECK(may_come_up(255, ""));
+  CHECK(may_come_up(255, "channel 0: open failed: connect failed: Connection refused\n"));
+  CHECK(may_come_up(255, "ssh: Could not resolve hostname w1: Name or service not known\n"));
+  CHECK(may_come_up(1, "error: unable to upgrade connection: pod does not exist\n"));
+  CHECK_FALSE(may_come_up(127, "sh: 1: exec: nc: not found\n"));
+  CHECK_FALSE(may_come_up(126, ""));
+  CHECK_FALSE(may_come_up(255, "me@jump: Permission denied (publickey).\n"));
+  CHECK_FALSE(may_come_up(255, "No ED25519 host key is known\nHost key verification failed.\n"));
 }
 
 TEST_CASE("host wait: hosts are enough for --min-nodes, for spares and for the ranks") {
