@@ -97,6 +97,7 @@ class Session {
   void on_action(const nla::Action& action);
   void on(const action::NodeFailed& failed);
   void on(const action::AllReady& ready);
+  void launch();
   void on(const action::AllLaunched& launched);
   void on(const action::ShowOutput& output);
   void on(const action::Spawn& spawn) { spawning_.on(spawn); }
@@ -242,6 +243,7 @@ void Session::begin() {
   }
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));
+  if (launches_early(options_, plan_) && !is_debugged()) launch();
 }
 
 void Session::on_action(const nla::Action& action) {
@@ -259,7 +261,10 @@ void Session::on(const action::NodeFailed& failed) {
   records_.add_failure({host, std::string(name_of(failure.phase)), failure.why},
                        launched_ && failure.phase == nla::StartPhase::running);
   const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
-  if (!launched_ && spared) {
+  // A command for each host may run already on other hosts.
+  const bool is_missing =
+      !launched_ || (plan_.once_per_host && failure.phase != nla::StartPhase::running);
+  if (is_missing && spared) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
   } else {
     outcome_.failed_nodes.push_back(host);
@@ -286,6 +291,7 @@ void Session::on(const action::NodeFailed& failed) {
 void Session::on(const action::AllReady& ready) {
   phases_.ready = phase_moment();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
+  if (launched_) return;
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
   const bool guessed = plan_.machines.empty();
   const std::string shown = options_.show_map ? map_text(plan_) : "";
@@ -305,6 +311,11 @@ void Session::on(const action::AllReady& ready) {
   }
   if (auto met = use_rendezvous(plan_, ready.rendezvous); !met) return give_up_start(met.error());
   if (options_.show_map) stderr_.write(bindings_text(bindings_of(plan_, failed_)));
+  launch();
+}
+
+// Sends the job to the nodes.
+void Session::launch() {
   for (const SegmentRanks& segment : plan_.segments)
     ranks_of_programs_.push_back(segment.count);
   launched_ = true;
@@ -393,6 +404,8 @@ void Session::on(const action::JobEnded& ended) {
   for (const auto& [outcome, ranks] : ended.verdicts) {
     const RankSet counted = ranks.minus(spawning_.unspawned());
     if (counted.empty()) continue;
+    // The job was ended before these hosts had an agent: they did not run the command.
+    if (plan_.once_per_host && outcome.ending == nla::Ending::cancelled) continue;
     outcome_.add(counted, to_rank_outcome(outcome));
     records_.add_outcome(outcome, counted);
   }

@@ -68,6 +68,16 @@ bool may_be_small(const Options& options, const Plan& plan) {
 
 }  // namespace
 
+bool launches_early(const Options& options, const Plan& plan) {
+  const nla::Job& job = plan.job;
+  const bool needs_all = plan.min_nodes > 0 || job.on_failure == nla::OnFailure::kill ||
+                         job.pmi == nla::PmiKind::pmix || job.training.styles.any();
+  const bool is_watched = plan.pty || plan.panes || options.show_map ||
+                          !job.stops.on_exec.empty() || !job.debugged_ranks.empty();
+  return plan.once_per_host && plan.degree >= plan.hosts.size() && !needs_all && !is_watched &&
+         !needs_topologies(plan, options);
+}
+
 nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
                                    const std::string& agent, std::vector<std::string> contacts,
                                    std::int64_t now_ns) {

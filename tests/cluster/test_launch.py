@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -85,6 +86,65 @@ class SlowTest(JobTest):
         self.assertEqual((job.returncode, sorted(out.split()), err), (0, self.cluster.hosts, ""))
         self.assertEqual(self.logins(), {**{host: ["head"] for host in self.cluster.hosts[:4]},
                                          "node005": ["node004"], "node006": ["node004"]})
+
+
+class CommandForEachHostTest(JobTest):
+    """A command that runs once on each host needs no other host than its own."""
+    SIZE = 4
+
+    def start_beside_silent(self, *words, host="node002"):
+        """A job of which one host takes connections and says nothing, when all others have written a line."""
+        self.cluster.freeze(host)
+        job = self.start("-w", "node[001-004]", "--connect-timeout", str(DEADLINE_S), *words)
+        others = [name for name in self.cluster.hosts if name != host]
+        self.assertEqual(sorted(job.stdout.readline() for _ in others), [f"{name}: {name}\n" for name in others])
+        return job
+
+    def test_output_of_a_host_does_not_wait_for_a_silent_host(self):
+        job = self.start_beside_silent("hostname")
+        self.assertIsNone(job.poll())
+        self.cluster.thaw("node002")
+        self.assertEqual((*job.communicate(timeout=DEADLINE_S), job.returncode), ("node002: node002\n", "", 0))
+
+    def test_an_agent_ends_with_its_command_though_a_host_is_silent(self):
+        job = self.start_beside_silent("hostname")
+        for host in ("node001", "node003", "node004"):
+            self.cluster.assert_left(host, {"sshd: root@notty"})  # the session of scela-run
+        self.cluster.thaw("node002")
+        self.assertEqual((*job.communicate(timeout=DEADLINE_S), job.returncode), ("node002: node002\n", "", 0))
+
+    def test_a_silent_host_is_named_when_the_job_is_ended(self):
+        job = self.start_beside_silent("hostname && exec sleep 1000")
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((out, job.returncode), ("", 130), err)
+        self.assertRegex(err, r"ended with the job 3 \(node\[001,003-004\]\) · not run 1 \(node002\)")
+
+    def test_a_host_that_is_lost_beside_a_silent_host_is_lost_alone(self):
+        job = self.start_beside_silent("hostname && exec sleep 1000")
+        _guardian, agent = self.agents("node003")
+        os.kill(agent, signal.SIGKILL)
+        self.cluster.thaw("node002")
+        self.assertEqual(job.stdout.readline(), "node002: node002\n")
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((out, job.returncode), ("", 130), err)
+        self.assertRegex(err, r"lost 1 \(node003\) · ended with the job 3 \(node\[001-002,004\]\)")
+
+    def test_a_host_that_is_down_costs_the_others_nothing(self):
+        job = self.start("-w", "node[001-004]", "--connect-timeout", "1", "-b", "hostname")
+        self.assertEqual(job.wait(DEADLINE_S), 0)
+        self.cluster.freeze("node002")
+        job = self.start("-w", "node[001-004]", "--connect-timeout", "1", "hostname")
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((sorted(out.split()[1::2]), job.returncode), (["node001", "node003", "node004"], UNREACHABLE))
+        self.assertRegex(err, r"node002 unreachable \(.*\n.*ok 3 \(node\[001,003-004\]\) · unreachable 1 \(node002\)")
+
+    def test_with_min_nodes_all_hosts_are_waited_for(self):
+        self.cluster.freeze("node002")
+        job = self.start("-w", "node[001-004]", "--min-nodes", "4", "--connect-timeout", "1", "hostname")
+        out, _ = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((out, job.returncode), ("", UNREACHABLE))
 
 
 class KeylessTest(JobTest):

@@ -220,6 +220,7 @@ void fields_job(Io& io, T& schedule) {
   io.number("adopt_ms", schedule.adopt_ms);
   io.number("attach_fails", schedule.attach_fails);
   io.number("trace", schedule.trace);
+  io.number("early", schedule.early, false);
   io.number("launch_anyway", schedule.launch_anyway, true);
   io.number("remap", schedule.remap, true);
   io.number("local_children", schedule.local_children, true);

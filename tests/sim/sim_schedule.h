@@ -152,6 +152,7 @@ struct Schedule {
   std::uint32_t adopt_ms = 0;      // how long an agent waits for a new parent; 0: it does not
   std::uint32_t attach_fails = 0;  // one attempt in this many to adopt an agent; 0: none
   bool trace = false;
+  bool early = false;          // launch at once; the tree is flat
   bool launch_anyway = true;   // when nodes are missing, launch all the same
   bool remap = true;           // and give the ranks of missing nodes to others
   bool local_children = true;  // a node is gone only when the agents it started are gone

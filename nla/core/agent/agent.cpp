@@ -128,7 +128,8 @@ Agent::State::State(Role role, cache::PolicyMaker maker)
                     output, input, terminal),
       job_updates(context, children, verdicts, job_end, local_ranks, failures, verdict_reports,
                   lost_children, lost_nodes, services, spawns),
-      parent(context, children, job_end, processes, services, job_updates, output, input) {
+      parent(context, children, job_end, processes, services, job_updates, output, input),
+      held_requests(context) {
   context.role = role;
 }
 
@@ -158,6 +159,10 @@ void Agent::State::on(const event::Received& event) {
   }
   Child* child = children.find(event.link);
   if (child == nullptr || !child->serving()) return;  // late: the child was given up
+  if (held_requests.hold(event)) {
+    if (held_requests.is_too_much(event.link)) violation(event.link, "too many requests at once");
+    return;
+  }
   if (!receive_from_child(*child, event.message)) {
     violation(event.link, cat("unexpected message ", name_of(event.message)));
   }
@@ -324,13 +329,21 @@ bool Agent::State::from_parent(const msg::Resize& message) {
 
 bool Agent::State::from_child(Child& child, const msg::Ready& message) {
   if (!tree_start.from_child(child, message)) return false;
+  const bool was_late = child.late;
   job_updates.bring_up_to_date(child);
+  if (was_late && !child.late) terminal.send_to(child);
   return true;
 }
 
 bool Agent::State::from_child(Child& child, const msg::NodeFailed& message) {
   if (!child.covers(message.node)) return false;
   report_node_failure(context, message);
+  return true;
+}
+
+bool Agent::State::from_child(Child& child, const msg::Verdicts& message) {
+  if (!verdict_reports.from_child(child, message)) return false;
+  if (context.launched_early && child.ended_ranks) job_end.shut_down_child(child);
   return true;
 }
 
@@ -380,7 +393,8 @@ void Agent::State::repeat_to_parent() {
 
 void Agent::State::advance() {
   services.advance();
-  if (context.phase == Phase::starting) tree_start.advance();
+  const bool starts = context.phase == Phase::starting || context.launched_early;
+  if (starts && !tree_start.is_complete()) tree_start.advance();
   if (context.phase == Phase::running) advance_running();
   if (job_end.shutting_down()) advance_end();
   if (context.phase == Phase::leaving && children.all_gone()) {
@@ -393,8 +407,16 @@ void Agent::State::advance() {
 void Agent::State::advance_running() {
   launch_report.advance();
   job_updates.advance();
+  release_requests();
   spawns.advance(processes.started(), verdicts, job_end.ordered());
   if (verdict_reports.advance(launch_report.sent(), job_end.terminating())) job_end.shut_down();
+}
+
+void Agent::State::release_requests() {
+  if (!held_requests.holds() || !(launch_report.sent() || job_end.ordered())) return;
+  for (const event::Received& event : held_requests.release(!job_end.ordered()))
+    on(event);
+  services.advance();
 }
 
 void Agent::State::advance_end() {

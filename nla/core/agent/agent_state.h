@@ -10,6 +10,7 @@
 #include <string>
 
 #include "nla/core/agent/final_report.h"
+#include "nla/core/agent/held_requests.h"
 #include "nla/core/agent/inspection_relay.h"
 #include "nla/core/agent/job_updates.h"
 #include "nla/core/agent/log_relay.h"
@@ -99,6 +100,9 @@ struct Agent::State {
   bool from_child(Child& child, const msg::Ready& message);
   // Reports the failure of a node below the child upwards.
   bool from_child(Child& child, const msg::NodeFailed& message);
+  // Takes verdicts of ranks below. If the job was launched early, a child without running ranks
+  // ends now.
+  bool from_child(Child& child, const msg::Verdicts& message);
   // Passes on that the root is to start some nodes of the child's slice.
   bool from_child(Child& child, const msg::HandBack& message);
   // Keeps the slices of the child's children, which are adopted if the child is lost.
@@ -116,6 +120,8 @@ struct Agent::State {
   void repeat_to_parent();
   // Makes the steps of advance() that are due while the ranks run.
   void advance_running();
+  // Takes the messages that HeldRequests has kept, if they need not wait any more.
+  void release_requests();
   // Makes the steps of advance() that are due while the subtree is to end.
   void advance_end();
   // Returns true if this agent has received its slice, the nodes that it and the agents below it
@@ -144,6 +150,7 @@ struct Agent::State {
   LostChildren lost_children;
   JobUpdates job_updates;
   ParentLink parent;
+  HeldRequests held_requests;
 };
 
 }  // namespace scela::nla

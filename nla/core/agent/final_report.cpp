@@ -49,10 +49,14 @@ Stats FinalReport::totals(const event::Measured& event) const {
   return all;
 }
 
+bool FinalReport::may_end(const Child& child) const {
+  return job_end_.shutting_down() || child.told_to_end;
+}
+
 // Reports come only at the end, only if the job is traced, and once from each node. If there is no
 // job, only the shells know if it is traced.
 bool FinalReport::from_child(Child& child, const msg::Report& message) {
-  if (!job_end_.shutting_down() || (context_.job && !context_.job->trace)) return false;
+  if (!may_end(child) || (context_.job && !context_.job->trace)) return false;
   if (!child.slice.contains(message.node) || traced_nodes_.contains(message.node)) return false;
   if (message.bytes.empty() && !message.last) return false;
   child.report_bytes += message.bytes.size();
@@ -67,7 +71,7 @@ bool FinalReport::from_child(Child& child, const msg::Report& message) {
 }
 
 bool FinalReport::from_child(Child& child, const msg::Done& message) {
-  if (!job_end_.shutting_down()) return false;
+  if (!may_end(child)) return false;
   if (const RankSet open = verdicts_.open(child.ranks); !open.empty()) {
     // A child that was adopted while the job ended has ended before it heard of the last worlds.
     if (!child.adopted) return false;

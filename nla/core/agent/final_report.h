@@ -35,6 +35,8 @@ class FinalReport {
   bool from_child(Child& child, const msg::Done& message);
 
  private:
+  // Returns true if the child was told to end, so that it may send its last messages.
+  bool may_end(const Child& child) const;
   // Returns the totals of the subtree, with the shell's measurements of this process.
   Stats totals(const event::Measured& event) const;
 

@@ -7,7 +7,10 @@
 namespace scela::nla {
 
 void JobUpdates::on(const event::Launch& event) {
-  if (!context_.is_root() || context_.phase != Phase::ready || job_end_.shutting_down()) return;
+  const bool early = context_.phase == Phase::starting && context_.is_flat();
+  if (!context_.is_root() || !(early || context_.phase == Phase::ready)) return;
+  if (job_end_.shutting_down()) return;
+  context_.launched_early = early;
   const Chunk bytes(encode(event.job));
   use_job(event.job);
   for_each_piece(bytes, kMaxPiece, [&](const Chunk& piece, std::size_t, bool last) {
@@ -36,6 +39,7 @@ void JobUpdates::use_job(Job job) {
   context_.phase = Phase::running;
   if (!context_.is_root()) context_.act(action::UseJob{*context_.job});
   lose_absent();
+  lose_lost();
   ranks_.start_first();
 }
 
@@ -50,7 +54,8 @@ void JobUpdates::use_map(const Job& job) {
 }
 
 void JobUpdates::lose_absent() {
-  for (const msg::NodeFailed& failure : children_.failures()) {
+  for (; absent_ < children_.failures().size(); ++absent_) {
+    const msg::NodeFailed& failure = children_.failures()[absent_];
     const bool looked_after = std::any_of(
         children_.all().begin(), children_.all().end(),
         [&](const Child& child) { return child.serving() && child.covers(failure.node); });
@@ -60,11 +65,22 @@ void JobUpdates::lose_absent() {
     verdicts_.record(ranks, outcome);
     failures_.report_all(ranks, outcome);
   }
+}
+
+void JobUpdates::lose_lost() {
   for (Child& child : children_.all()) {
     if (child.state == ChildState::lost) {
       lost_children_.lost(child, "lost before the ranks were started");
     }
     if (child.serving() && child.ranks.empty()) child.ended_ranks = true;
+  }
+}
+
+void JobUpdates::cancel_late() {
+  for (Child& child : children_.all()) {
+    if (!child.late || child.launched) continue;
+    verdicts_.record(child.ranks, {Ending::cancelled, 0, false, true, {}});
+    child.ended_ranks = child.launched = true;
   }
 }
 
@@ -166,6 +182,10 @@ void JobUpdates::on(const event::AddHosts& event) {
 }
 
 void JobUpdates::advance() {
+  if (context_.launched_early) {
+    lose_absent();
+    if (job_end_.terminating()) cancel_late();
+  }
   std::erase_if(growing_, [&](const Slice& nodes) {
     if (!children_.none_starting(nodes)) return false;
     context_.act(action::HostsAdded{nodes});

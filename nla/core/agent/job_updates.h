@@ -60,8 +60,9 @@ class JobUpdates {
   // since then. Does nothing if the job is being ended, because the child gets that order with the
   // others.
   void bring_up_to_date(Child& child);
-  // Reports each slice of added hosts (event::AddHosts) that has all its agents. To be called after
-  // each event.
+  // Reports each slice of added hosts (event::AddHosts) that has all its agents. If the job was
+  // launched early, gives verdicts to the ranks of nodes that get no agent. To be called after each
+  // event.
   void advance();
   // Call it if the parent is lost. Drops the bytes of a world of which the last piece is missing:
   // the adopter sends that world again.
@@ -74,9 +75,14 @@ class JobUpdates {
   void use_job(Job job);
   // Sets the ranks of this node, of the subtree and of each child.
   void use_map(const Job& job);
-  // Reports as lost the ranks of nodes without an agent. So it does with the ranks of children that
-  // were ready once and were lost before the job was known.
+  // Reports as lost the ranks of nodes that have failed to start since the last call.
   void lose_absent();
+  // Reports as lost the ranks of children that were ready once and were lost before the job was
+  // known.
+  void lose_lost();
+  // Gives verdicts (Ending::cancelled) to the ranks of children that were not sent the job, because
+  // it is being ended.
+  void cancel_late();
   // Sends the child the job as it began.
   void send_job(const Child& child);
   // Adds a world to the job, tells the children, and starts its ranks of this node. `asker` is only
@@ -100,6 +106,7 @@ class JobUpdates {
   // Bytes of the job that were received so far; later those of a world.
   std::string bytes_;
   std::vector<Slice> growing_;  // added slices that still lack agents
+  std::size_t absent_ = 0;      // of Children::failures(): those that lose_absent() has reported
 };
 
 }  // namespace scela::nla

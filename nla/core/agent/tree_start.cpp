@@ -122,20 +122,21 @@ bool TreeStart::is_below(const Child& child, const TopologyList& told) {
 
 void TreeStart::slow_timer_fired() {
   slow_timer_runs_ = false;
-  if (context_.phase == Phase::starting && children_.only_slow_left())
-    children_.start_nodes_of_slow();
+  if (!complete_ && children_.only_slow_left()) children_.start_nodes_of_slow();
 }
 
 void TreeStart::advance() {
   if (!children_.all_ready()) return start_or_cancel_slow_timer(children_.only_slow_left());
   start_or_cancel_slow_timer(false);
-  context_.phase = Phase::ready;
+  complete_ = true;
+  if (context_.phase == Phase::starting) context_.phase = Phase::ready;
   if (job_end_.shutting_down()) return;
   if (context_.is_root()) {
     // The failures are counted, because what a child said when it became ready may be out of date.
-    context_.act(
-        action::AllReady{context_.nodes - static_cast<std::uint32_t>(context_.failed_nodes.size()),
-                         topologies_.list(), rendezvous_.list()});
+    // If the ranks run already, an agent that was lost since was ready all the same.
+    const RankSet& failed = context_.job ? context_.never_ready : context_.failed_nodes;
+    context_.act(action::AllReady{context_.nodes - static_cast<std::uint32_t>(failed.size()),
+                                  topologies_.list(), rendezvous_.list()});
   } else {
     if (!children_.all().empty()) children_.send_below();
     context_.send_up(

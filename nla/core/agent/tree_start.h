@@ -41,10 +41,12 @@ class TreeStart {
 
   // Call it when Timer::slow has fired. Starts the nodes below children that are still slow.
   void slow_timer_fired();
-  // Call it after each event while the phase is `starting`. Reports once that the subtree is ready,
-  // and enters the phase `ready`. Until then, keeps Timer::slow running while only slow children
-  // are left.
+  // Call it after each event while children are being started. Reports once that the subtree is
+  // ready, and enters the phase `ready` unless the ranks run already. Until then, keeps Timer::slow
+  // running while only slow children are left.
   void advance();
+  // Returns true if advance() has reported that the subtree is ready.
+  bool is_complete() const { return complete_; }
 
  private:
   // Starts Timer::slow if `slow` is true and it does not run. Cancels it if `slow` is false.
@@ -60,6 +62,7 @@ class TreeStart {
   Topologies rendezvous_;  // likewise
   std::string names_;      // the slice's host names received so far
   bool slow_timer_runs_ = false;
+  bool complete_ = false;
 };
 
 }  // namespace scela::nla

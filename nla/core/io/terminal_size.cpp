@@ -18,8 +18,9 @@ bool TerminalSize::resize(const WindowSize& size) {
 }
 
 void TerminalSize::send_to(const Child& child) {
-  // A child that is to be adopted is sent the size when it reports that it was adopted.
-  if (!size_ || !child.serving() || child.state == ChildState::adopting) return;
+  // A child that is to be adopted is sent the size when it reports that it was adopted, and a late
+  // one with the job.
+  if (!size_ || !child.serving() || child.state == ChildState::adopting || child.late) return;
   if (!child.ranks.intersects(context_.job->terminal_ranks)) return;
   context_.send(child.link, msg::Resize{*size_});
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 namespace scela::nla {
 
@@ -35,6 +36,11 @@ void JobEnd::shut_down() {
   children_.cancel_starts();
   children_.broadcast(msg::Shutdown{});
   start_give_up_timer();
+}
+
+void JobEnd::shut_down_child(Child& child) {
+  if (shutting_down() || std::exchange(child.told_to_end, true)) return;
+  context_.send(child.link, msg::Shutdown{});
 }
 
 void JobEnd::order_shut_down() {

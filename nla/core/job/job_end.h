@@ -44,6 +44,8 @@ class JobEnd {
   // Orders the agents of the subtree to end what is left and to leave. To be called if every rank
   // has its verdict, or none is waited for.
   void shut_down();
+  // Orders one child, of which all ranks have their verdicts, to end what is left and to leave.
+  void shut_down_child(Child& child);
   // Shuts down an agent that has nothing to end yet: it has no children and no timer.
   void shut_down_alone() { order_shut_down(); }
   // Starts Timer::give_up anew: the children get the full time to end, from now on.

@@ -338,6 +338,7 @@ void Children::know_job(const RankMap& map) {
     // The rest of a failed child's slice was handed to a later child.
     const std::uint32_t end =
         child.state == ChildState::failed ? child.slice.first + 1 : child.slice.end;
+    child.late = child.state == ChildState::starting || child.state == ChildState::up;
     child.ranks = map.ranks_of(child.slice.first, end);
     child.handed_back.for_each([&](std::uint32_t node) { child.ranks.remove(map.ranks_of(node)); });
   }

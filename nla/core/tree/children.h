@@ -89,8 +89,11 @@ struct Child {
   // Output bytes that it may send before it gets more credit.
   std::uint32_t window = 0;
   bool knows_hosts = false;  // it was told its slice's hosts
-  // The child was started while the ranks ran. It is true until the child has been sent the job.
+  // The child was not ready when the ranks were started. It is true until the child has been sent
+  // the job.
   bool late = false;
+  // The child was sent Shutdown because its own ranks have ended, while those of others may run.
+  bool told_to_end = false;
   // It was once an orphan, so it is not in the original tree of collective operations.
   bool adopted = false;
   // Only if `adopting`: the child may have fewer nodes than `slice` says, but none behind
@@ -200,7 +203,8 @@ class Children {
   // agents are never replaced.
   void send_below(const std::vector<Child>& orphans = {});
 
-  // Sets Child::ranks of each child. To be called once, when the job is known; `map` is the job's.
+  // Sets Child::ranks of each child, and marks those as late that are not ready. To be called once,
+  // when the job is known; `map` is the job's.
   void know_job(const RankMap& map);
   // `ranks` are new ranks of the job (of a world), already in its map. Adds those of the child's
   // subtree to Child::ranks and returns them.

@@ -73,12 +73,16 @@ struct Context {
   bool adopted = false;
   // msg::Done, the last message to the parent, was sent.
   bool done = false;
+  // Only at the root: the job was launched while agents were being started (event::Launch).
+  bool launched_early = false;
   std::uint64_t messages = 0;  // messages sent on links
   // The actions that answer the present event. It is nullptr between two events.
   Actions* out = nullptr;
 
   // Returns true for the root, the agent inside scela-run.
   bool is_root() const { return role == Role::root; }
+  // Returns true if every agent has the root for its parent.
+  bool is_flat() const { return degree >= nodes; }
   // Returns true if an agent that loses its parent is adopted by the parent of that parent.
   bool adopts() const { return adopt_ms > 0 && job && job->on_failure == OnFailure::wait; }
   // Returns the contact of a node: the line that says how its agent is reached

@@ -18,6 +18,9 @@
 //   leaving    Done sent (root: JobEnded shown)      every child process is gone: Finish
 //   finished   Finish was given                      -
 //
+// The root may go from `starting` to `running` at once (event::Launch). AllReady is then shown
+// while the ranks run.
+//
 // Terminate (PROCESS_TERMINATE) may come in any phase. Ranks get the signal, and SIGKILL after the
 // grace; their verdicts then end the job the usual way. The loss of the parent is Terminate and
 // Shutdown at once, with no agent to report to.

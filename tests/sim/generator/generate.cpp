@@ -11,6 +11,16 @@ namespace {
 
 constexpr std::uint32_t kMaxRanks = 500;
 
+// One job in six, of those that may, is launched while its agents are being started. The draw is
+// the last one, so that it changes no other property of a schedule.
+void choose_early(Schedule& plan, Random& random) {
+  const bool spawns =
+      std::ranges::any_of(plan.ops, [](const Op& op) { return op.kind == OpKind::spawn; });
+  if (spawns || plan.policy == cache::PolicyKind::dht || !random.chance(1, 6)) return;
+  plan.early = true;
+  plan.degree = plan.hosts;
+}
+
 }  // namespace
 
 Generator::Generator(std::uint64_t seed, const Limits& limits) : random_(seed), limits_(limits) {
@@ -33,6 +43,7 @@ Schedule Generator::make() {
     choose_terminal();
     choose_spawns();
     choose_growth();
+    choose_early(plan_, random_);
   }
   return std::move(plan_);
 }

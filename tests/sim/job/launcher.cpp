@@ -13,11 +13,12 @@ void Launcher::on(std::uint32_t index, const action::AllReady& action) {
   if (index != 0 || all_ready_)
     return run_.fail(nodes_.name(index) + ": AllReady from an agent, or twice");
   all_ready_ = true;
-  const std::uint64_t expected = run_.schedule.hosts - job_.failed_hosts.size();
+  const std::uint64_t expected =
+      run_.schedule.hosts - (job_.launched ? never_ready_ : job_.failed_hosts.size());
   if (action.agents != expected) {
     return run_.fail(cat("AllReady tells of ", action.agents, " agents, there are ", expected));
   }
-  run_.after(run_.random.below(2000), TaskKind::decide);
+  if (!job_.launched) run_.after(run_.random.below(2000), TaskKind::decide);
 }
 
 void Launcher::on(std::uint32_t index, const action::AllLaunched& action) {
@@ -38,6 +39,7 @@ void Launcher::on(std::uint32_t index, const action::NodeFailed& action) {
   if (!job_.failed_hosts.insert(host).second) {
     return run_.fail(cat("host ", host, " is reported as failed twice"));
   }
+  if (action.failure.phase != nla::StartPhase::running) ++never_ready_;
   if (nodes_.host_had_fault(host)) return;
   // If the job is to end, starts are called off. An agent that has called one off may be lost
   // before it says so.
@@ -65,6 +67,7 @@ void Launcher::begin() {
   const bool waits = run_.schedule.on_failure == nla::OnFailure::wait;
   begin.adopt_ms = waits ? run_.schedule.adopt_ms : 0;
   agents_.give(0, std::move(begin));
+  if (run_.schedule.early) launch();
 }
 
 void Launcher::decide() {
@@ -74,6 +77,10 @@ void Launcher::decide() {
   if (none_left || (failed > 0 && !run_.schedule.launch_anyway)) {
     return user({true, nla::StopCause::agents_missing, 15, run_.schedule.grace_ms, 0, false});
   }
+  launch();
+}
+
+void Launcher::launch() {
   make_job();
   job_.launched = true;
   run_.plan(Planned::after_launch);

@@ -27,6 +27,8 @@ class Launcher {
   void user(const Stimulus& stimulus);
 
  private:
+  // Sends the job to the agents.
+  void launch();
   // Describes the job that the schedule asks for.
   void make_job();
 
@@ -37,6 +39,7 @@ class Launcher {
   Agents& agents_;
   bool all_ready_ = false;
   bool all_launched_ = false;
+  std::uint64_t never_ready_ = 0;  // of JobModel::failed_hosts
 };
 
 }  // namespace scela::sim

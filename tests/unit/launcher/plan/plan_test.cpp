@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "launcher/plan/begin_event.h"
+
 namespace plan_test {
 
 using namespace scela;
@@ -546,6 +548,22 @@ TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agen
   const auto one = make_plan(fewer, context());
   REQUIRE(one);
   CHECK(one->job.chosen_cores.size() == 1);
+}
+
+TEST_CASE("only a command for each host that needs no other host starts before all are reached") {
+  const auto early = [](std::vector<std::string> words) {
+    const Options wanted = options(words);
+    return launches_early(wanted, plan(std::move(words)));
+  };
+  CHECK(early({"-w", "a,b,c", "hostname"}));
+  CHECK(early({"-w", "a,b,c", "-b", "--host-timeout", "5", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--ppn", "1", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--min-nodes", "2", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--on-failure", "kill", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--degree", "2", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--show-map", "hostname"}));
+  CHECK_FALSE(early({"-w", "a", "--pty", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--env-style", "torch", "hostname"}));
 }
 
 }  // namespace plan_test

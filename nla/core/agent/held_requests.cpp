@@ -1,0 +1,54 @@
+#include "nla/core/agent/held_requests.h"
+
+#include <utility>
+
+namespace scela::nla {
+
+namespace {
+
+// A child may have this many messages waiting, of at most kMaxPiece bytes each. If it were smaller,
+// a job of ranks that put many pairs would lose a host. If it were larger, a hostile child could
+// take more memory.
+constexpr std::uint32_t kMaxHeld = 1024;
+
+template <class... Kinds>
+bool is_one_of(const Message& message) {
+  return (std::holds_alternative<Kinds>(message) || ...);
+}
+
+// Returns true for requests that the ranks of several nodes have part in.
+bool is_request(const Message& message) {
+  return is_one_of<msg::CollectiveUp, msg::Put, msg::Get, msg::Answer, msg::RoutedMessage,
+                   msg::NameAsked, msg::SpawnAsked, msg::WorldLaunched, msg::CutOff>(message);
+}
+
+// Returns true for what must not overtake the requests of the same rank.
+bool ends_requests(const Message& message) {
+  return is_one_of<msg::ProcessFail, msg::Verdicts, msg::NodeFailed, msg::NodesLost>(message);
+}
+
+}  // namespace
+
+bool HeldRequests::hold(const event::Received& event) {
+  if (!context_.launched_early || state_ == HeldState::passes) return false;
+  if (state_ == HeldState::drops) return is_request(event.message);
+  const bool waits = counts_.contains(event.link);
+  if (!is_request(event.message) && !(waits && ends_requests(event.message))) return false;
+  ++counts_[event.link];
+  held_.push_back(event);
+  return true;
+}
+
+bool HeldRequests::is_too_much(LinkId child) const {
+  const auto at = counts_.find(child);
+  return at != counts_.end() && at->second > kMaxHeld;
+}
+
+std::vector<event::Received> HeldRequests::release(bool goes_on) {
+  state_ = goes_on ? HeldState::passes : HeldState::drops;
+  counts_.clear();
+  if (!goes_on) std::erase_if(held_, [](const auto& event) { return is_request(event.message); });
+  return std::exchange(held_, {});
+}
+
+}  // namespace scela::nla
