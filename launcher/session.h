@@ -6,7 +6,6 @@
 // of the job is left anywhere, and never before.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
