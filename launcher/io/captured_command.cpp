@@ -81,13 +81,14 @@ int end_as(int status) {
 
 // Ends all processes below this one, and waits for them.
 int end_kept(const Fd& signals) {
-  using Clock = std::chrono::steady_clock;
   const Descendants below;
   below.signal_all(SIGTERM);
-  const auto kill_at = Clock::now() + kKeeperGrace;
+  const auto kill_at = std::chrono::steady_clock::now() + kKeeperGrace;
   pollfd ended{signals.get(), POLLIN, 0};
   while (static_cast<void>(reap_kept(0)), below.any()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(kill_at - Clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(kill_at - std::chrono::steady_clock::now())
+            .count();
     if (left <= 0) below.signal_all(SIGKILL);
     // One that has forked meanwhile is killed in the next turn.
     retry([&] { return ::poll(&ended, 1, left > 0 ? static_cast<int>(left) : kKeeperAgainMs); });
