@@ -243,9 +243,13 @@ std::string_view pmi_text(nla::PmiKind kind, bool guessed) {
 }
 
 std::string placement_text(const Options& options, const PlacementPolicy& placement) {
-  if (options.rankfile) return "placement: by the rankfile\n";
+  const std::string memory =
+      placement.memory == MemoryBinding::none
+          ? ""
+          : cat("memory: ", name_of(placement.memory), " to the processors of each rank\n");
+  if (options.rankfile) return cat("placement: by the rankfile\n", memory);
   const PlacementOptions& said = options.placement;
-  if (!said.map_by && !said.rank_by && !said.bind_to && !said.cpus_per_rank) return {};
+  if (!said.map_by && !said.rank_by && !said.bind_to && !said.cpus_per_rank) return memory;
   std::string each;
   if (placement.cpus_per_rank > 1)
     each = cat(", ", placement.cpus_per_rank,
@@ -253,7 +257,7 @@ std::string placement_text(const Options& options, const PlacementPolicy& placem
                " for each rank");
   const std::string numbered = said.rank_by ? cat(", numbered by ", name_of(*said.rank_by)) : "";
   return cat("placement: by ", name_of(placement.map_by), each, numbered, ", bound to ",
-             name_of(placement.bind_to), "\n");
+             name_of(placement.bind_to), "\n", memory);
 }
 
 // Returns the choices that apply to the ranks: placement, PMI and cache, from the options and their
@@ -266,7 +270,9 @@ std::string choices_text(const Options& options, const Plan& plan) {
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
   const std::string why = plan.pmi_choice.why.empty() ? "" : cat("; auto: ", plan.pmi_choice.why);
-  return cat(placement_text(options, job.placement),
+  const std::string network =
+      options.network.empty() ? "" : cat("network: ", options.network, "\n");
+  return cat(placement_text(options, job.placement), network,
              "pmi: ", pmi_text(job.pmi, plan.pmi_choice.guessed), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }

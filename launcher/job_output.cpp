@@ -41,7 +41,8 @@ Result<void> JobOutput::prepare(const Options& options, const Plan& plan) {
   hooks.wait_writable = [this](int fd) { wait_writable(fd); };
   hooks.failed = hooks_.failed;
   const auto show = options.diff ? Gatherer::Show::differences : Gatherer::Show::all;
-  auto gatherer = options.gather ? std::make_unique<Gatherer>(settings.names, show) : nullptr;
+  const auto names = plan.once_per_host ? plan.hosts : std::vector<std::string>();
+  auto gatherer = options.gather ? std::make_unique<Gatherer>(names, show) : nullptr;
   writer_ = std::make_unique<OutputWriter>(std::move(settings),
                                            OutputFiles{directory, plan.job.training.is_restart()},
                                            std::move(gatherer), std::move(hooks));

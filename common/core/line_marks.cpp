@@ -1,5 +1,8 @@
 #include "common/core/line_marks.h"
 
+#include <algorithm>
+
+#include "common/core/percent_pattern.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -9,6 +12,29 @@ std::string padded_rank(Rank rank, Rank ranks) {
   std::string text = cat(rank);
   if (text.size() < largest.size()) text.insert(0, largest.size() - text.size(), '0');
   return text;
+}
+
+std::string label_fault(std::string_view pattern) {
+  if (pattern.size() > kLongestLabel) return cat("it has more than ", kLongestLabel, " bytes");
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (std::ranges::any_of(pattern, is_control)) return "it has a control character";
+  return unknown_part(pattern, "hnrjs");
+}
+
+bool label_tells_apart(std::string_view pattern) {
+  bool found = false;
+  read_percent_pattern(
+      pattern, [](std::string_view) {},
+      [&](char letter) { found = found || letter == 'r' || letter == 'h' || letter == 'n'; });
+  return found;
+}
+
+std::string label_text(std::string_view pattern, const LabelParts& parts) {
+  return expand_percent_pattern(pattern, {{'h', std::string(parts.host)},
+                                          {'n', cat(parts.node)},
+                                          {'r', padded_rank(parts.rank, parts.ranks)},
+                                          {'j', std::string(parts.job)},
+                                          {'s', std::string(parts.stream)}});
 }
 
 std::string clock_text(std::int64_t unix_ns, std::int32_t ahead_s) {

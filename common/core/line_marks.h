@@ -5,6 +5,9 @@
 //
 //   03: text     node007: text     12:34:56.789 text     node007: 12:34:56.789 text
 //
+// The user may choose the label by a pattern with these parts: %h is the host, %n its number in the
+// host list, %r the rank, %j the job, %s the stream ("out" or "err") and %% a percent sign.
+//
 // The functions compute values only; the caller reads the clock.
 #pragma once
 
@@ -19,6 +22,28 @@ namespace scela {
 // Returns a rank's number as text, padded with zeros to the width of the largest number in a job of
 // `ranks` ranks: "03" of 12 ranks.
 std::string padded_rank(Rank rank, Rank ranks);
+
+// The labels of ranks and of hosts if the user chooses none.
+inline constexpr std::string_view kLabelOfRank = "%r: ";
+inline constexpr std::string_view kLabelOfHost = "%h: ";
+inline constexpr std::size_t kLongestLabel = 256;  // of a pattern, in bytes
+
+// The values that the parts of a label have for one stream of a rank.
+struct LabelParts {
+  std::string_view host;
+  std::uint32_t node = 0;
+  Rank rank = 0;
+  Rank ranks = 1;  // in the job; gives the width of rank numbers
+  std::string_view job;
+  std::string_view stream;
+};
+// Returns what is wrong with a pattern of labels: an unknown part, a control character, or more
+// than kLongestLabel bytes. The text is empty if nothing is wrong.
+std::string label_fault(std::string_view pattern);
+// Returns true if the labels of different ranks differ, or those of different hosts.
+bool label_tells_apart(std::string_view pattern);
+// Returns the label of a stream's lines. Requires that label_fault() finds nothing.
+std::string label_text(std::string_view pattern, const LabelParts& parts);
 
 // Returns a time of day as HH:MM:SS.mmm, kClockTextBytes bytes. Takes nanoseconds since 1970 (UTC),
 // and the seconds that local time is ahead of UTC.

@@ -1,5 +1,6 @@
 // Reads texts with parts such as %h and %r, which stand for values: names of output files
-// (launcher/core/report/file_names.h) and words of programs (nla/core/job/word_parts.h). Pure.
+// (launcher/core/report/file_names.h), labels of lines (common/core/line_marks.h) and words of
+// programs (nla/core/job/word_parts.h). Pure.
 #pragma once
 
 #include <initializer_list>
@@ -20,6 +21,24 @@ void read_percent_pattern(std::string_view pattern, const Literal& literal, cons
     part(pattern.empty() ? '\0' : pattern.front());
     pattern.remove_prefix(pattern.empty() ? 0 : 1);
   }
+}
+
+// Returns what is wrong with the first part of the pattern that has a letter outside of `letters`;
+// '%' is always known.
+// The text is empty if every part is known.
+inline std::string unknown_part(std::string_view pattern, std::string_view letters) {
+  std::string why;
+  const auto check = [&](char letter) {
+    if (!why.empty() || letter == '%') return;
+    if (letter == '\0') {
+      why = "a '%' stands at its end";
+    } else if (letters.find(letter) == std::string_view::npos) {
+      why = std::string("'%") + letter + "' means nothing";
+    }
+  };
+  read_percent_pattern(
+      pattern, [](std::string_view) {}, check);
+  return why;
 }
 
 // The value of one letter.

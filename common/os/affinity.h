@@ -1,5 +1,5 @@
-// The processors on which a process may run: a mask for the kernel, and a question to it. The
-// functions do not block and keep no state.
+// The processors on which a process may run, and the NUMA domains of its memory: masks for the
+// kernel, and a question to it. The functions do not block and keep no state.
 #pragma once
 
 #include <sched.h>
@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "common/core/placement/memory_domains.h"
 #include "common/core/rank_set.h"
 
 namespace scela {
@@ -25,6 +26,22 @@ class CpuMask {
 
  private:
   void add(int cpu);
+  std::vector<unsigned long> words_;
+};
+
+// A policy of memory: the NUMA domains that it comes from, in the form that set_mempolicy(2)
+// takes.
+class MemoryPolicy {
+ public:
+  // `domains` has at least one, and `binding` is not none.
+  MemoryPolicy(MemoryBinding binding, const DomainSet& domains);
+  // Sets the policy of the calling thread, which programs that it executes inherit. Returns false,
+  // with errno, if the kernel refuses. It allocates nothing and may run in a child of
+  // start_child().
+  bool set() const;
+
+ private:
+  int mode_;
   std::vector<unsigned long> words_;
 };
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "common/core/text.h"
@@ -138,6 +139,18 @@ CpuSet cgroup_cpus(const std::string& root) {
   return {};
 }
 
+// Returns the NUMA domains of which this process may use the memory.
+RankSet mems_allowed(const std::string& root) {
+  constexpr std::string_view kLine = "\nMems_allowed_list:";
+  const std::string status = text_of(root + "/proc/self/status");
+  const std::size_t at = status.find(kLine);
+  if (at == std::string::npos) return {};
+  std::string_view rest = std::string_view(status).substr(at + kLine.size());
+  rest = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  return RankSet::parse(rest).value_or(RankSet());
+}
+
 }  // namespace
 
 Topology read_topology(const std::vector<int>& allowed, const std::string& root) {
@@ -150,6 +163,25 @@ Topology read_topology(const std::vector<int>& allowed, const std::string& root)
   const CpuSet group = cgroup_cpus(root);
   const bool by_group = !group.empty() && group.intersection(online) == may;
   return machine.restricted(may, by_group ? Restriction::cgroup : Restriction::affinity);
+}
+
+std::vector<MemoryDomain> read_memory_domains(const std::string& root) {
+  const std::string nodes = root + "/sys/devices/system/node/";
+  const RankSet with_memory = cpus_in(nodes + "has_memory");
+  const RankSet allowed = mems_allowed(root);
+  std::vector<MemoryDomain> out;
+  cpus_in(nodes + "online").for_each([&](std::uint32_t number) {
+    const std::string base = cat(nodes, "node", number, "/");
+    MemoryDomain domain;
+    domain.number = number;
+    domain.cpus = cpus_in(base + "cpulist");
+    domain.has_memory = with_memory.contains(number) && allowed.contains(number);
+    std::istringstream distances(text_of(base + "distance"));
+    for (std::uint32_t distance = 0; distances >> distance;)
+      domain.distances.push_back(distance);
+    out.push_back(std::move(domain));
+  });
+  return out;
 }
 
 Topology read_topology() {

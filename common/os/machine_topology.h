@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/placement/memory_domains.h"
 #include "common/core/placement/topology.h"
 
 namespace scela {
@@ -18,6 +19,10 @@ namespace scela {
 // allowed_cpus() returns them. Files are looked for below `root`; "" is the system, another value
 // serves tests. It never fails: files that are missing count as above.
 Topology read_topology(const std::vector<int>& allowed, const std::string& root = {});
+// Reads the NUMA domains of this machine, in ascending order of their numbers. The memory that
+// counts is that of the control group of this process. The list is empty if the machine does not
+// report domains. `root` is as above.
+std::vector<MemoryDomain> read_memory_domains(const std::string& root = {});
 // Reads the topology of this machine, with the processors that this process may use.
 Topology read_topology();
 

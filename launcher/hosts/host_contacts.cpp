@@ -189,6 +189,7 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
                                                       *agent,
                                                       options.agent.value_or(*agent),
                                                       environment,
+                                                      options.network,
                                                       {},
                                                       plan.job.id,
                                                       options.connect_timeout});

@@ -48,6 +48,8 @@ class Gatherer {
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
+  // Returns true if the headings have names of ranks.
+  bool has_names() const { return !names_.empty(); }
   // Appends bytes to the output of a rank. If differences are shown, a rank counts from its first
   // call, even without bytes. Returns an error (kind io) if the temporary
   // file cannot be created or written.

@@ -1,16 +1,33 @@
 #include "launcher/io/output_settings.h"
 
+#include "common/core/line_marks.h"
 #include "launcher/core/report/file_names.h"
 #include "launcher/report/job_records.h"
 
 namespace scela {
 
+namespace {
+
+const char* name_of(OutputStream stream) {
+  return stream == OutputStream::out ? "out" : "err";
+}
+
+// Returns the function that makes the label of each stream as the agents make it.
+std::function<std::string(Rank, OutputStream)> labels_of(const Plan& plan, Rank ranks) {
+  return [&plan, ranks](Rank rank, OutputStream stream) {
+    const std::string host = plan.host_of(rank);
+    return label_text(plan.job.label, {host, plan.job.map.node_of(rank).value_or(0), rank, ranks,
+                                       plan.job.id, name_of(stream)});
+  };
+}
+
+}  // namespace
+
 Result<PresentationSettings> presentation_settings(const Options& options, const Plan& plan) {
   PresentationSettings settings;
   settings.ranks = plan.job.map.size();
-  settings.label = plan.job.label != nla::Label::none;
+  if (!plan.job.label.empty()) settings.label = labels_of(plan, settings.ranks);
   settings.timestamp = plan.job.timestamps;
-  if (plan.once_per_host) settings.names = plan.hosts;
   settings.prompts = plan.job.stdin_ranks;
   settings.records = options.json == JobRecords::kStandardOutput;
   settings.host_of = [&plan](Rank rank) { return plan.host_of(rank); };
@@ -27,7 +44,7 @@ Result<PresentationSettings> presentation_settings(const Options& options, const
     parts.rank = rank;
     parts.ranks = ranks;
     parts.job = plan.job.id;
-    parts.stream = stream == OutputStream::out ? "out" : "err";
+    parts.stream = name_of(stream);
     return expand_file_pattern(pattern, parts);
   };
   return settings;

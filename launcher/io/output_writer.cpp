@@ -67,7 +67,7 @@ OutputWriter::OutputWriter(PresentationSettings settings, OutputFiles files,
     : terminal_(settings.terminal),
       live_view_(
           gatherer && LiveView::is_possible()
-              ? std::make_unique<LiveView>(settings.ranks, settings.names.empty() ? "rank" : "host")
+              ? std::make_unique<LiveView>(settings.ranks, gatherer->has_names() ? "host" : "rank")
               : nullptr),
       presentation_(std::move(settings)),
       files_in_(std::move(files)),

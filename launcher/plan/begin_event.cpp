@@ -92,6 +92,7 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
   if (plan.job.training.styles.any()) settings.rendezvous = plan.job.map.node_of(0).value_or(0);
   settings.boot_id = boot_id();
   settings.address = own_address(contacts);
+  settings.network = options.network;
   settings.fanout = options.fanout;
   settings.forward_agent = options.forward_agent;
   settings.connect_ms = static_cast<std::uint32_t>(options.connect_timeout.count());

@@ -4,6 +4,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/kary_tree.h"
+#include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "common/core/variables/task_variables.h"
 #include "common/core/variables/variable_text.h"
@@ -208,7 +209,8 @@ nla::Job make_job(const Options& options, const LaunchContext& context, const Pl
   // Gathered output has headings, so only standard error is left to be labelled.
   job.plain_output = options.gather;
   if (options.label.value_or(plan.once_per_host || options.gather) && !options.output_dir) {
-    job.label = plan.once_per_host ? nla::Label::host : nla::Label::rank;
+    job.label = options.label_pattern;
+    if (job.label.empty()) job.label = plan.once_per_host ? kLabelOfHost : kLabelOfRank;
   }
   job.timestamps = options.timestamp;
   job.ahead_s = context.ahead_s;

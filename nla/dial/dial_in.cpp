@@ -1,8 +1,6 @@
 #include "nla/dial/dial_in.h"
 
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -142,24 +140,22 @@ void notice_lost_peer(const Fd& socket) {
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-std::string addresses_to_dial(std::uint16_t port) {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+std::string addresses_to_dial(std::uint16_t port, std::string_view network) {
+  const auto with_port = [port](const std::string& address) {
+    const bool is_ipv6 = address.find(':') != std::string::npos;
+    return cat(is_ipv6 ? "[" : "", address, is_ipv6 ? "]:" : ":", port);
+  };
+  if (!network.empty()) {
+    const auto chosen = address_in_network(network);
+    return chosen ? with_port(*chosen) : std::string();
+  }
   std::string found, loopback;
-  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
-    const int family = one->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    Address address;
-    address.size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::memcpy(&address.storage, one->ifa_addr, address.size);
-    const std::string text = text_of(address).first;
-    // A link-local address is good for one interface of the other machine, which is unknown here.
-    if (text.starts_with("fe80:")) continue;
-    std::string& out = (one->ifa_flags & IFF_LOOPBACK) != 0 ? loopback : found;
-    const std::string host = family == AF_INET ? text : cat("[", text, "]");
-    out += cat(out.empty() ? "" : ",", host, ":", port);
+  for (const InterfaceAddress& one : interface_addresses()) {
+    const auto parsed = parse_numeric_address(one.address);
+    const bool is_loopback =
+        parsed && (parsed->size == 4 ? parsed->bytes[0] == 127 : one.address == "::1");
+    std::string& out = is_loopback ? loopback : found;
+    out += cat(out.empty() ? "" : ",", with_port(one.address));
   }
   return found.empty() ? loopback : found;
 }

@@ -44,7 +44,9 @@ inline constexpr int kDialMs = 3000;
 void notice_lost_peer(const Fd& socket);
 
 // Returns the addresses of this machine to which other machines may connect, as dial_in() reads
-// them, each with this port. The loopback counts only if there is no other.
-std::string addresses_to_dial(std::uint16_t port);
+// them, each with this port. The loopback counts only if there is no other. If `network` is not
+// empty, only the address that this choice of --network means is returned, or an empty text if
+// there is none.
+std::string addresses_to_dial(std::uint16_t port, std::string_view network = {});
 
 }  // namespace scela::nla

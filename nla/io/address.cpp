@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "common/core/text.h"
@@ -105,6 +106,28 @@ std::optional<std::string> address_of_this_machine() {
     return text_of(storage);
   }
   return {};
+}
+
+std::vector<InterfaceAddress> interface_addresses() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, ::freeifaddrs);
+  std::vector<InterfaceAddress> out;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0) continue;
+    const int family = at->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    sockaddr_storage storage{};
+    std::memcpy(&storage, at->ifa_addr,
+                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    const auto text = text_of(storage);
+    if (text && !text->starts_with("fe80:")) out.push_back({at->ifa_name, *text});
+  }
+  return out;
+}
+
+Result<std::string> address_in_network(std::string_view network) {
+  return address_in(network, interface_addresses());
 }
 
 std::optional<SshConnection> parse_ssh_connection(const std::string& text) {

@@ -8,7 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "common/core/network/network_choice.h"
 #include "common/core/result.h"
 #include "common/os/fd.h"
 
@@ -42,6 +45,13 @@ std::optional<std::string> address_towards(const Address& other);
 // Returns the IPv4 address of the first interface that is up and is no loopback interface, as text.
 // Returns std::nullopt if there is none.
 std::optional<std::string> address_of_this_machine();
+
+// Returns the addresses of this machine's interfaces that are up. Those of IPv6 that are good for
+// one link only are left out.
+std::vector<InterfaceAddress> interface_addresses();
+// Returns the address of this machine that a choice of --network means. Errors are those of
+// address_in().
+Result<std::string> address_in_network(std::string_view network);
 
 // The connection over which sshd started this process, from $SSH_CONNECTION.
 struct SshConnection {

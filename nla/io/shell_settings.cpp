@@ -24,6 +24,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.boot_id = value;
   } else if (key == "address") {
     settings.address = value;
+  } else if (key == "network") {
+    settings.network = value;
   } else if (key == "shares") {
     return parse_number(value, settings.shares) && settings.shares > 0;
   } else if (key == "launch") {
@@ -73,6 +75,7 @@ std::string format(const Settings& settings) {
   if (!settings.directory.empty()) out += cat("directory=", settings.directory, "\n");
   if (!settings.boot_id.empty()) out += cat("boot=", settings.boot_id, "\n");
   if (!settings.address.empty()) out += cat("address=", settings.address, "\n");
+  if (!settings.network.empty()) out += cat("network=", settings.network, "\n");
   if (settings.shares != 1) out += cat("shares=", settings.shares, "\n");
   if (settings.launch != kLaunchSsh) out += cat("launch=", settings.launch, "\n");
   if (!settings.agent.empty()) out += cat("agent=", settings.agent, "\n");

@@ -36,6 +36,9 @@ struct Settings {
   std::string boot_id;
   // The address of the root's machine; may be empty.
   std::string address;
+  // The network of the addresses that agents tell others
+  // (common/core/network/network_choice.h); empty: that by which each agent was reached.
+  std::string network;
   // The number of agents that share a machine. Agent i gets the part i % shares of its processors.
   std::uint32_t shares = 1;
   // How agents start further agents on other machines: kLaunchSsh, or a program and its first words

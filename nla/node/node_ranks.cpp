@@ -41,20 +41,24 @@ std::vector<std::string> node_environment() {
 void NodeRanks::carry_out(action::StartRanks& start) {
   if (refuse_too_many(start.ranks)) return;
   const bool later = ranks_ != nullptr;
-  auto places = find_places(start.ranks, later);
-  if (!places) {
-    Error& error = places.error();
+  const auto refuse = [&](Error error) {
     error.where = context_.node;
-    return context_.emit(event::RanksRefused{start.ranks, EINVAL, error.text()});
-  }
-  if (context_.job->placement.report) report(start.ranks, *places);
+    context_.emit(event::RanksRefused{start.ranks, EINVAL, error.text()});
+  };
+  if (!context_.settings.network.empty())
+    if (const auto own = address_for_others(); !own) return refuse(own.error());
+  auto places = find_places(start.ranks, later);
+  if (!places) return refuse(std::move(places.error()));
+  const auto memory = memory_of(start.ranks, *places);
+  if (!memory) return refuse(memory.error());
+  if (context_.job->placement.report) report(start.ranks, *places, *memory);
   if (later) {
     ranks_->add(start.ranks);
-    ranks_->bind(*places);
+    ranks_->bind(*places, *memory);
     return ranks_->start(start.ranks);
   }
   make_ranks(start.ranks);
-  ranks_->bind(*places);
+  ranks_->bind(*places, *memory);
   ranks_->set_pmi_reading(!context_.paused);
   ranks_->allow_output(std::exchange(early_credit_, 0));
   ranks_->start(start.ranks);
@@ -64,7 +68,8 @@ void NodeRanks::carry_out(action::StartRanks& start) {
 Result<Binding::Places> NodeRanks::find_places(const RankSet& ranks, bool later) {
   const Job& job = *context_.job;
   const PlacementPolicy& policy = job.placement;
-  if (policy.bind_to == BindTo::none && job.chosen_cores.empty() && !policy.report)
+  if (policy.bind_to == BindTo::none && policy.memory == MemoryBinding::none &&
+      job.chosen_cores.empty() && !policy.report)
     return Binding::Places();
   if (!binding_) binding_.emplace(machine().share(context_.node_index, context_.settings.shares));
   return binding_->place(job, ranks, later);
@@ -80,13 +85,22 @@ bool NodeRanks::refuse_too_many(const RankSet& ranks) {
   return true;
 }
 
-void NodeRanks::report(const RankSet& ranks, const Binding::Places& places) {
+Result<Binding::Memory> NodeRanks::memory_of(const RankSet& ranks, const Binding::Places& places) {
+  if (context_.job->placement.memory == MemoryBinding::none) return Binding::Memory();
+  return binding_->memory(*context_.job, ranks, places, read_memory_domains());
+}
+
+void NodeRanks::report(const RankSet& ranks, const Binding::Places& places,
+                       const Binding::Memory& memory) {
   const auto log = [this](std::string text) {
     context_.log(LogLevel::info, Subsystem::placement, std::move(text));
   };
   if (!ranks_) log(cat("the node has ", binding_->topology().text()));
   for (std::string& line : binding_->report(ranks, places))
     log(std::move(line));
+  for (const auto& [rank, domains] : memory)
+    log(cat("rank ", rank, " has memory of NUMA domains ", domains.text(), " (",
+            name_of(context_.job->placement.memory), ")"));
 }
 
 void NodeRanks::make_ranks(const RankSet& first) {
@@ -127,10 +141,11 @@ NodeFacts NodeRanks::node_facts() const {
   return facts;
 }
 
-// The address is that of the ssh session that has started this agent. On scela-run's machine it is
-// the address that scela-run says, elsewhere one that the machine has. Simulated nodes need only
-// the loopback.
-std::string NodeRanks::address_for_others() const {
+// Without a choice of the user's, the address is that of the ssh session that has started this
+// agent. On scela-run's machine it is the address that scela-run says, elsewhere one that the
+// machine has. Simulated nodes need only the loopback.
+Result<std::string> NodeRanks::address_for_others() const {
+  if (!context_.settings.network.empty()) return address_in_network(context_.settings.network);
   std::string address;
   const auto ssh = context_.remote ? own_ssh_connection() : std::nullopt;
   if (ssh) {
@@ -140,12 +155,13 @@ std::string NodeRanks::address_for_others() const {
   } else if (auto own = address_of_this_machine()) {
     address = std::move(*own);
   }
-  return address.empty() ? "127.0.0.1" : address;
+  return address.empty() ? std::string("127.0.0.1") : address;
 }
 
 std::string NodeRanks::rendezvous() const {
   const std::uint16_t port = free_port(context_.job_id);
-  return port == 0 ? std::string() : format(Rendezvous{address_for_others(), port});
+  const auto address = address_for_others();
+  return port == 0 || !address ? std::string() : format(Rendezvous{*address, port});
 }
 
 EngineFacts NodeRanks::engine_facts() const {
@@ -155,7 +171,7 @@ EngineFacts NodeRanks::engine_facts() const {
     facts.key = engine_key(own, context_.job_id);
     wipe(own);
   }
-  facts.address = address_for_others();
+  facts.address = address_for_others().value_or("");
   // Traffic over a network is encrypted, since others may hear it. Simulated nodes have none. If
   // only one of two engines wants encryption, both encrypt.
   facts.encrypts = context_.remote;

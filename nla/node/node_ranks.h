@@ -81,14 +81,17 @@ class NodeRanks {
   // local files do. The error and `later` are those of Binding::place().
   Result<Binding::Places> find_places(const RankSet& ranks, bool later);
   // Logs where the ranks run.
-  void report(const RankSet& ranks, const Binding::Places& places);
+  void report(const RankSet& ranks, const Binding::Places& places, const Binding::Memory& memory);
+  // Returns the NUMA domains of the ranks' memory, if the job binds memory.
+  Result<Binding::Memory> memory_of(const RankSet& ranks, const Binding::Places& places);
   // Sets the ranks up, with these as the first ones.
   void make_ranks(const RankSet& first);
   // Return what the start of ranks and the adapter's engine need to know of this node.
   NodeFacts node_facts() const;
   EngineFacts engine_facts() const;
   // Returns the numeric address by which other nodes reach this one; 127.0.0.1 if none is known.
-  std::string address_for_others() const;
+  // Returns an error if this machine has no address in the network that the user has chosen.
+  Result<std::string> address_for_others() const;
   // Makes the segment if need be. Returns its descriptor, or -1 if there is none.
   int segment_descriptor();
   // Tells the core that a rank has read a pair in the segment, the memory from which the node's

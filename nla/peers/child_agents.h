@@ -34,6 +34,7 @@ struct TcpUpgrade {
   State state = State::none;
   std::optional<Alarm> timer;           // begins the change, then limits it
   std::unique_ptr<TlsAttempt> attempt;  // connects to the child by TCP
+  std::string where;                    // the address to which `attempt` connects
 };
 
 // How far the life of a child's agent has come, as far as this process sees it.

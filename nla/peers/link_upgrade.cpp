@@ -31,7 +31,7 @@ void LinkUpgrade::request_busy() {
 void LinkUpgrade::request(LinkId id) {
   ChildAgent& child = children_.at(id);
   child.change.state = TcpUpgrade::State::asked;
-  child.link->send_link_frame(link_frame(LinkFrame::ask));
+  child.link->send_link_frame(encode_ask(context_.settings.network));
   child.link->flush();
   // The limit is for the child's answer. After it, the connection has a limit of its own.
   child.change.timer->set(std::chrono::milliseconds(2 * context_.settings.connect_ms), [this, id] {
@@ -40,15 +40,24 @@ void LinkUpgrade::request(LinkId id) {
   });
 }
 
-void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
+void LinkUpgrade::connect(LinkId id, const Offer& offer) {
   ChildAgent& child = children_.at(id);
   if (child.change.state != TcpUpgrade::State::asked || child.change.attempt) return;
-  const std::optional<Address> address = parse_address(child.contact.address, port);
+  const std::string& network = context_.settings.network;
+  const std::uint16_t port = offer.port;
+  const std::string where = network.empty() ? child.contact.address : offer.address;
+  const std::optional<Address> address = parse_address(where, port);
   const std::uint32_t own = context_.is_root() ? kRootNode : context_.node_index;
   SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
+  if (!network.empty() && offer.address.empty())
+    return failed(id, cat("it has no address in the network ", network));
   if (port == 0) return failed(id, "the agent cannot listen");
   if (!address) return failed(id, "its address is not known");
+  // A node that was taken over must not choose where this agent connects.
+  if (!network.empty() && !may_be_in(network, where))
+    return failed(id, cat(where, " is not in the network ", network));
   if (!context_.network) return failed(id, "this agent has no TLS");
+  child.change.where = where;
   child.change.attempt = context_.network->connect_tls(
       context_.io, *address, port, std::move(key),
       std::chrono::milliseconds(context_.settings.connect_ms), [this, id, port](auto stream) {
@@ -56,7 +65,7 @@ void LinkUpgrade::connect(LinkId id, std::uint16_t port) {
         if (stream) {
           one.link->change_to(std::move(*stream), false);
         } else {
-          failed(id, cat("connect to ", one.contact.address, " port ", port, ": ", stream.error()));
+          failed(id, cat("connect to ", one.change.where, " port ", port, ": ", stream.error()));
         }
         context_.pump();
       });
@@ -69,7 +78,7 @@ void LinkUpgrade::changed(LinkId id) {
   child.change.state = TcpUpgrade::State::over;
   child.change.timer->cancel();
   context_.log(LogLevel::info, Subsystem::tree,
-               cat("link to ", child.contact.name, " upgraded to TCP"));
+               cat("link to ", child.contact.name, " upgraded to TCP at ", child.change.where));
 }
 
 void LinkUpgrade::failed(LinkId id, const std::string& why) {

@@ -1,12 +1,14 @@
 // The change of links from the stream that started an agent (ssh) to TCP (decision D3), on the
-// parent's side. The parent asks. The child listens at the address by which it was reached, and
-// reports the port. The parent connects. If this is not possible, the link stays as it is. The
+// parent's side. The parent asks. The child listens at the address by which it was reached, or at
+// one in the network that the user has chosen (Settings::network), and reports it. The parent
+// connects. If this is not possible, the link stays as it is. The
 // shell, the code around the agent's core that makes system calls, uses this part on its loop.
 // Frames are those of nla/core/wire/link_frames.h.
 #pragma once
 
 #include <string>
 
+#include "nla/core/wire/link_frames.h"
 #include "nla/node/job_keys.h"
 #include "nla/node/shell_context.h"
 #include "nla/peers/child_agents.h"
@@ -25,8 +27,8 @@ class LinkUpgrade {
   // Asks for a port those children with a planned change that have carried kChangeBytes. Called
   // after each turn of the loop.
   void request_busy();
-  // Takes the child's answer: connects to the port that it has offered; 0: the child cannot listen.
-  void connect(LinkId id, std::uint16_t port);
+  // Takes the child's answer: connects to what it has offered.
+  void connect(LinkId id, const Offer& offer);
   // Call it if the child's change frame has come: the change has succeeded.
   void changed(LinkId id);
 

@@ -178,18 +178,24 @@ bool ParentConnection::adopt(Adopter adopter) {
   return true;
 }
 
-void ParentConnection::offer_port() {
+void ParentConnection::offer_port(const std::string& network) {
   if (std::exchange(port_asked_, true)) return;
-  const std::optional<SshConnection> ssh = own_ssh_connection();
-  auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
+  Offer offer;
+  std::optional<Address> address;
+  if (!network.empty()) {
+    // If this machine has no such address, the start of its ranks says so.
+    offer.address = address_in_network(network).value_or("");
+    address = parse_address(offer.address, 0);
+  } else if (const std::optional<SshConnection> ssh = own_ssh_connection()) {
+    address = parse_address(ssh->server, 0);
+  }
   const Introduction& parent = keys_.parent();
   const std::uint32_t parent_node = parent.root ? kRootNode : parent.parent;
   SharedKey key =
       derive_link_key(keys_.keys().of(parent.child), {parent.job_id, parent_node, parent.child});
-  std::uint16_t port = 0;
   if (address && keys_.known() && context_.network) {
     if (auto listening = listen_at(*address, kMaxUnproven)) {
-      port = address->port();
+      offer.port = address->port();
       change_listener_ = context_.network->accept_tls(
           context_.io, std::move(*listening), std::move(key),
           std::chrono::milliseconds(context_.settings.connect_ms), [this](auto stream) {
@@ -198,7 +204,7 @@ void ParentConnection::offer_port() {
           });
     }
   }
-  link_->send_link_frame(encode_offer(port));
+  link_->send_link_frame(encode(offer));
   link_->flush();
 }
 

@@ -141,12 +141,12 @@ void Shell::State::on_link_frame(LinkId link, Frame frame) {
     if (kind == LinkFrame::introduce) {
       introduced(decode_introduction(frame));
     } else if (kind == LinkFrame::ask) {
-      parent.offer_port();
+      parent.offer_port(frame.payload);
     }
   } else if (kind == LinkFrame::change) {
     upgrade.changed(link);
   } else if (kind == LinkFrame::offer) {
-    if (Result<std::uint16_t> port = decode_offer(frame)) upgrade.connect(link, *port);
+    if (const Result<Offer> offer = decode_offer(frame)) upgrade.connect(link, *offer);
   } else if (kind != LinkFrame::beat && !children.at(link).given_up) {
     // Not now: the link is in the middle of a call.
     boost::asio::post(context.io, [this, link] {

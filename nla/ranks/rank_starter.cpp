@@ -228,7 +228,10 @@ Result<SocketPair> RankStarter::connection() const {
   return make_socket_pair(SOCK_STREAM);
 }
 
-void RankStarter::bind(const std::map<Rank, CpuSet>& places) {
+void RankStarter::bind(const std::map<Rank, CpuSet>& places,
+                       const std::map<Rank, DomainSet>& memory) {
+  for (const auto& [rank, domains] : memory)
+    memory_.emplace(rank, MemoryPolicy(job_->placement.memory, domains));
   for (const auto& [rank, cpus] : places)
     places_[rank] = CpuMask(cpus);
 }
@@ -448,6 +451,8 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.dies_with_parent = true;
   spec.stops_at_start = held_;
   if (const auto place = places_.find(rank); place != places_.end()) spec.cpus = &place->second;
+  if (const auto memory = memory_.find(rank); memory != memory_.end())
+    spec.memory = &memory->second;
   auto pid = start_child(spec);
   if (!pid && pid.error().step == ChildStep::execute && pid.error().error == ENOEXEC) {
     // A script without "#!", which execvp gives to the shell.

@@ -109,7 +109,7 @@ class RankStarter {
   // Sets variables of programs that are started from now on; those of the job replace them.
   void set_defaults(std::vector<std::string> variables) { defaults_ = std::move(variables); }
   // Sets the processors on which ranks will run. Other ranks run where this process may.
-  void bind(const std::map<Rank, CpuSet>& places);
+  void bind(const std::map<Rank, CpuSet>& places, const std::map<Rank, DomainSet>& memory);
   // Sets the window size of the terminal of a rank that is started later.
   void set_window(const WindowSize& size) { window_ = size; }
 
@@ -170,6 +170,7 @@ class RankStarter {
   std::map<std::size_t, Program> programs_;
   Program debugged_;  // the program that was found last for a rank of Job::debugged_ranks
   std::map<Rank, CpuMask> places_;
+  std::map<Rank, MemoryPolicy> memory_;
 };
 
 }  // namespace scela::nla

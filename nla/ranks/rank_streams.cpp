@@ -88,7 +88,7 @@ struct RankStreams::State final : EndListener {
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
       // Output to a terminal is not marked by lines.
       const bool marks =
-          (job.label != Label::none || job.timestamps) && !job.terminal_ranks.contains(rank);
+          (!job.label.empty() || job.timestamps) && !job.terminal_ranks.contains(rank);
       states.back()->out.marked = marks && !job.plain_output;
       states.back()->err.marked = marks;
     });
@@ -97,7 +97,7 @@ struct RankStreams::State final : EndListener {
   OneRank& of(Rank rank) const { return *states[own.index_of(rank)]; }
 
   void on_ready(Rank number, int which, bool readable, bool writable) override;
-  std::string mark_of(Rank rank) const;
+  std::string mark_of(Rank rank, Stream stream) const;
   void starve(OneRank& rank, OutputPipe& pipe);
   void feed_starved();
   bool read_output(OneRank& rank, OutputPipe& pipe);
@@ -146,10 +146,13 @@ void RankStreams::State::on_ready(Rank number, int which, bool readable, bool wr
 // Standard output and error.
 
 // Returns the text that stands before a line that is read now.
-std::string RankStreams::State::mark_of(Rank rank) const {
+std::string RankStreams::State::mark_of(Rank rank, Stream stream) const {
   std::string mark;
-  if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map_of_world(0).size()), ": ");
-  if (job.label == Label::host) mark = cat(node_name, ": ");
+  if (!job.label.empty()) {
+    mark = label_text(
+        job.label, {node_name, job.map.node_of(rank).value_or(0), rank, job.map_of_world(0).size(),
+                    job.id, stream == Stream::out ? "out" : "err"});
+  }
   if (job.timestamps) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
@@ -183,7 +186,7 @@ void RankStreams::State::feed_starved() {
 
 // Reads once, within the credit, of which there must be some. Returns true if there was something.
 bool RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
-  const std::string mark = pipe.marked ? mark_of(rank.rank) : std::string();
+  const std::string mark = pipe.marked ? mark_of(rank.rank, pipe.stream) : std::string();
   // The marks make many short lines long, so less is read at once.
   const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
                                                       kMaxPiece / (1 + mark.size() / kUsualMark),
@@ -216,7 +219,7 @@ void RankStreams::State::emit_output(OneRank& rank, OutputPipe& pipe, const std:
 
 void RankStreams::State::emit_inserted(OneRank& rank, OutputPipe& pipe) {
   if (pipe.inserted.empty()) return;
-  emit_output(rank, pipe, mark_of(rank.rank), std::exchange(pipe.inserted, {}));
+  emit_output(rank, pipe, mark_of(rank.rank, pipe.stream), std::exchange(pipe.inserted, {}));
 }
 
 void RankStreams::State::end_output(OneRank& rank, OutputPipe& pipe) {

@@ -405,8 +405,8 @@ void Ranks::worlds_added() {
   if (state_->pmix) state_->pmix->tell_worlds();
 }
 
-void Ranks::bind(const std::map<Rank, CpuSet>& places) {
-  if (state_->starter) state_->starter->bind(places);
+void Ranks::bind(const std::map<Rank, CpuSet>& places, const std::map<Rank, DomainSet>& memory) {
+  if (state_->starter) state_->starter->bind(places, memory);
 }
 
 void Ranks::end(const RankSet& ranks) {

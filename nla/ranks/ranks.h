@@ -52,7 +52,7 @@ class Ranks {
   // node. To be called before those ranks start.
   void worlds_added();
   // Sets the processors of ranks, before they start.
-  void bind(const std::map<Rank, CpuSet>& places);
+  void bind(const std::map<Rank, CpuSet>& places, const std::map<Rank, DomainSet>& memory);
   // Queues the ranks for their start, which happens in later turns of the loop. Each start or
   // failure becomes event::RankStarted or event::RankNotStarted.
   void start(const RankSet& ranks);

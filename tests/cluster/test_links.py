@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import case
+import layout
 from case import ClusterTest, DEADLINE_S
 
 MB = 1 << 20
@@ -75,6 +76,39 @@ class ChangeTest(LinksTest):
         self.cluster.firewall("node002")
         _, err = self.run_job("--link", "tcp", "--connect-timeout", "2", "-w", ALL, "-n", "4", "--degree", "2", "true", status=71)
         self.assertRegex(err, r"node002.*no direct connection, as --link tcp wants it: connect to \S+ port \d+: no ans")
+
+
+class NetworkTest(LinksTest):
+    """Every host has a second interface, fast0, with an address of a second network."""
+    FAST = "10.200.0.0/24"
+
+    def setUp(self):
+        super().setUp()
+        for number, host in enumerate(self.cluster.everyone):
+            self.addCleanup(self.cluster.run, host, ["ip", "link", "del", "fast0"], check=True)
+            self.cluster.run(host, ["ip", "link", "add", "link", "eth0", "name", "fast0", "type", "macvlan", "mode", "bridge"],
+                             check=True)
+            self.cluster.run(host, ["ip", "addr", "add", f"10.200.0.{number + 1}/24", "dev", "fast0"], check=True)
+            self.cluster.run(host, ["ip", "link", "set", "fast0", "up"], check=True)
+
+    def fast(self, host):
+        return f"10.200.0.{self.cluster.everyone.index(host) + 1}"
+
+    def test_links_and_meeting_points_are_in_the_chosen_network(self):
+        for network in (self.FAST, "fast0"):
+            out, err = self.run_job("-v", "--link", "tcp", "--network", network, "--env-style", "torch", "-w", ALL, "-n", "4",
+                                    "--degree", "2", "sh", "-c", "echo $MASTER_ADDR")
+            self.assertEqual(out.decode().splitlines(), [self.fast("node001")] * 4)
+            self.assertEqual(sorted(re.findall(r"link to (node\d+) upgraded to TCP at (\S+)", err)),
+                             [(host, self.fast(host)) for host in self.cluster.hosts])
+
+    def test_a_host_outside_of_the_network_is_named_with_its_addresses(self):
+        self.cluster.run("node003", ["ip", "addr", "flush", "dev", "fast0"], check=True)
+        _, err = self.run_job("--network", self.FAST, "-w", ALL, "-n", "4", "true", status=71)
+        self.assertRegex(err, r"node003: use the network 10\.200\.0\.0/24 \(--network\): the machine has no address there, but "
+                              rf".*{re.escape(layout.address(3))} \(eth0\)")
+        _, err = self.run_job("--link", "tcp", "--network", self.FAST, "-w", ALL, "-n", "4", "true", status=71)
+        self.assertRegex(err, r"node003.*it has no address in the network 10\.200\.0\.0/24")
 
 
 class IntactTest(LinksTest):

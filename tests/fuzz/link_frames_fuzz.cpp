@@ -30,10 +30,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case LinkFrame::offer:
       if (accepted != offer.has_value()) std::abort();
-      if (offer && encode_offer(*offer) != bytes) std::abort();
+      if (offer && decode_offer({frame.kind, encode(*offer).substr(kFrameHeader)}) != offer)
+        std::abort();
+      break;
+    case LinkFrame::ask:
+      if (frame.payload.empty() && !accepted) std::abort();
       break;
     case LinkFrame::beat:
-    case LinkFrame::ask:
     case LinkFrame::change:
       if (accepted != frame.payload.empty()) std::abort();
       break;

@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/core/placement/memory_domains.h"
 #include "common/core/placement/topology.h"
 #include "common/core/result.h"
 
@@ -54,6 +55,7 @@ struct PlacementPolicy {
   std::uint32_t cpus_per_rank = 1;  // units for each rank; at least 1
   bool overload = false;            // ranks may share what they are bound to
   bool report = false;              // report the processors of each rank
+  MemoryBinding memory = MemoryBinding::none;
   // Returns true if the node's objects count as its slots when the user states no slots.
   bool counts_objects() const { return map_by > MapBy::node || cpus_per_rank > 1; }
   friend bool operator==(const PlacementPolicy&, const PlacementPolicy&) = default;

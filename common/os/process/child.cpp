@@ -105,6 +105,7 @@ SCELA_IN_CHILD int child_main(void* argument) {
   if (spec.cpus != nullptr && ::sched_setaffinity(0, spec.cpus->bytes(), spec.cpus->data()) != 0) {
     return give_up(ChildStep::affinity);
   }
+  if (spec.memory != nullptr && !spec.memory->set()) return give_up(ChildStep::memory);
   if (spec.stops_at_start && ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
     return give_up(ChildStep::trace);
   }
@@ -160,6 +161,8 @@ std::string_view name_of(ChildStep step) {
       return "enter the working directory";
     case ChildStep::affinity:
       return "bind to a core";
+    case ChildStep::memory:
+      return "bind the memory of";
     case ChildStep::trace:
       return "stop before the start of (ptrace)";
     case ChildStep::execute:

@@ -25,7 +25,8 @@ namespace scela {
 // The steps of a start, in the order in which they are taken. clone: make the process. group: make
 // its process group or session. descriptors: give it its descriptors. terminal: make descriptor 0
 // its controlling terminal. directory: enter the working directory. affinity: bind it to
-// processors. trace: let the parent stop it at the start of the program (ptrace). execute: execve.
+// processors. memory: bind its memory to NUMA domains. trace: let the parent stop it at the start
+// of the program (ptrace). execute: execve.
 enum class ChildStep : std::uint8_t {
   clone,
   group,
@@ -33,6 +34,7 @@ enum class ChildStep : std::uint8_t {
   terminal,
   directory,
   affinity,
+  memory,
   trace,
   execute
 };
@@ -70,8 +72,9 @@ struct ChildSpec {
   // The i-th becomes the child's descriptor i; at most 16. The parent's own ones stay open.
   std::span<const int> descriptors;
   ChildGroup group = ChildGroup::own_group;
-  const CpuMask* cpus = nullptr;  // nullptr: the parent's
-  bool dies_with_parent = false;  // it gets SIGKILL then
+  const CpuMask* cpus = nullptr;         // nullptr: the parent's
+  const MemoryPolicy* memory = nullptr;  // nullptr: the parent's
+  bool dies_with_parent = false;         // it gets SIGKILL then
   // It is stopped, as by SIGSTOP, after it has executed the program and before the program's first
   // instruction. SIGCONT lets it go on.
   bool stops_at_start = false;

@@ -6,7 +6,8 @@ namespace scela::peer_tables {
 namespace hydra_rows {
 
 constexpr std::string_view kWholeJob = "it holds for all programs of the job";
-constexpr std::string_view kOwnNetwork = "ignored: agents choose the network by the hosts' names";
+constexpr std::string_view kOwnNetwork =
+    "ignored: agents are reached by the hosts' names, and -iface chooses a network";
 constexpr std::string_view kOwnParts = "ignored: scela-run has no such parts to choose from";
 constexpr std::string_view kFilesByRank =
     "names need %r and may have %h; both streams of a rank go to files, with .out and .err at the "
@@ -29,8 +30,8 @@ constexpr PeerOption kRows[] = {
     refused("-rankmap", kOne, "ranks are placed by hosts and slots, or by a file", "set SCELA_RANKFILE=FILE, or call scela-run --rankfile FILE"),
     near("-profile", "--stats", "the statistics are those of scela-run"),
     refused("-output-from", kOne, "the output of one rank alone cannot be chosen", kOutputDir),
-    near("-prepend-rank -l", "--label", "a line begins with '3: ', and not with '[3] '"),
-    refused("-prepend-pattern", kOne, "labels have one form", "use -prepend-rank, or set SCELA_TIMESTAMP=1 for times"),
+    near("-prepend-rank -l", kNone, "--label=PATTERN", "", "lines begin with '[3] ', and ranks have as many digits as the largest", hydra_label),
+    near("-prepend-pattern", kOne, "--label=PATTERN", "%r@%h: ", "known are %r, %h and %p, the host's number; %g and %t are refused", hydra_pattern),
     near("-outfile-pattern -outfile", kOne, "--output-dir=DIR --output-name=NAME", "out/%r.out", kFilesByRank, hydra_output),
     near("-errfile-pattern -errfile", kOne, "--output-dir=DIR --output-name=NAME", "out/%r.err", kFilesByRank, hydra_error),
     same("-wdir", kOne, "--wdir={}", "/tmp"),
@@ -48,12 +49,12 @@ constexpr PeerOption kRows[] = {
     near("-topolib", kOne, "", "hwloc", kOwnParts),
     near("-bind-to -binding", kOne, "--bind-to=WHAT", "core", "known are none, hwthread, core, l3cache, numa and socket, with :1 at most", hydra_binding),
     near("-map-by", kOne, "--map-by=WHAT", "socket", "known are hwthread, core, l3cache, numa and socket, with :1 at most", hydra_mapping),
-    refused("-membind", kOne, "memory is not bound", "start the program by numactl, as in numactl --membind=0 ./program"),
+    near("-membind", kOne, "--mem-bind=WHAT", "firsttouch", "known are none, firsttouch, bind:numa and interleave:numa, of the processors of each rank", hydra_membind),
     near("-demux", kOne, "", "poll", kOwnParts),
     near("-verbose -v -debug", "--verbose", "the lines are those of scela-run"),
     near("-info -version", "--version", "the version is that of scela-run"),
     near("-print-all-exitcodes", "", "ignored: standard error always counts the ranks by the way they ended"),
-    near("-iface", kOne, "", "eth0", kOwnNetwork),
+    same("-iface", kOne, "--network={}", "eth0"),
     near("-nameserver", kOne, "", "host:1", "ignored: agents serve published names"),
     near("-disable-auto-cleanup", "--on-failure=wait", "an MPI_Abort of a rank still ends the job"),
     same("-enable-auto-cleanup", "--on-failure=kill"),

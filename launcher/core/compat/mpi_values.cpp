@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "common/core/percent_pattern.h"
 #include "common/core/text.h"
 #include "launcher/core/compat/peer_values.h"
 #include "launcher/core/values/text_values.h"
@@ -102,6 +103,31 @@ Result<void> hydra_hostfile(PeerCall& call, std::string_view value) {
   return {};
 }
 
+Result<void> hydra_label(PeerCall& call, std::string_view) {
+  return give(call, "label", "[%r] ");
+}
+
+// Hydra leaves a '%' before any other letter as it is.
+Result<void> hydra_pattern(PeerCall& call, std::string_view value) {
+  std::string unknown;
+  std::string pattern;
+  read_percent_pattern(
+      value, [&](std::string_view text) { pattern += text; },
+      [&](char letter) {
+        if (letter == 'g' || letter == 't') unknown = std::string{'%', letter};
+        if (letter == 'r' || letter == 'h' || letter == 'p') {
+          pattern += letter == 'p' ? std::string("%n") : std::string{'%', letter};
+        } else if (letter != '\0' && letter != '%') {
+          pattern += std::string("%%") + letter;
+        } else {
+          pattern += "%%";
+        }
+      });
+  if (unknown.empty()) return give(call, "label", pattern);
+  return fail(value_error(cat("the part '", unknown, "' is not known"),
+                          "known are %r, %h and %p; set SCELA_TIMESTAMP=1 for times"));
+}
+
 Result<void> hydra_ppn(PeerCall& call, std::string_view value) {
   auto number = parse_number(value, 1, kMaxSlots);
   if (!number) return fail(std::move(number.error()));
@@ -128,6 +154,15 @@ Result<void> hydra_binding(PeerCall& call, std::string_view value) {
   if (is_one_of(what, {"none", "hwthread", "core", "l3cache", "numa", "socket"}))
     return give(call, "bind-to", what);
   return fail(unknown_value(value, "none, hwthread, core, l3cache, numa or socket"));
+}
+
+Result<void> hydra_membind(PeerCall& call, std::string_view value) {
+  if (value == "none") return give(call, "mem-bind", "none");
+  // The kernel places memory by the first touch unless it is told otherwise.
+  if (value == "firsttouch") return give(call, "mem-bind", "none");
+  if (value == "bind:numa") return give(call, "mem-bind", "local");
+  if (value == "interleave:numa") return give(call, "mem-bind", "interleave");
+  return fail(unknown_value(value, "none, firsttouch, bind:numa or interleave:numa"));
 }
 
 Result<void> hydra_mapping(PeerCall& call, std::string_view value) {
@@ -240,11 +275,17 @@ Result<void> openmpi_display(PeerCall& call, std::string_view value) {
   return {};
 }
 
+Result<void> openmpi_tag(PeerCall& call, std::string_view) {
+  return call.add_default("label", "[1,%r]<std%s>:");
+}
+
 Result<void> openmpi_output(PeerCall& call, std::string_view value) {
   for (const std::string& what : list_elements(value)) {
     const std::string word = lower(what);
     Result<void> done;
-    if (word == "tag" || word == "tag-detailed" || word == "tag-fullname" || word == "rank") {
+    if (word == "tag" || word == "tag-detailed" || word == "tag-fullname") {
+      done = openmpi_tag(call, "");
+    } else if (word == "rank") {
       done = call.add_default("label");
     } else if (word == "timestamp") {
       done = call.add_default("timestamp");
@@ -259,7 +300,15 @@ Result<void> openmpi_output(PeerCall& call, std::string_view value) {
   return {};
 }
 
+// The value is "NAME=VALUE".
+Result<void> openmpi_prtemca(PeerCall& call, std::string_view value) {
+  for (const std::string_view name : {"prte_if_include=", "oob_tcp_if_include="})
+    if (value.starts_with(name)) return give(call, "network", value.substr(name.size()));
+  return {};
+}
+
 Result<void> openmpi_mca(PeerCall& call, std::string_view value) {
+  if (auto done = openmpi_prtemca(call, value); !done) return done;
   return give(call, "env", cat("OMPI_MCA_", value));
 }
 

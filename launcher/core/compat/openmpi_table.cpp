@@ -11,8 +11,8 @@ constexpr std::string_view kOneRun = "run the job by itself, without --dvm and -
 constexpr std::string_view kRuntime =
     "ignored: it is for Open MPI's own runtime, which does not run here";
 constexpr std::string_view kMcaValue =
-    "of the parameter, the libraries in the ranks see OMPI_MCA_NAME; the runtime's own have no "
-    "effect";
+    "of the parameter, the libraries in the ranks see OMPI_MCA_NAME; of the runtime's own, "
+    "oob_tcp_if_include is --network, and others have no effect";
 constexpr std::string_view kShownAs = "in the form of scela-run's --show-map";
 constexpr std::string_view kLogForm = "the lines are those of scela-run";
 constexpr std::string_view kNoDebugger = "scela-run starts no debugger but gdb";
@@ -76,9 +76,9 @@ constexpr PeerOption kRows[] = {
     near("-display-topo --display-topo", "--show-map", kShownAs),
     near("--display", kOne, "--show-map or --report-bindings", "map,bind", kShownAs, openmpi_display),
     near("-do-not-launch --do-not-launch", "--dry-run", "the plan is shown in the form of --dry-run"),
-    near("-tag-output --tag-output", "--label", "a line begins with '3: ', and not with '[1,3]<stdout>:'"),
+    near("-tag-output --tag-output", kNone, "--label=[1,%r]<std%s>:", "", "the job is always 1, and ranks have as many digits as the largest", openmpi_tag),
     near("-timestamp-output --timestamp-output", "--timestamp", "the time is that of the line on its host, as 12:34:56.789"),
-    near("--output", kOne, "--label, --timestamp or --output-dir=DIR", "tag,timestamp", "known are tag, timestamp and dir=DIR; the files are rank.R.out and rank.R.err", openmpi_output),
+    near("--output", kOne, "--label, --timestamp or --output-dir=DIR", "tag,timestamp", "known are tag, as --tag-output, rank, timestamp and dir=DIR; the files are rank.R.out and rank.R.err", openmpi_output),
     near("-output-filename --output-filename", kOne, "--output-dir={}", "out", "the files are DIR/rank.R.out and DIR/rank.R.err, and lines are not shown"),
     refused("-merge-stderr-to-stdout --merge-stderr-to-stdout", kNone, "each stream of a rank stays apart", "write mpirun ... 2>&1"),
     same("-stdin --stdin", kOne, "--stdin={}", "all"),
@@ -92,7 +92,7 @@ constexpr PeerOption kRows[] = {
     near("-mca --mca", kPair, "--env=OMPI_MCA_NAME=VALUE", "btl self,tcp", kMcaValue, openmpi_mca),
     near("-gmca --gmca --omca --gomca", kPair, "--env=OMPI_MCA_NAME=VALUE", "btl self,tcp", kMcaValue, openmpi_mca),
     near("--pmixmca --gpmixmca", kPair, "--env=PMIX_MCA_NAME=VALUE", "psec native", "of the parameter, the libraries in the ranks see PMIX_MCA_NAME", openmpi_pmixmca),
-    near("--prtemca", kPair, "", "plm ssh", kRuntime),
+    near("--prtemca", kPair, "--network=LIST", "prte_if_include ib0", "prte_if_include is --network; all else is for Open MPI's own runtime and ignored", openmpi_prtemca),
     refused("-am --am --amca", kOne, "files of parameters are not read", kByMca),
     refused("-tune --tune", kOne, "files of parameters are not read", kByMca),
     near("-allow-run-as-root --allow-run-as-root", "", "ignored: any user may run jobs"),

@@ -34,12 +34,15 @@ Result<void> programs_of_file(PeerCall& call, std::string_view path);
 // Hydra.
 Result<void> hydra_output(PeerCall& call, std::string_view value);  // "out.%r"
 Result<void> hydra_error(PeerCall& call, std::string_view value);
+Result<void> hydra_label(PeerCall& call, std::string_view value);    // of -l
+Result<void> hydra_pattern(PeerCall& call, std::string_view value);  // "%r@%h: "
 Result<void> hydra_hosts(PeerCall& call, std::string_view value);
 Result<void> hydra_hostfile(PeerCall& call, std::string_view value);
 Result<void> hydra_ppn(PeerCall& call, std::string_view value);
 Result<void> hydra_launcher(PeerCall& call, std::string_view value);
 Result<void> hydra_rmk(PeerCall& call, std::string_view value);
 Result<void> hydra_binding(PeerCall& call, std::string_view value);
+Result<void> hydra_membind(PeerCall& call, std::string_view value);
 Result<void> hydra_mapping(PeerCall& call, std::string_view value);
 
 // Open MPI.
@@ -52,8 +55,10 @@ Result<void> openmpi_ranking(PeerCall& call, std::string_view value);
 Result<void> openmpi_binding(PeerCall& call, std::string_view value);
 Result<void> openmpi_export(PeerCall& call, std::string_view value);  // NAME, NAME=VALUE, NAME*
 Result<void> openmpi_display(PeerCall& call, std::string_view value);
+Result<void> openmpi_tag(PeerCall& call, std::string_view value);  // of --tag-output
 Result<void> openmpi_output(PeerCall& call, std::string_view value);
 Result<void> openmpi_mca(PeerCall& call, std::string_view value);  // NAME=VALUE
+Result<void> openmpi_prtemca(PeerCall& call, std::string_view value);
 Result<void> openmpi_pmixmca(PeerCall& call, std::string_view value);
 
 // srun.
@@ -72,7 +77,8 @@ Result<void> srun_nodefile(PeerCall& call, std::string_view value);  // a file
 Result<void> srun_nodelist(PeerCall& call, std::string_view value);  // hosts, or a file with '/'
 Result<void> srun_exclude(PeerCall& call, std::string_view value);   // the same
 Result<void> srun_relative(PeerCall& call, std::string_view value);
-Result<void> srun_time(PeerCall& call, std::string_view value);  // "30", "1:30:00", "1-12"
+Result<void> srun_time(PeerCall& call, std::string_view value);      // "30", "1:30:00", "1-12"
+Result<void> srun_mem_bind(PeerCall& call, std::string_view value);  // "verbose,local"
 Result<void> srun_binding(PeerCall& call, std::string_view value);
 
 // pdsh, clush and dshbak.

@@ -24,9 +24,6 @@ constexpr std::string_view kFilesOfTasks =
     "'all', or names with %t, and %N, %n, %j and %% if need be; both streams of a task go to "
     "files, "
     "with .out and .err at the ends of their names";
-constexpr std::string_view kNoMemory = "memory is not bound";
-constexpr std::string_view kNumactl =
-    "start the program by numactl, as in numactl --membind=0 ./program";
 constexpr std::string_view kOwnUser = "ranks run as the user of the login";
 constexpr std::string_view kLoginAs = "set SCELA_USER=NAME";
 
@@ -135,9 +132,9 @@ constexpr PeerOption kRows[] = {
     refused("--mem-per-cpu", kOne, kNoScheduler, kAskSlurm),
     refused("--resv-ports", kAttached, "no ports are reserved", "let the MPI library choose its ports"),
     near("--cpu-bind", kOne, "--bind-to=WHAT", "cores", "known are none, cores, sockets, ldoms and threads, behind 'verbose,' or 'quiet,'", srun_binding),
-    refused("--mem-bind", kOne, kNoMemory, kNumactl),
+    near("--mem-bind", kOne, "--mem-bind=local|prefer|none", "local", "known are none, local, prefer, rank (as local) and sort, behind 'verbose,' or 'quiet,'", srun_mem_bind),
     near("--hint", kOne, "", "nomultithread", "ignored with a warning: --cpu-bind and -c say where tasks run", srun_hint),
-    refused("--network", kOne, "agents choose the network by the hosts' names", "leave it out"),
+    refused("--network", kOne, "resources of a switch are not asked for", "leave it out, or set SCELA_NETWORK to a network of the hosts"),
     near("--msg-timeout", kOne, "", "10", "ignored: each phase of a start has the limit SCELA_CONNECT_TIMEOUT"),
     refused("--sockets-per-node", kOne, kNoScheduler, kAskSlurm),
     refused("--cores-per-socket", kOne, kNoScheduler, kAskSlurm),
@@ -157,7 +154,7 @@ constexpr PeerOption kRows[] = {
     refused("--mem-per-gpu", kOne, kNoGpus, kSetVisible),
     refused("--gid", kOne, kOwnUser, kLoginAs),
     refused("--uid", kOne, kOwnUser, kLoginAs),
-    near("--ctrl-comm-ifhn", kOne, "", "x", "ignored: agents choose the network by the hosts' names"),
+    near("--ctrl-comm-ifhn", kOne, "", "x", "ignored: SCELA_NETWORK chooses the network of agents"),
     near("--mpi-combine", kOne, "", "yes", kAllHere),
     same("-h --help", "--help"),
     same("--usage", "--help"),

@@ -19,6 +19,17 @@ std::string list_or_file(std::string_view value) {
   return cat(value.find('/') == std::string_view::npos ? "" : "^", value);
 }
 
+// Adds the words for the prefix "verbose," or "quiet," of a binding, and returns the rest.
+Result<std::string_view> without_verbosity(PeerCall& call, std::string_view value) {
+  for (const std::string_view prefix : {"verbose", "v", "quiet", "q"}) {
+    if (value.substr(0, value.find(',')) != prefix) continue;
+    if (prefix.starts_with('v'))
+      if (auto done = call.add_default("report-bindings"); !done) return fail(done.error());
+    return value.size() == prefix.size() ? std::string_view() : value.substr(prefix.size() + 1);
+  }
+  return value;
+}
+
 }  // namespace
 
 Result<void> srun_export(PeerCall& call, std::string_view value) {
@@ -161,17 +172,24 @@ Result<void> srun_time(PeerCall& call, std::string_view value) {
   return call.add(cat("--timeout=", seconds));
 }
 
-Result<void> srun_binding(PeerCall& call, std::string_view value) {
-  std::string_view what = value;
-  bool reports = false;
-  for (const std::string_view prefix : {"verbose", "v", "quiet", "q"}) {
-    if (what.substr(0, what.find(',')) != prefix) continue;
-    reports = prefix.starts_with('v');
-    what = what.size() == prefix.size() ? std::string_view() : what.substr(prefix.size() + 1);
-    break;
+Result<void> srun_mem_bind(PeerCall& call, std::string_view value) {
+  const auto rest = without_verbosity(call, value);
+  if (!rest) return fail(rest.error());
+  for (const std::string& what : list_elements(*rest)) {
+    if (what == "sort" || what == "nosort") continue;  // of the pages of a program's file
+    const bool is_local = what == "local" || what == "rank";
+    if (!is_local && what != "none" && what != "no" && what != "prefer" && what != "p")
+      return fail(unknown_value(what, "none, local, rank or prefer"));
+    const std::string_view becomes = is_local ? "local" : what.starts_with('p') ? "prefer" : "none";
+    if (auto done = call.add(cat("--mem-bind=", becomes)); !done) return done;
   }
-  if (reports)
-    if (auto done = call.add_default("report-bindings"); !done) return done;
+  return {};
+}
+
+Result<void> srun_binding(PeerCall& call, std::string_view value) {
+  const auto rest = without_verbosity(call, value);
+  if (!rest) return fail(rest.error());
+  const std::string_view what = *rest;
   if (what.empty()) return {};
   constexpr std::pair<std::string_view, std::string_view> kObjects[] = {
       {"none", "none"},      {"no", "none"},    {"cores", "core"},

@@ -44,12 +44,14 @@ constexpr ForeignOption kForeign[] = {
     {"display-map", "say --show-map"},
     {"tag-output", "say --label"},
     {"prepend-rank", "say --label"},
+    {"prepend-pattern", "say --label=PATTERN"},
+    {"membind", "say --mem-bind WHAT"},
     {"genvall", "ranks inherit all variables: leave it out"},
     {"envall", "ranks inherit all variables: leave it out"},
     {"allow-run-as-root", "it is not needed: leave it out"},
     {"xterm", "no rank gets a terminal window: see --label, --output-dir and --pty"},
     {"nameserver", "agents serve published names themselves: leave it out"},
-    {"iface", "agents choose the network by the hosts' names: leave it out"},
+    {"iface", "say --network INTERFACE"},
 };
 
 bool is_digit(char c) {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "common/core/line_marks.h"
 #include "common/core/log.h"
+#include "common/core/network/network_choice.h"
 #include "launcher/core/detect/starter.h"
 #include "launcher/core/options/universe.h"
 
@@ -109,6 +111,21 @@ Result<void> apply_json(Target t, Text v) {
   return store(flag ? Result<std::string>("-") : parse_text(v), t.options.json);
 }
 
+Result<void> apply_label(Target t, Text v) {
+  t.options.label_pattern.clear();
+  if (v.empty() || parse_flag(v)) return store_flag(v, t.options.label);
+  constexpr Text kParts = "there are %h, %n, %r, %j, %s and %%";
+  if (std::string why = label_fault(v); !why.empty())
+    return fail(value_error(std::move(why), std::string(kParts)));
+  if (!label_tells_apart(v)) {
+    return fail(value_error(cat("'", v, "' is the same for all ranks and hosts"),
+                            "add %r, the rank, or %h, the host"));
+  }
+  t.options.label_pattern = v;
+  t.options.label = true;
+  return {};
+}
+
 Result<void> apply_verbose(Target t, Text v) {
   t.options.verbose_subsystems.clear();
   if (v.empty() || parse_flag(v)) return store_flag(v, t.options.verbose);
@@ -202,6 +219,12 @@ Result<void> apply_connect_timeout(Target t, Text v) {
   if (!parsed) return fail(std::move(parsed.error()));
   if (parsed->count() < 1) return fail(value_error("it is no time at all", "give a longer time"));
   t.options.connect_timeout = *parsed;
+  return {};
+}
+
+Result<void> apply_network(Target t, Text v) {
+  if (auto parsed = parse_network(v); !parsed) return fail(std::move(parsed.error()));
+  t.options.network = v;
   return {};
 }
 

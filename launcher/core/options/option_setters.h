@@ -60,6 +60,8 @@ Result<void> apply_stack_traces(Target t, Text v);
 Result<void> store_stopped(Text v, std::optional<RankChoice>& out);
 // Without a value, the records go to standard output.
 Result<void> apply_json(Target t, Text v);
+// Accepts a flag or a pattern. A flag chooses the usual pattern.
+Result<void> apply_label(Target t, Text v);
 Result<void> apply_verbose(Target t, Text v);
 // Accepts auto, local, ssh, ssh-exec[:WORDS], rsh[:COMMAND], the words of schedulers, and those of
 // container_starter().
@@ -69,6 +71,8 @@ Result<void> apply_env_style(Target t, Text v);
 // The last of --hostfile and --host-discovery-script counts.
 Result<void> store_hostfile(Target t, Text v, bool is_program);
 Result<void> apply_connect_timeout(Target t, Text v);
+// Accepts a choice of common/core/network/network_choice.h.
+Result<void> apply_network(Target t, Text v);
 Result<void> apply_heartbeat(Target t, Text v);
 Result<void> apply_nodeset(Target t, Text v);
 // run_command() obeys --as as the first word. Anywhere else, parse_options() refuses it.

@@ -202,7 +202,8 @@ struct Options {
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
   // The time for hosts that come up late; absent: as host_wait_limit() says.
   std::optional<std::chrono::milliseconds> wait_hosts;
-  LinkKind link = LinkKind::automatic;                      // the connections between agents
+  std::string network;                  // of addresses that agents tell others; "": as reached
+  LinkKind link = LinkKind::automatic;  // the connections between agents
   std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
 
   // The ranks. If `env_pass` is absent, they inherit all variables. If the program runs once per
@@ -219,6 +220,7 @@ struct Options {
 
   // Output of the ranks.
   std::optional<bool> label;              // absent: yes if once per host
+  std::string label_pattern;              // of label; "": "%r: ", or "%h: " once per host
   bool gather = false;                    // equal output is shown once, at the end
   bool diff = false;                      // then only differences from the majority
   bool timestamp = false;                 // every line of output has the time

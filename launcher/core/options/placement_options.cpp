@@ -43,6 +43,13 @@ constexpr Word<BindTo> kBindTo[] = {
     {"l3cache", BindTo::l3, true}, {"package", BindTo::socket, true},
 };
 
+constexpr Word<MemoryBinding> kMemoryBinding[] = {
+    {"none", MemoryBinding::none},
+    {"local", MemoryBinding::local},
+    {"prefer", MemoryBinding::prefer},
+    {"interleave", MemoryBinding::interleave},
+};
+
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -135,6 +142,10 @@ Result<void> parse_bind_to(std::string_view text, PlacementOptions& out) {
   return choose<BindTo>(text, kBindTo, out.bind_to);
 }
 
+Result<void> parse_mem_bind(std::string_view text, PlacementOptions& out) {
+  return choose<MemoryBinding>(text, kMemoryBinding, out.memory);
+}
+
 Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out) {
   auto number = parse_number(text, 1, kMaxCpusPerRank);
   if (!number) return fail(std::move(number.error()));
@@ -149,6 +160,7 @@ PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe) {
   out.order = order_of(said.rank_by.value_or(RankBy::slot));
   out.cpus_per_rank = said.cpus_per_rank.value_or(1);
   out.overload = oversubscribe;
+  out.memory = said.memory.value_or(MemoryBinding::none);
   out.report = said.report;
   return out;
 }

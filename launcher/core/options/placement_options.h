@@ -28,6 +28,7 @@ struct PlacementOptions {
   std::optional<RankBy> rank_by;
   std::optional<BindTo> bind_to;
   std::optional<std::uint32_t> cpus_per_rank;
+  std::optional<MemoryBinding> memory;
   bool report = false;  // --report-bindings
   friend bool operator==(const PlacementOptions&, const PlacementOptions&) = default;
 };
@@ -39,6 +40,7 @@ struct PlacementOptions {
 Result<void> parse_map_by(std::string_view text, PlacementOptions& out);
 Result<void> parse_rank_by(std::string_view text, PlacementOptions& out);
 Result<void> parse_bind_to(std::string_view text, PlacementOptions& out);
+Result<void> parse_mem_bind(std::string_view text, PlacementOptions& out);
 Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out);
 
 // Returns the placement with the defaults for what the user did not give. If the number of cores

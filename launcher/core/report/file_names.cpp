@@ -8,7 +8,7 @@ namespace scela {
 
 namespace {
 
-constexpr std::string_view kLetters = "hnrjs%";
+constexpr std::string_view kLetters = "hnrjs";
 
 bool has(std::string_view pattern, char wanted) {
   bool found = false;
@@ -27,17 +27,8 @@ Result<void> check_file_pattern(std::string_view pattern, bool once_per_host) {
   if (pattern.find('/') != std::string_view::npos) {
     return refused("a name has no '/'", "name the directory with --output-dir");
   }
-  char unknown = '%';
-  read_percent_pattern(
-      pattern, [](std::string_view) {},
-      [&](char letter) {
-        if (letter == '\0' || kLetters.find(letter) == std::string_view::npos) unknown = letter;
-      });
-  if (unknown != '%') {
-    return refused(unknown == '\0' ? std::string("a '%' stands at its end")
-                                   : cat("'%", unknown, "' means nothing"),
-                   "there are %h, %n, %r, %j, %s and %%");
-  }
+  if (std::string why = unknown_part(pattern, kLetters); !why.empty())
+    return refused(std::move(why), "there are %h, %n, %r, %j, %s and %%");
   const bool is_named =
       has(pattern, 'r') || (once_per_host && (has(pattern, 'h') || has(pattern, 'n')));
   if (is_named) return {};

@@ -145,18 +145,16 @@ std::string Presentation::records_of(const Key& key, std::string_view bytes) con
   return text;
 }
 
-// Returns what every line of the rank begins with, before the time; nothing without labels.
-std::string Presentation::label_of(Rank rank) const {
-  if (!settings_.label) return {};
-  return settings_.names.empty() ? padded_rank(rank, settings_.ranks) + ": "
-                                 : settings_.names[rank] + ": ";
+// Returns what every line of the stream begins with, before the time; nothing without labels.
+std::string Presentation::label_of(const Key& key) const {
+  return settings_.label ? settings_.label(key.first, key.second) : std::string();
 }
 
 // Appends the bytes to `text`. A line without the rank's label gets it. `begun` is the mark of the
 // first line as far as it was shown before.
-void Presentation::append_labelled(Rank rank, std::string_view begun, std::string_view bytes,
+void Presentation::append_labelled(const Key& key, std::string_view begun, std::string_view bytes,
                                    std::string& text) const {
-  const std::string label = label_of(rank);
+  const std::string label = label_of(key);
   while (!bytes.empty()) {
     const auto newline = bytes.find('\n');
     const bool whole = newline != std::string_view::npos;
@@ -185,7 +183,7 @@ std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   const auto open = marks_.find(key);
   if (open != marks_.end() && unfinished != key.first) text += open->second;
   const std::size_t before = text.size();
-  append_labelled(key.first, open == marks_.end() ? "" : open->second, bytes, text);
+  append_labelled(key, open == marks_.end() ? "" : open->second, bytes, text);
   const std::string_view shown = std::string_view(text).substr(before);
   const auto newline = shown.rfind('\n');
   if (newline == shown.size() - 1) {
@@ -197,8 +195,7 @@ std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   std::string& mark = marks_[key];
   if (newline != std::string_view::npos) mark.clear();
   const std::string_view rest = shown.substr(newline == std::string_view::npos ? 0 : newline + 1);
-  const std::size_t length =
-      label_of(key.first).size() + (settings_.timestamp ? kClockTextBytes + 1 : 0);
+  const std::size_t length = label_of(key).size() + (settings_.timestamp ? kClockTextBytes + 1 : 0);
   mark += rest.substr(0, length - std::min(length, mark.size()));
   unfinished = key.first;
   return text;

@@ -51,9 +51,10 @@ inline constexpr std::uint32_t kStaleMoments = 40;
 
 // Says how output is shown.
 struct PresentationSettings {
-  Rank ranks = 1;  // of the job; gives label widths
-  // Every line begins with its rank, or with its name. This is ignored with files.
-  bool label = false;
+  Rank ranks = 1;  // of the job
+  // Returns the text with which each line of a rank's stream begins. If it is not set, lines have
+  // no label. This is ignored with files.
+  std::function<std::string(Rank, OutputStream)> label = {};
   bool timestamp = false;  // lines have the time, after the label
   bool files = false;      // --output-dir: a file per rank and stream
   // Returns the name of the file of a rank's stream. It must be set if `files` is.
@@ -63,8 +64,6 @@ struct PresentationSettings {
   bool records = false;
   // Returns the host of a rank. It must be set if `records` is.
   std::function<std::string(Rank)> host_of = {};
-  // Names by rank, which replace the numbers in labels. If empty, numbers are used.
-  std::vector<std::string> names = {};
   RankSet prompts = {};  // ranks that read standard input
   // The output of this rank is not split into lines; it is shown at once.
   std::optional<Rank> terminal = {};
@@ -123,11 +122,11 @@ class Presentation {
   PresentedWrite present(const Key& key, std::string_view bytes, std::size_t credit);
   // Returns the bytes so that no two ranks share a line. It is used only if lines have marks.
   std::string on_one_line(const Key& key, std::string_view bytes);
-  // Returns the text with which each line of the rank begins, or an empty string without labels.
-  std::string label_of(Rank rank) const;
+  // Returns the text with which each line of the stream begins, or an empty string without labels.
+  std::string label_of(const Key& key) const;
   // Appends the bytes to `text`, and the label before each line that lacks it. `begun` is the mark
   // of the first line, as far as it was shown before.
-  void append_labelled(Rank rank, std::string_view begun, std::string_view bytes,
+  void append_labelled(const Key& key, std::string_view begun, std::string_view bytes,
                        std::string& text) const;
   // Returns the records of these lines.
   std::string records_of(const Key& key, std::string_view bytes) const;

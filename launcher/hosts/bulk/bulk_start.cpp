@@ -115,7 +115,10 @@ Result<void> BulkStart::State::begin() {
   listener = std::move(*listening);
   auto input = make_pipe();
   if (!input) return fail(std::move(input.error()));
-  const BulkAgent agent{request.agent_there, nla::addresses_to_dial(port), file->build()};
+  const std::string addresses = nla::addresses_to_dial(port, request.network);
+  if (addresses.empty() && !request.network.empty())
+    return fail(std::move(nla::address_in_network(request.network).error()));
+  const BulkAgent agent{request.agent_there, addresses, file->build()};
   // The command outlives a scela-run that is killed: then its agents clean up and end, and so it
   // ends. Slurm and Flux would kill them at once if it ended first.
   auto started = CapturedCommand::start(

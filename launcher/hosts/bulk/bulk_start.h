@@ -27,6 +27,7 @@ struct BulkRequest {
   std::string agent;                     // path of scela-nla here
   std::string agent_there;               // and on the hosts
   std::vector<std::string> environment;  // of scela-run
+  std::string network;                   // --network; "": agents dial any address
   std::string secret;                    // of the job; empty: a new one is made
   std::string job_id;                    // names the directories of the job on the hosts
   // The time that may pass until the first agent dials in, and between two of them.

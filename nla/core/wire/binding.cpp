@@ -43,6 +43,23 @@ Result<Binding::Places> Binding::place(const Job& job, const RankSet& ranks, boo
   return places;
 }
 
+Result<Binding::Memory> Binding::memory(const Job& job, const RankSet& ranks, const Places& places,
+                                        const std::vector<MemoryDomain>& machine) const {
+  Memory out;
+  if (job.placement.memory == MemoryBinding::none) return out;
+  std::optional<Error> error;
+  ranks.for_each([&](Rank rank) {
+    const auto at = places.find(rank);
+    auto domains = nearest_domains(machine, at == places.end() ? topology_.cpus() : at->second);
+    if (domains)
+      out.emplace(rank, std::move(*domains));
+    else
+      error = domains.error();
+  });
+  if (error) return fail(*std::move(error));
+  return out;
+}
+
 std::vector<std::string> Binding::report(const RankSet& ranks, const Places& places) const {
   std::vector<std::string> lines;
   ranks.for_each([&](Rank rank) {

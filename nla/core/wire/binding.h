@@ -34,6 +34,14 @@ class Binding {
   // placement asks for. Each rank is passed once.
   Result<Places> place(const Job& job, const RankSet& ranks, bool later);
 
+  // The NUMA domains that the memory of each rank comes from.
+  using Memory = std::map<Rank, DomainSet>;
+  // Returns the domains of these ranks' memory, of those of the node, if the job binds memory.
+  // `places` is what place() returned. A rank without a place gets the domains of all processors
+  // that the node may use. Returns an error if no domain is known, or none has memory.
+  Result<Memory> memory(const Job& job, const RankSet& ranks, const Places& places,
+                        const std::vector<MemoryDomain>& machine) const;
+
   // Returns one line for each of these ranks that says where it runs, to print.
   std::vector<std::string> report(const RankSet& ranks, const Places& places) const;
 

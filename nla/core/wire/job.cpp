@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/core/bytes.h"
+#include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "nla/core/wire/fields.h"
 #include "nla/core/wire/terminal_input.h"
@@ -17,7 +18,7 @@ auto fields(nla::Is<TerminalModes> auto& modes) {
 }
 auto fields(nla::Is<PlacementPolicy> auto& placement) {
   return std::tie(placement.map_by, placement.bind_to, placement.order, placement.cpus_per_rank,
-                  placement.overload, placement.report);
+                  placement.overload, placement.report, placement.memory);
 }
 auto fields(nla::Is<CoreChoice> auto& choice) {
   return std::tie(choice.socket, choice.cores);
@@ -27,6 +28,9 @@ constexpr MapBy last_value(MapBy) {
 }
 constexpr BindTo last_value(BindTo) {
   return BindTo::socket;
+}
+constexpr MemoryBinding last_value(MemoryBinding) {
+  return MemoryBinding::interleave;
 }
 constexpr PlaceOrder last_value(PlaceOrder) {
   return PlaceOrder::socket;
@@ -40,9 +44,6 @@ constexpr OnFailure last_value(OnFailure) {
 }
 constexpr PmiKind last_value(PmiKind) {
   return PmiKind::none;
-}
-constexpr Label last_value(Label) {
-  return Label::host;
 }
 
 auto fields(Is<App> auto& app) {
@@ -192,6 +193,8 @@ Fault fault_of(const Job& job) {
   if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMaxCpusPerRank) {
     return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
   }
+  if (const std::string why = label_fault(job.label); !why.empty())
+    return cat("of the label of its lines, ", why);
   const Training& training = job.training;
   if (has_nul(training.master.address) || has_nul(training.node_list) || has_nul(training.run_id)) {
     return "a variable of its training has a NUL byte in it";

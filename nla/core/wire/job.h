@@ -24,8 +24,6 @@ namespace scela::nla {
 
 // If a rank fails, either all others are ended too, or the job goes on without that rank.
 enum class OnFailure : std::uint8_t { kill, wait };
-// The text before each line that a rank writes: none, its number, or the name of its node.
-enum class Label : std::uint8_t { none, rank, host };
 // How ranks reach their node's agent, and the protocol that they use:
 //   fd             PMI over a descriptor that they inherit
 //   port           PMI over a port of the node
@@ -107,9 +105,9 @@ struct Job {
   bool keep = false;
   // For all ranks of a node, from their start, in milliseconds; 0: no limit.
   std::uint32_t host_timeout_ms = 0;
-  // The agent of a rank puts this before every line that the rank writes
-  // (common/core/line_marks.h).
-  Label label = Label::none;
+  // The pattern of the label that a rank's agent puts before every line that the rank writes
+  // (common/core/line_marks.h). Empty: lines have no label.
+  std::string label;
   // Each line of output begins with the time of day; `ahead_s` says in which time zone.
   bool timestamps = false;
   // Label and time are put before lines of standard error only.

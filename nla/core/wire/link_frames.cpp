@@ -1,6 +1,7 @@
 #include "nla/core/wire/link_frames.h"
 
 #include "common/core/bytes.h"
+#include "common/core/network/network_choice.h"
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -32,9 +33,14 @@ std::string encode(const Introduction& introduction) {
   return framed(LinkFrame::introduce, out.bytes());
 }
 
-std::string encode_offer(std::uint16_t port) {
+std::string encode_ask(const std::string& network) {
+  return framed(LinkFrame::ask, network);
+}
+
+std::string encode(const Offer& offer) {
   ByteWriter out;
-  out.u16(port);
+  out.u16(offer.port);
+  out.text(offer.address);
   return framed(LinkFrame::offer, out.bytes());
 }
 
@@ -52,11 +58,13 @@ Result<Introduction> decode_introduction(const Frame& frame) {
   return out;
 }
 
-Result<std::uint16_t> decode_offer(const Frame& frame) {
+Result<Offer> decode_offer(const Frame& frame) {
   ByteReader in(frame.payload);
-  const std::uint16_t port = in.u16();
+  Offer out;
+  out.port = in.u16();
+  out.address = in.text();
   if (!in.done()) return malformed("the offer");
-  return port;
+  return out;
 }
 
 Result<void> check_link_frame(const Frame& frame) {
@@ -67,8 +75,11 @@ Result<void> check_link_frame(const Frame& frame) {
     case LinkFrame::offer:
       if (auto read = decode_offer(frame); !read) return fail(read.error());
       return {};
-    case LinkFrame::beat:
     case LinkFrame::ask:
+      if (!frame.payload.empty() && !parse_network(frame.payload))
+        return malformed("the network of a frame");
+      return {};
+    case LinkFrame::beat:
     case LinkFrame::change:
       if (!frame.payload.empty()) return malformed("a frame");
       return {};

@@ -8,8 +8,11 @@
 //   beat       both  no fields: the sender is alive
 //   introduce  d     first: root:u8 parent:u32 child:u32 job_id:text keys:text common:32 bytes;
 //                    both ends, the keys of the child's nodes and that of the job
-//   ask        d     no fields: the child shall listen for a direct connection
-//   offer      u     port:u16, where the child listens; 0: nowhere
+//   ask        d     the child shall listen for a direct connection; the payload is the choice of
+//                    --network (common/core/network/network_choice.h), which the child learns
+//                    before its settings; empty: at the address by which it was reached
+//   offer      u     port:u16 address:text, where the child listens; 0: nowhere; an empty address:
+//                    at the one by which the parent has reached it
 //   change     both  no fields: what follows comes over the other stream; the last on this one
 //
 // docs/design/protocol.md has the reasons. Values only, for any thread.
@@ -58,17 +61,25 @@ struct Introduction {
 
 // Returns the bytes of a frame without fields: beat, ask or change.
 std::string link_frame(LinkFrame kind);
+// Returns the bytes of a frame `ask`.
+std::string encode_ask(const std::string& network);
 // Returns the bytes of a frame `introduce`.
 std::string encode(const Introduction& introduction);
-// Returns the bytes of a frame `offer`. `port` is 0 if the child cannot listen.
-std::string encode_offer(std::uint16_t port);
+// The fields of `offer`.
+struct Offer {
+  std::uint16_t port = 0;  // 0: the child cannot listen
+  std::string address;     // numeric; empty: the one by which the parent has reached the child
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+// Returns the bytes of a frame `offer`.
+std::string encode(const Offer& offer);
 
 // Reads the fields of a frame `introduce`. Returns a protocol error if fields are missing, left
 // over or impossible.
 Result<Introduction> decode_introduction(const Frame& frame);
-// Reads the port of a frame `offer`. Returns a protocol error if fields are missing, left over or
+// Reads the fields of a frame `offer`. Returns a protocol error if fields are missing, left over or
 // impossible.
-Result<std::uint16_t> decode_offer(const Frame& frame);
+Result<Offer> decode_offer(const Frame& frame);
 // Checks a frame for which is_link_frame() is true. Returns a protocol error if the kind is not
 // known, or if the frame's fields are not those of its kind.
 Result<void> check_link_frame(const Frame& frame);

@@ -49,7 +49,7 @@ struct Remote {
   std::uint16_t port() {
     parent->send_raw(link_frame(LinkFrame::ask));
     const auto offer = parent->expect_link_frame(LinkFrame::offer);
-    return offer ? decode_offer(*offer).value_or(0) : 0;
+    return offer ? decode_offer(*offer).value_or(Offer()).port : 0;
   }
   SharedKey key(std::uint32_t from, std::uint32_t to, const std::string& job_key = kKey) const {
     return derive_link_key(NodeKeys::all(job_key).of(to), {parent->job_id(), from, to});
@@ -117,9 +117,34 @@ TEST_CASE("an agent that was not reached over ssh knows no address to listen at"
   parent.send_raw(link_frame(LinkFrame::ask));
   const auto offer = parent.expect_link_frame(LinkFrame::offer);
   REQUIRE(offer);
-  CHECK(decode_offer(*offer) == 0);
+  CHECK(decode_offer(*offer) == Offer());
   parent.close_link();
   CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent listens at its address in the network that its parent names") {
+  Remote remote;
+  REQUIRE(remote.parent->bring_up());
+  remote.parent->send_raw(encode_ask("198.51.100.0/24,lo"));
+  const auto frame = remote.parent->expect_link_frame(LinkFrame::offer);
+  REQUIRE(frame);
+  const auto offer = decode_offer(*frame);
+  REQUIRE(offer);
+  CHECK(offer->address == "127.0.0.1");
+  CHECK(offer->port != 0);
+  remote.parent->close_link();
+  CHECK(remote.parent->nothing_left());
+}
+
+TEST_CASE("an agent without an address in the network offers no port") {
+  Remote remote;
+  REQUIRE(remote.parent->bring_up());
+  remote.parent->send_raw(encode_ask("198.51.100.0/24"));
+  const auto frame = remote.parent->expect_link_frame(LinkFrame::offer);
+  REQUIRE(frame);
+  CHECK(decode_offer(*frame) == Offer());
+  remote.parent->close_link();
+  CHECK(remote.parent->nothing_left());
 }
 
 TEST_CASE("keys are in no argument, environment or record of events") {

@@ -33,7 +33,11 @@ class AsToolsTest(JobTest):
         self.assertIn("the variable NOT_SET_HERE of -x is not set here", ended.err)
 
     def test_a_link_has_the_options_of_the_tool_of_its_name(self):
-        self.assertEqual(self.well(self.run_link("mpirun", "-np", 2, "--tag-output", "echo", "a")), ["0: a", "1: a"])
+        self.assertEqual(self.well(self.run_link("mpirun", "-np", 2, "--tag-output", "echo", "a")),
+                         ["[1,0]<stdout>:a", "[1,1]<stdout>:a"])
+        self.assertEqual(self.well(self.run_link("mpiexec", "-l", "-n", 2, "echo", "a")), ["[0] a", "[1] a"])
+        self.assertEqual(self.well(self.run_link("mpiexec", "-prepend-pattern", "<%p.%r> ", "-n", 2, "echo", "a")),
+                         ["<0.0> a", "<0.1> a"])
         self.assertEqual(self.well(self.run_link("mpiexec", "-n", 1, "-genv", "A", "1", "sh", "-c", "echo $A")), ["1"])
         self.assertEqual(self.well(self.run_link("srun", "-ln2", "echo", "a")), ["0: a", "1: a"])
         for name in ("pdsh", "clush"):
@@ -42,8 +46,10 @@ class AsToolsTest(JobTest):
         self.assert_refused(self.run_link("pdcp", "-w", "a", "x", "/tmp"), 64, "scela-run copies no files yet .use scp or rsync")
 
     def test_mpiexec_fills_the_slots_of_its_hosts_in_turn(self):
-        self.assertEqual(self.well(self.run_as("mpiexec", "-l", "-hosts", "a,b", "-n", 4, *NODE)), ["0: a", "1: b", "2: a", "3: b"])
-        self.assertEqual(self.well(self.run_as("mpiexec", "-l", "-hosts", "a,b", "-ppn", 2, *NODE)), ["0: a", "1: a", "2: b", "3: b"])
+        self.assertEqual(self.well(self.run_as("mpiexec", "-l", "-hosts", "a,b", "-n", 4, *NODE)),
+                         ["[0] a", "[1] b", "[2] a", "[3] b"])
+        self.assertEqual(self.well(self.run_as("mpiexec", "-l", "-hosts", "a,b", "-ppn", 2, *NODE)),
+                         ["[0] a", "[1] a", "[2] b", "[3] b"])
         hosts = self.file("hosts", "a:1\nb:2 # two\n")
         self.assertEqual(self.well(self.run_as("mpiexec", "-f", hosts, *NODE)), ["a", "b", "b"])
         self.assertEqual(self.well(self.run_as("mpiexec", *NODE)), self.well(self.run_as("mpiexec", "-n", 1, *NODE)))

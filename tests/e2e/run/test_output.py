@@ -105,6 +105,24 @@ class OutputTest(JobTest):
         self.assertRegex(ended.err, f"^(?:[01]: {time} e\n){{2}}$")
         self.assertRegex(self.succeed("-n", 1, "--timestamp", "echo", "a").decode(), f"^{time} a\n$")
 
+    def test_a_label_has_the_form_that_the_user_chooses(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "--label=[%r@%h %n std%s] ", "sh", "-c", "echo a; echo e >&2")
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["[0@sim0 0 stdout] a", "[1@sim1 1 stdout] a"]))
+        self.assertEqual(sorted(ended.err.splitlines()), ["[0@sim0 0 stderr] e", "[1@sim1 1 stderr] e"])
+        ended = self.run_job("-n", 11, "--timestamp", "--label=%r|", "printf", "a\\n%s", "b")
+        self.assertEqual(ended.status, 0)
+        for line in ended.lines:
+            self.assertRegex(line, r"^(0\d|10)\|[0-2]\d:[0-5]\d:[0-5]\d\.\d{3} [ab]$")
+        self.assertEqual(len(ended.lines), 22)
+        ended = self.run_job("-w", "a,b", "--launch", "local", "echo", "x", env={"SCELA_LABEL": "<%h> "})
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["<a> x", "<b> x"]))
+        # With -b only standard error is labelled.
+        ended = self.run_job("-b", "-n", 2, "--label=%r> ", "sh", "-c", "echo a; echo e >&2")
+        self.assertEqual(sorted(ended.err.splitlines()), ["0> e", "1> e"])
+        ended = self.run_job("--label=%q", "true")
+        self.assertEqual(ended.status, 64)
+        self.assertIn("'%q' means nothing", ended.err)
+
     def test_timestamps_are_in_the_launchers_zone(self):
         ended = self.run_job("-n", 1, "--timestamp", "--env", "TZ=UTC", "date", "+%H:%M", env={"TZ": "XXX-5:30"})
         stamp, utc = ended.lines[0].split()

@@ -45,6 +45,23 @@ class PlacementTest(JobTest):
                          {rank: int(match[5], 16) for rank, match in told.items()})
         self.assertEqual(sorted(found.values()), sorted(cores()))
 
+    def policies(self, *arguments):
+        """The memory policy of each rank, as the kernel shows it of the first mapping."""
+        out = self.succeed("-l", *arguments, "head", "-n", 1, "/proc/self/numa_maps").decode().splitlines()
+        return {rank: texts[0].split()[1].rstrip("0123456789,-") for rank, texts in labelled(out).items()}
+
+    def test_the_memory_of_ranks_is_bound(self):
+        if not os.path.exists("/proc/self/numa_maps") or not os.path.exists("/sys/devices/system/node/has_memory"):
+            self.skipTest("the kernel has no NUMA domains")
+        self.assertEqual(self.policies("-n", 1), {0: "default"})
+        for what, policy in (("local", "bind:"), ("prefer", "prefer:"), ("interleave", "interleave:"), ("none", "default")):
+            self.assertEqual(self.policies("--mem-bind", what, "--bind-to", "core", "-n", 1), {0: policy})
+        self.assertEqual(self.policies("--mem-bind", "local", "--sim-nodes", 2, "--ppn", 2), dict.fromkeys(range(4), "bind:"))
+        ended = self.run_job("--mem-bind", "local", "--report-bindings", "-n", 2, "true")
+        self.assertEqual(len(re.findall(r"rank [01] has memory of NUMA domains [\d,-]+ \(local\)", ended.err)), 2, ended.err)
+        shown = self.succeed("--mem-bind", "local", "--dry-run", "-n", 2, "true").decode()
+        self.assertIn("\nmemory: local to the processors of each rank\n", shown)
+
     def test_show_map_shows_where_ranks_will_be_bound(self):
         for words in (("--map-by", "core"), ("--map-by", "socket", "--sim-nodes", 3, "--bind-to", "hwthread"),
                       ("--cpus-per-rank", 1, "-n", 1, "--rank-by", "core")):

@@ -86,6 +86,14 @@ class VariablesTest(TrainingTest):
                 self.assertNotIn(name, told)
             self.assertEqual(told["SLURM_JOB_NODELIST"], "real[1-3]")
 
+    def test_the_meeting_point_is_in_the_network_that_the_user_chooses(self):
+        told = self.env_of("--env-style", "torch", "--network", "198.51.100.0/24,lo")
+        self.assertEqual({variables["MASTER_ADDR"] for variables in told.values()}, {"127.0.0.1"})
+        ended = self.run_job("-n", 1, "--network", "198.51.100.0/24", "true")
+        self.assertEqual(ended.status, 71)
+        self.assertRegex(ended.err, r"use the network 198\.51\.100\.0/24 \(--network\): the machine has no address there, but .*\(lo\)")
+        self.assertIn("\nnetwork: lo\n", self.succeed("--network", "lo", "--dry-run", "-n", 1, "true").decode())
+
     def test_a_place_that_the_user_gives_stays(self):
         given = self.env_of("--env-style", "torch", "--env", "MASTER_PORT=29500", env={"MASTER_ADDR": "head.example"})
         for told in given.values():

@@ -33,6 +33,28 @@ TEST_CASE("numbers of ranks are as wide as the largest") {
   CHECK(padded_rank(0, 0) == "0");
 }
 
+TEST_CASE("a label has the values of its parts") {
+  const LabelParts parts{"node007", 6, 3, 12, "job", "err"};
+  CHECK(label_text(kLabelOfRank, parts) == "03: ");
+  CHECK(label_text(kLabelOfHost, parts) == "node007: ");
+  CHECK(label_text("[%j %n %r@%h std%s 100%%] ", parts) == "[job 6 03@node007 stderr 100%] ");
+}
+
+TEST_CASE("a label with unknown parts or control characters is refused") {
+  CHECK(label_fault("[%r] %h%n%j%s%%").empty());
+  CHECK(label_fault("%r%") == "a '%' stands at its end");
+  CHECK(label_fault("%r%q") == "'%q' means nothing");
+  CHECK(label_fault("%r\t") == "it has a control character");
+  CHECK(label_fault(std::string(kLongestLabel + 1, 'x')) == "it has more than 256 bytes");
+}
+
+TEST_CASE("a label tells ranks or hosts apart by the parts that differ between them") {
+  for (const char* const one : {"%r", "x%h", "%n%%"})
+    CHECK(label_tells_apart(one));
+  for (const char* const one : {"", "%%r", "%j%s: "})
+    CHECK_FALSE(label_tells_apart(one));
+}
+
 TEST_CASE("the time of day is that of the reader, to the millisecond") {
   constexpr std::int64_t kSecond = 1'000'000'000;
   CHECK(clock_text(0, 0) == "00:00:00.000");

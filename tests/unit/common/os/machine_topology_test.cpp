@@ -101,6 +101,26 @@ TEST_CASE("this machine is read as hwloc reads it") {
   CHECK(here == whole.restricted(cpus, here.restriction()));
 }
 
+TEST_CASE(
+    "NUMA domains are read with their processors, distances and the memory that may be used") {
+  const test::TemporaryHome root;
+  write_machine(root, x86());
+  root.write("sys/devices/system/node/node0/distance", "10 21\n");
+  root.write("sys/devices/system/node/node1/distance", "21 10\n");
+  root.write("sys/devices/system/node/has_memory", "0-1\n");
+  root.write("proc/self/status", "Name:\tx\nMems_allowed:\t2\nMems_allowed_list:\t1\nx:\t0\n");
+  const auto domains = read_memory_domains(root.path());
+  REQUIRE(domains.size() == 2);
+  CHECK(domains[0].number == 0);
+  CHECK_FALSE(domains[0].has_memory);
+  CHECK(domains[0].cpus.text() == "0-5,12-17");
+  CHECK(domains[1].number == 1);
+  CHECK(domains[1].has_memory);
+  CHECK(domains[1].distances == std::vector<std::uint32_t>{21, 10});
+  CHECK(nearest_domains(domains, CpuSet::single(0)).value().text() == "1");
+  CHECK(read_memory_domains(root.path() + "/nothing").empty());
+}
+
 TEST_CASE("machines are read from their files as hwloc reads them, by old and new names") {
   for (const bool old_names : {false, true}) {
     const test::TemporaryHome root;

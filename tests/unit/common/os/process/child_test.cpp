@@ -111,6 +111,17 @@ TEST_CASE("a processor that does not exist is told so") {
   CHECK(pid.error().error == EINVAL);
 }
 
+TEST_CASE("memory of a domain that does not exist is told so") {
+  Command command({"/bin/true"});
+  const MemoryPolicy nowhere(MemoryBinding::local, DomainSet::single(60000));
+  command.spec.memory = &nowhere;
+  const auto pid = start_child(command.spec);
+  REQUIRE_FALSE(pid);
+  CHECK(pid.error().step == ChildStep::memory);
+  CHECK((pid.error().error == EINVAL || pid.error().error == ENOSYS));
+  CHECK(text_of(pid.error(), "/bin/true").starts_with("bind the memory of '/bin/true': "));
+}
+
 TEST_CASE("a child has the descriptors it was given and no other, close-on-exec or not") {
   const Fd leaked(::open("/dev/null", O_RDONLY));  // as a careless library leaves it
   const Fd high(::fcntl(leaked.get(), F_DUPFD, 200));

@@ -130,7 +130,7 @@ TEST_CASE("a line with an option of the other mpiexec is read as by that") {
 
 TEST_CASE("programs behind a colon have their own options, and those of the job come first") {
   CHECK(line("mpiexec", {"-n", "1", "./a", "-x", ":", "-n", "2", "-env", "K", "V", "-l", "./b"}) ==
-        "--label|--oversubscribe|--np=1|./a|-x|:|--np=2|--env=K=V|./b");
+        "--label=[%r] |--oversubscribe|--np=1|./a|-x|:|--np=2|--env=K=V|./b");
   CHECK(line("pdsh", {"-w", "a", "echo", ":", "x"}).ends_with("|echo : x"));
 }
 
@@ -211,6 +211,40 @@ TEST_CASE("dshbak gathers lines, pdcp is refused, and help and version need no p
   CHECK(line("mpirun", {"--version"}) == "--version");
 }
 
+TEST_CASE("labels of other tools have their forms") {
+  CHECK(line("mpiexec", {"-l", "p"}).starts_with("--label=[%r] |"));
+  CHECK(line("mpiexec", {"-prepend-pattern", "%p/%r@%h 5%%: ", "p"})
+            .starts_with("--label=%n/%r@%h 5%%: |"));
+  CHECK(line("mpiexec", {"-prepend-pattern", "%r %x ", "p"}).starts_with("--label=%r %%x |"));
+  CHECK(refusal("mpiexec", {"-prepend-pattern", "%t %r", "p"}).find("the part '%t'") !=
+        std::string::npos);
+  CHECK(refusal("mpiexec", {"-prepend-pattern", "all: ", "p"}).find("add %r") != std::string::npos);
+  const std::string tag = "--label=[1,%r]<std%s>:|";
+  CHECK(line("mpirun", {"--tag-output", "p"}).starts_with(tag));
+  CHECK(line("mpirun", {"--output", "tag", "p"}).starts_with(tag));
+  CHECK(line("mpirun", {"--output", "rank", "p"}).starts_with("--label|"));
+}
+
+TEST_CASE("memory is bound by the words of srun and Hydra") {
+  CHECK(line("srun", {"--mem-bind=local", "p"}).find("--mem-bind=local|") != std::string::npos);
+  CHECK(line("srun", {"--mem-bind=v,prefer,sort", "p"})
+            .find("--report-bindings|--mem-bind=prefer|") != std::string::npos);
+  CHECK(refusal("srun", {"--mem-bind=map_mem:0", "p"}).find("'map_mem:0' is not known") !=
+        std::string::npos);
+  CHECK(line("mpiexec", {"-membind", "bind:numa", "p"}).starts_with("--mem-bind=local|"));
+  CHECK(refusal("mpiexec", {"-membind", "bind:core", "p"}).find("bind:numa") != std::string::npos);
+}
+
+TEST_CASE("the network of Hydra and of Open MPI's runtime is that of agents") {
+  CHECK(line("mpiexec", {"-iface", "ib0", "p"}).starts_with("--network=ib0|"));
+  CHECK(line("mpirun", {"--prtemca", "prte_if_include", "10.1.0.0/16", "p"})
+            .starts_with("--network=10.1.0.0/16|"));
+  CHECK(line("mpirun", {"--prtemca", "plm", "ssh", "p"}).find("--network") == std::string::npos);
+  const std::string both = line("mpirun", {"--mca", "oob_tcp_if_include", "ib0", "p"});
+  CHECK(both.starts_with("--network=ib0|"));
+  CHECK(both.find("|--env=OMPI_MCA_oob_tcp_if_include=ib0|") != std::string::npos);
+}
+
 TEST_CASE("patterns of output files name scela-run's files, which have both streams of a rank") {
   const std::string rest = "--stdin=all|--on-failure=wait|--exit-status=max|--np=1|p";
   CHECK(line("srun", {"-o", "all", "-e", "all", "p"}) == rest);
@@ -236,7 +270,7 @@ TEST_CASE("patterns of output files name scela-run's files, which have both stre
 
 TEST_CASE("a file names the programs of mpiexec and mpirun, one a line") {
   CHECK(line("mpiexec", {"-l", "-configfile", "programs", "-envnone"}) ==
-        "--label|--env-pass=none|--oversubscribe|--np=1|./a|x|:|--np=2|./b");
+        "--label=[%r] |--env-pass=none|--oversubscribe|--np=1|./a|x|:|--np=2|./b");
   CHECK(line("mpirun", {"--app", "programs"}) == kOmpi + "|--np=1|./a|x|:|--np=2|./b");
   CHECK(refusal("mpiexec", {"-configfile", "programs", "p"}).find("and so does 'p'") !=
         std::string::npos);

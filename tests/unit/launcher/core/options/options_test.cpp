@@ -180,6 +180,36 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(parsed({"-f", "hosts.txt", "p"}).hostfile == "hosts.txt");
 }
 
+TEST_CASE("memory of ranks is bound by one of four words") {
+  CHECK(parsed({"x"}).placement.memory == std::nullopt);
+  CHECK(parsed({"--mem-bind", "Local", "x"}).placement.memory == MemoryBinding::local);
+  CHECK(parsed({"--mem-bind=interleave", "x"}).placement.memory == MemoryBinding::interleave);
+  CHECK(parsed({"x"}, {{"SCELA_MEM_BIND", "prefer"}}).placement.memory == MemoryBinding::prefer);
+  CHECK(refusal({"--mem-bind", "0", "x"}).find("none, local, prefer") != std::string::npos);
+  CHECK(placement_of(parsed({"--mem-bind", "local", "x"}).placement, false).memory ==
+        MemoryBinding::local);
+}
+
+TEST_CASE("a network is interfaces or prefixes") {
+  CHECK(parsed({"--network", "ib0,10.1.0.0/16", "x"}).network == "ib0,10.1.0.0/16");
+  CHECK(parsed({"x"}, {{"SCELA_NETWORK", "ib0"}}).network == "ib0");
+  CHECK(refusal({"--network", "10.1.0.0/40", "x"}).find("length of the prefix") !=
+        std::string::npos);
+  CHECK(refusal({"--network", "", "x"}).find("neither an interface") != std::string::npos);
+}
+
+TEST_CASE("a label is a flag or a pattern, and the last one counts") {
+  CHECK(parsed({"--label=[%r] ", "x"}).label_pattern == "[%r] ");
+  CHECK(parsed({"--label=[%r] ", "x"}).label == true);
+  CHECK(parsed({"x"}, {{"SCELA_LABEL", "%h "}}).label_pattern == "%h ");
+  CHECK(parsed({"-l", "x"}, {{"SCELA_LABEL", "%h "}}).label_pattern.empty());
+  const Options off = parsed({"--label=no", "x"}, {{"SCELA_LABEL", "%h "}});
+  CHECK(off.label == false);
+  CHECK(refusal({"--label=[%q]", "x"}).find("'%q' means nothing") != std::string::npos);
+  CHECK(refusal({"--label=%j: ", "x"}).find("add %r, the rank") != std::string::npos);
+  CHECK(refusal({"-l=%r", "x"}).find("write --label=%r") != std::string::npos);
+}
+
 TEST_CASE("records go to standard output or to a file, and name files only if there are some") {
   CHECK_FALSE(parsed({"x"}).json);
   CHECK(parsed({"--json", "x"}).json == "-");
@@ -288,7 +318,7 @@ TEST_CASE("wrong values name the option and what is allowed") {
         "or podman or docker; see scela-run --help)");
   CHECK(refusal({"--timeout", "soon", "p"}).find("option --timeout: 'soon' is not a time") == 0);
   CHECK(refusal({"--env", "K", "p"}).find("option --env: 'K' is not NAME=VALUE") == 0);
-  CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);
+  CHECK(refusal({"--gather=perhaps", "p"}).find("option --gather: 'perhaps' is neither") == 0);
   CHECK(refusal({"--verbose=link", "p"}) ==
         "option --verbose: 'link' is no subsystem (there are tree, launch, pmi, stdio, signal, "
         "cache, trace, placement; see scela-run --help)");

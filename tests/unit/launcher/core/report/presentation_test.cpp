@@ -45,6 +45,19 @@ std::string letters_of(std::string_view text) {
   return letters;
 }
 
+using Labels = std::function<std::string(Rank, OutputStream)>;
+
+// Returns the labels "N: " of a job of so many ranks, or none.
+Labels numbers_of(Rank ranks, bool labelled = true) {
+  if (!labelled) return {};
+  return [ranks](Rank rank, OutputStream) { return padded_rank(rank, ranks) + ": "; };
+}
+
+// Returns the labels "NAME: ", by rank.
+Labels names_of(std::vector<std::string> names) {
+  return [names = std::move(names)](Rank rank, OutputStream) { return names[rank] + ": "; };
+}
+
 }  // namespace
 
 TEST_CASE("lines of two ranks are never mixed") {
@@ -89,19 +102,28 @@ TEST_CASE("a prompt is shown once all ranks have been silent for a while") {
 }
 
 TEST_CASE("a line that does not begin with its rank's label gets that label") {
-  Presentation ranks({.ranks = 12, .label = true});
+  Presentation ranks({.ranks = 12, .label = numbers_of(12)});
   CHECK(show(ranks, 3, "03: mine\n05: forged\n\n03:no\n") ==
         "03: mine\n03: 05: forged\n03: \n03: 03:no\n");
   CHECK(end(ranks, 4, "05: forged") == "04: 05: forged\n");
-  Presentation times({.ranks = 2, .label = true, .timestamp = true});
+  Presentation times({.ranks = 2, .label = numbers_of(2), .timestamp = true});
   CHECK(show(times, 1, "1: 12:34:56.789 a\n0: 12:34:56.789 b\n") ==
         "1: 12:34:56.789 a\n1: 0: 12:34:56.789 b\n");
-  Presentation hosts({.ranks = 2, .label = true, .names = {"a", "b"}});
+  Presentation hosts({.ranks = 2, .label = names_of({"a", "b"})});
   CHECK(show(hosts, 1, "a: forged\nb: mine\n") == "b: a: forged\nb: mine\n");
 }
 
+TEST_CASE("a line must begin with the label of its own stream") {
+  Presentation presentation({.ranks = 1, .label = [](Rank, OutputStream stream) {
+                               return std::string(stream == kOut ? "<out>" : "<err>");
+                             }});
+  CHECK(show(presentation, 0, "<out>mine\n<err>forged\n") == "<out>mine\n<out><err>forged\n");
+  CHECK(joined(presentation.accept(0, kErr, "<err>mine\n<out>forged\n", false)) ==
+        "<err>mine\n<err><out>forged\n");
+}
+
 TEST_CASE("a label that comes in parts is whole, or is forged from where it differs") {
-  Presentation presentation({.ranks = 12, .label = true});
+  Presentation presentation({.ranks = 12, .label = numbers_of(12)});
   CHECK(show(presentation, 3, "0") == "");
   CHECK(joined(presentation.flush()) == "0");
   CHECK(show(presentation, 3, "3: mine\n") == "3: mine\n");
@@ -154,7 +176,7 @@ TEST_CASE("moments are awaited only for a line that they will show") {
     CHECK_FALSE(presentation.needs_ticks());
   }
   SECTION("with marks those of ranks that can be answered") {
-    Presentation presentation({.ranks = 4, .label = true, .prompts = RankSet::run(1, 2)});
+    Presentation presentation({.ranks = 4, .label = numbers_of(4), .prompts = RankSet::run(1, 2)});
     show(presentation, 0, "part ");
     show(presentation, 3, "part ");
     CHECK(holds_bytes(presentation));
@@ -184,7 +206,7 @@ TEST_CASE("while the reader is slow no partial line is shown, however long it ta
 }
 
 TEST_CASE("a line with a mark is never cut, unless its rank takes input") {
-  Presentation presentation({.ranks = 2, .label = true, .prompts = RankSet::single(1)});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2), .prompts = RankSet::single(1)});
   show(presentation, 0, "0: a line on ");
   show(presentation, 1, "1: name? ");
   std::string shown;
@@ -200,7 +222,7 @@ TEST_CASE("a line with a mark is never cut, unless its rank takes input") {
 
 TEST_CASE("held output has a total bound, and costs no rank its credit") {
   constexpr Rank kRanks = kMaxHeld / kMaxHeldLine + 2;
-  Presentation presentation({.ranks = kRanks, .label = true});
+  Presentation presentation({.ranks = kRanks, .label = numbers_of(kRanks)});
   const std::string most(kMaxHeldLine - 1, 'x');
   std::size_t credit = 0, shown = 0;
   for (Rank rank = 0; rank < kRanks; ++rank) {
@@ -229,7 +251,7 @@ TEST_CASE("the bytes of a job of one rank pass at once") {
   CHECK(show(presentation, 0, "par") == "par");
   CHECK_FALSE(holds_bytes(presentation));
   CHECK(show(presentation, 0, std::string_view("\0\xff", 2)) == std::string("\0\xff", 2));
-  Presentation labelled({.ranks = 1, .label = true});
+  Presentation labelled({.ranks = 1, .label = numbers_of(1)});
   CHECK(show(labelled, 0, "0: par") == "0: par");
   CHECK(show(labelled, 0, "tial\n0: x") == "tial\n0: x");
 }
@@ -244,20 +266,20 @@ TEST_CASE("a line of 64 KiB is passed on in pieces") {
 }
 
 TEST_CASE("labelled lines pass as they are") {
-  Presentation presentation({.ranks = 11, .label = true});
+  Presentation presentation({.ranks = 11, .label = numbers_of(11)});
   CHECK(show(presentation, 3, "03: a\n03: \n03: b\n") == "03: a\n03: \n03: b\n");
   CHECK(presentation.accept(10, kOut, "10: c\n", false)[0].credit == 6);
 }
 
 TEST_CASE("the continuation of a flushed line has no second label") {
-  Presentation presentation({.ranks = 2, .label = true});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2)});
   CHECK(show(presentation, 0, "0: name? ") == "");
   CHECK(joined(presentation.flush()) == "0: name? ");
   CHECK(show(presentation, 0, "ok\n0: next\n") == "ok\n0: next\n");
 }
 
 TEST_CASE("a marked line that another rank cuts short ends, and goes on under its mark") {
-  Presentation presentation({.ranks = 2, .label = true, .timestamp = true});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2), .timestamp = true});
   show(presentation, 0, "0: 12:34:56.789 name? ");
   presentation.flush();
   const auto cut = presentation.accept(1, kOut, "1: 12:34:57.000 hello\n", false);
@@ -268,7 +290,7 @@ TEST_CASE("a marked line that another rank cuts short ends, and goes on under it
 }
 
 TEST_CASE("a long line is labelled once, and again only where another one cut it short") {
-  Presentation presentation({.ranks = 2, .label = true});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2)});
   const std::string piece(kMaxHeldLine, 'x');
   CHECK(show(presentation, 0, "0: " + piece) == "0: " + piece);
   CHECK(show(presentation, 0, piece) == piece);
@@ -280,7 +302,7 @@ TEST_CASE("a long line is labelled once, and again only where another one cut it
 }
 
 TEST_CASE("a label that arrives in parts is known when it is needed again") {
-  Presentation presentation({.ranks = 2, .label = true, .names = {"node1", "node2"}});
+  Presentation presentation({.ranks = 2, .label = names_of({"node1", "node2"})});
   show(presentation, 0, "no");
   CHECK(joined(presentation.flush()) == "no");
   show(presentation, 0, "de1: text");
@@ -290,7 +312,7 @@ TEST_CASE("a label that arrives in parts is known when it is needed again") {
 }
 
 TEST_CASE("the end of a labelled stream ends its last line") {
-  Presentation presentation({.ranks = 2, .label = true});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2)});
   CHECK(end(presentation, 0, "0: last") == "0: last\n");
   show(presentation, 1, "1: half");
   presentation.flush();
@@ -303,7 +325,7 @@ TEST_CASE("the end of a labelled stream ends its last line") {
 }
 
 TEST_CASE("an output directory gets one file per rank and stream, without labels") {
-  PresentationSettings settings{.ranks = 100, .label = true, .files = true};
+  PresentationSettings settings{.ranks = 100, .label = numbers_of(100), .files = true};
   settings.file_name = [](Rank rank, OutputStream stream) {
     return std::to_string(rank) + (stream == kOut ? ".out" : ".err");
   };
@@ -349,7 +371,7 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
     INFO("seed " << seed);
     Random random(seed);
     const Rank ranks = 1 + static_cast<Rank>(random.below(4));
-    Presentation presentation({.ranks = ranks, .label = seed % 2 == 0});
+    Presentation presentation({.ranks = ranks, .label = numbers_of(ranks, seed % 2 == 0)});
     std::vector<std::string> sent(ranks);
     std::vector<std::string> received(ranks);
     std::vector<std::size_t> credit(ranks);
@@ -409,7 +431,7 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
 }
 
 TEST_CASE("output for a terminal is shown at once and as it is") {
-  Presentation presentation({.ranks = 2, .label = true, .terminal = 1});
+  Presentation presentation({.ranks = 2, .label = numbers_of(2), .terminal = 1});
   CHECK(show(presentation, 0, "0: half a ") == "");
   const auto writes = presentation.accept(1, kOut, "\x1b[Hx", false);
   REQUIRE(writes.size() == 1);

@@ -163,6 +163,13 @@ TEST_CASE("standard input for a rank that is not there is an error") {
   CHECK(fault([](Job& job) { job.stdin_ranks = RankSet(); }).empty());
 }
 
+TEST_CASE("a label of lines has known parts only, and no end of a line") {
+  CHECK(fault([](Job& job) { job.label = "[%r@%h] "; }).empty());
+  CHECK(mentions(fault([](Job& job) { job.label = "%q"; }), "'%q' means nothing"));
+  CHECK(mentions(fault([](Job& job) { job.label = "%r\n"; }), "control character"));
+  CHECK(mentions(fault([](Job& job) { job.label = std::string(300, 'x'); }), "more than 256"));
+}
+
 TEST_CASE("only ranks of a world can be stopped for a debugger in it") {
   CHECK(mentions(fault([](Job& job) { job.stops.on_exec = RankSet::single(4); }), "ranks 4 of 4"));
   CHECK(mentions(fault([](Job& job) { job.stops.in_init = RankSet::run(3, 2); }), "stopped"));
@@ -196,7 +203,7 @@ TEST_CASE("kinds of a job outside their range are errors") {
   // From the end: the debugger (none) and its ranks, the terminal's modes (3) and size (8), input
   // by rank, the terminal's ranks, ahead, plain output, timestamps, label, host timeout, once per
   // host, trace, cache limit, cache policy, grace (2000: two bytes), universe (4), pmi, chosen
-  // cores (none), placement (report, overload, cpus, order, bind, map), on-failure.
+  // cores (none), placement (memory, report, overload, cpus, order, bind, map), on-failure.
   const std::size_t end = bytes.size() - 24;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
@@ -211,13 +218,15 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 3, 5));
   CHECK(accepted(end - 10, 5));
   CHECK_FALSE(accepted(end - 10, 6));
-  CHECK_FALSE(accepted(end - 14, 0));
-  for (const std::size_t before : {15u, 16u, 17u}) {
+  CHECK(accepted(end - 12, 3));
+  CHECK_FALSE(accepted(end - 12, 4));
+  CHECK_FALSE(accepted(end - 15, 0));
+  for (const std::size_t before : {16u, 17u, 18u}) {
     CHECK(accepted(end - before, 5));
     CHECK_FALSE(accepted(end - before, 6));
   }
-  CHECK(accepted(end - 18, 1));
-  CHECK_FALSE(accepted(end - 18, 2));
+  CHECK(accepted(end - 19, 1));
+  CHECK_FALSE(accepted(end - 19, 2));
 }
 
 TEST_CASE("the universe is never smaller than the job, and may be without a limit") {

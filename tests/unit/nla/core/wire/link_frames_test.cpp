@@ -23,12 +23,20 @@ TEST_CASE("frames about a link arrive as they were sent") {
   const Introduction introduction{true,    7,      8,
                                   "job-1", "keys", std::string(kCommonKeyBytes, '\xff')};
   CHECK(decode_introduction(frame_of(encode(introduction))) == introduction);
-  CHECK(decode_offer(frame_of(encode_offer(65535))) == 65535);
+  for (const Offer& offer : {Offer{65535, ""}, Offer{1, "10.1.0.3"}, Offer{0, ""}})
+    CHECK(decode_offer(frame_of(encode(offer))) == offer);
   for (const LinkFrame kind : {LinkFrame::beat, LinkFrame::ask, LinkFrame::change}) {
     const Frame frame = frame_of(link_frame(kind));
     CHECK(frame.kind == static_cast<std::uint8_t>(kind));
     CHECK(check_link_frame(frame));
   }
+}
+
+TEST_CASE("the question for a port may name a network") {
+  const Frame frame = frame_of(encode_ask("ib0,10.1.0.0/16"));
+  CHECK(frame.payload == "ib0,10.1.0.0/16");
+  CHECK(check_link_frame(frame));
+  CHECK_FALSE(check_link_frame(frame_of(encode_ask("10.1.0.0/99"))));
 }
 
 TEST_CASE("frames about a link are no messages") {
@@ -48,7 +56,8 @@ TEST_CASE("a malformed frame about a link is refused") {
     CHECK_FALSE(check_link_frame({introduce, payload}));
   }
   CHECK_FALSE(decode_offer({static_cast<std::uint8_t>(LinkFrame::offer), "x"}));
-  CHECK_FALSE(check_link_frame({static_cast<std::uint8_t>(LinkFrame::offer), "xyz"}));
+  CHECK_FALSE(decode_offer({static_cast<std::uint8_t>(LinkFrame::offer), "xy"}));
+  CHECK_FALSE(check_link_frame({static_cast<std::uint8_t>(LinkFrame::offer), "xy\1zz"}));
   CHECK_FALSE(check_link_frame({static_cast<std::uint8_t>(LinkFrame::beat), "x"}));
   CHECK_FALSE(check_link_frame({0xF5, ""}));
   CHECK_FALSE(check_link_frame({0xFF, ""}));

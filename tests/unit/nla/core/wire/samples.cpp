@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/core/line_marks.h"
 #include "common/core/text.h"
 
 namespace scela::nla::samples {
@@ -361,7 +362,8 @@ Job job(Random& random) {
                    one_of(random, PlaceOrder::socket),
                    1 + static_cast<std::uint32_t>(random.below(9)),
                    flag(random),
-                   flag(random)};
+                   flag(random),
+                   one_of(random, MemoryBinding::interleave)};
   out.pmi = one_of(random, PmiKind::none);
   out.universe = signed_number(random);
   out.grace_ms = number(random);
@@ -373,7 +375,7 @@ Job job(Random& random) {
   out.once_per_host = flag(random);
   out.keep = flag(random);
   out.host_timeout_ms = number(random);
-  out.label = one_of(random, Label::host);
+  out.label = flag(random) ? std::string() : std::string(kLabelOfHost);
   out.timestamps = flag(random);
   out.plain_output = flag(random);
   out.ahead_s = signed_number(random);

@@ -1,0 +1,165 @@
+#include "common/core/network/network_choice.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/core/text.h"
+
+namespace scela {
+namespace {
+
+constexpr std::size_t kLongestInterface = 15;  // IFNAMSIZ without its end
+
+template <class Number>
+bool read_number(std::string_view text, Number& out, Number most, int base = 10) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out, base);
+  return !text.empty() && read.ec == std::errc() && read.ptr == end && out <= most;
+}
+
+// Appends the groups of an IPv6 address between colons, or of an IPv4 address at its end.
+bool append_groups(std::string_view text, std::vector<std::uint8_t>& out) {
+  while (!text.empty()) {
+    const auto colon = text.find(':');
+    const std::string_view group = text.substr(0, colon);
+    const bool is_last = colon == std::string_view::npos;
+    if (is_last && group.find('.') != std::string_view::npos) {
+      const auto four = parse_numeric_address(group);
+      if (!four || four->size != 4) return false;
+      out.insert(out.end(), four->bytes.begin(), four->bytes.begin() + 4);
+      return true;
+    }
+    std::uint32_t number = 0;
+    if (group.size() > 4 || !read_number<std::uint32_t>(group, number, 0xffff, 16)) return false;
+    out.push_back(static_cast<std::uint8_t>(number >> 8));
+    out.push_back(static_cast<std::uint8_t>(number & 0xff));
+    if (is_last) return true;
+    text.remove_prefix(colon + 1);
+    if (text.empty()) return false;  // it ends with one colon
+  }
+  return true;
+}
+
+std::optional<NumericAddress> parse_ipv6(std::string_view text) {
+  const auto gap = text.find("::");
+  const bool has_gap = gap != std::string_view::npos;
+  // An IPv4 address may only be the end.
+  if (has_gap && text.substr(0, gap).find('.') != std::string_view::npos) return std::nullopt;
+  std::vector<std::uint8_t> head, tail;
+  if (!append_groups(text.substr(0, gap), head)) return std::nullopt;
+  if (has_gap && !append_groups(text.substr(gap + 2), tail)) return std::nullopt;
+  const std::size_t known = head.size() + tail.size();
+  if (has_gap ? known > 14 : known != 16) return std::nullopt;
+  NumericAddress out;
+  out.size = 16;
+  std::ranges::copy(head, out.bytes.begin());
+  std::ranges::copy(tail, out.bytes.end() - static_cast<std::ptrdiff_t>(tail.size()));
+  return out;
+}
+
+bool is_interface(std::string_view text) {
+  const auto fits = [](char c) {
+    return c > ' ' && c < '\x7f' && c != '/' && c != ':' && c != '%';
+  };
+  return !text.empty() && text.size() <= kLongestInterface && std::ranges::all_of(text, fits);
+}
+
+Error refused(std::string why, std::string hint) {
+  return Error{ErrorKind::usage, "", "", std::move(why), std::move(hint)};
+}
+
+Result<NetworkChoice> parse_choice(std::string_view text) {
+  constexpr std::string_view kHint = "give interfaces or prefixes: ib0, 10.1.0.0/16, fd00:1::/64";
+  NetworkChoice out;
+  const auto slash = text.find('/');
+  const auto address = parse_numeric_address(text.substr(0, slash));
+  if (!address) {
+    const bool is_prefix = slash != std::string_view::npos;
+    if (is_prefix || !is_interface(text))
+      return fail(refused(cat("'", text, "' is neither an interface nor a prefix of addresses"),
+                          std::string(kHint)));
+    out.interface = text;
+    return out;
+  }
+  out.address = *address;
+  out.bits = address->size * 8;
+  if (slash == std::string_view::npos) return out;
+  const std::uint32_t most = out.bits;
+  if (read_number<std::uint32_t>(text.substr(slash + 1), out.bits, most)) return out;
+  return fail(refused(cat("the length of the prefix '", text, "' is not within 0 and ", most),
+                      std::string(kHint)));
+}
+
+bool has_prefix(const NumericAddress& address, const NumericAddress& prefix, std::uint32_t bits) {
+  if (address.size != prefix.size) return false;
+  for (std::uint32_t bit = 0; bit < bits; ++bit) {
+    const auto differs = static_cast<unsigned>(address.bytes[bit / 8] ^ prefix.bytes[bit / 8]);
+    if ((differs >> (7 - bit % 8) & 1) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<NumericAddress> parse_numeric_address(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return parse_ipv6(text);
+  NumericAddress out;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto dot = text.find('.');
+    const std::string_view part = text.substr(0, dot);
+    // A number with more digits may be octal to others.
+    if ((dot == std::string_view::npos) != (i == 3) || part.size() > 3) return std::nullopt;
+    std::uint32_t number = 0;
+    if (!read_number<std::uint32_t>(part, number, 255)) return std::nullopt;
+    out.bytes[i] = static_cast<std::uint8_t>(number);
+    if (i < 3) text.remove_prefix(dot + 1);
+  }
+  return out;
+}
+
+bool NetworkChoice::means(const InterfaceAddress& one) const {
+  if (!interface.empty()) return one.interface == interface;
+  const auto parsed = parse_numeric_address(one.address);
+  return parsed && has_prefix(*parsed, address, bits);
+}
+
+Result<std::vector<NetworkChoice>> parse_network(std::string_view text) {
+  std::vector<NetworkChoice> out;
+  for (bool is_last = false; !is_last;) {
+    const auto comma = text.find(',');
+    is_last = comma == std::string_view::npos;
+    auto choice = parse_choice(text.substr(0, comma));
+    if (!choice) return fail(std::move(choice.error()));
+    out.push_back(std::move(*choice));
+    if (!is_last) text.remove_prefix(comma + 1);
+  }
+  return out;
+}
+
+Result<std::string> address_in(std::string_view text,
+                               const std::vector<InterfaceAddress>& machine) {
+  auto choices = parse_network(text);
+  if (!choices) return fail(std::move(choices.error()));
+  for (const NetworkChoice& choice : *choices) {
+    const auto found =
+        std::ranges::find_if(machine, [&](const auto& one) { return choice.means(one); });
+    if (found != machine.end()) return found->address;
+  }
+  std::string known;
+  for (const InterfaceAddress& one : machine)
+    known += cat(known.empty() ? "" : ", ", one.address, " (", one.interface, ")");
+  return fail(Error{ErrorKind::launch, cat("use the network ", text, " (--network)"), "",
+                    known.empty() ? std::string("the machine has no address")
+                                  : cat("the machine has no address there, but ", known),
+                    "name a network that all hosts have, or leave this host out (-x)"});
+}
+
+bool may_be_in(std::string_view text, std::string_view address) {
+  const auto choices = parse_network(text);
+  const InterfaceAddress one{"", std::string(address)};
+  return choices && std::ranges::any_of(*choices, [&](const NetworkChoice& choice) {
+           return !choice.interface.empty() || choice.means(one);
+         });
+}
+
+}  // namespace scela

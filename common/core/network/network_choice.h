@@ -1,0 +1,57 @@
+// The choice of a network (--network): which of a machine's addresses others shall use. scela-run
+// reads the user's text, and each agent finds its own machine's address by it. Pure: the addresses
+// of the machine are arguments.
+//
+// A choice is a list between commas of names of interfaces (ib0) and of prefixes of addresses
+// (10.1.0.0/16, fd00:1::/64, 10.1.2.3). The first element that the machine has an address for
+// decides.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+
+namespace scela {
+
+// A numeric address: 4 or 16 bytes in network order.
+struct NumericAddress {
+  std::array<std::uint8_t, 16> bytes{};
+  std::uint32_t size = 4;
+  friend bool operator==(const NumericAddress&, const NumericAddress&) = default;
+};
+// Reads an IPv4 or IPv6 address, without a scope. Returns std::nullopt for anything else.
+std::optional<NumericAddress> parse_numeric_address(std::string_view text);
+
+// One address of a machine. Addresses of interfaces that are down do not count.
+struct InterfaceAddress {
+  std::string interface;  // such as "eth0"
+  std::string address;    // numeric, without a scope
+};
+
+// One element of a choice.
+struct NetworkChoice {
+  std::string interface;   // empty: by the prefix
+  NumericAddress address;  // the prefix
+  std::uint32_t bits = 0;  // its length
+  // Returns true if this element means that address of a machine.
+  bool means(const InterfaceAddress& one) const;
+};
+
+// Reads the value of --network. Error (usage) with `why` and `hint`: an element is neither a name
+// of an interface nor a prefix.
+Result<std::vector<NetworkChoice>> parse_network(std::string_view text);
+
+// Returns the address that the choice means. Error (launch): the machine has none. The error names
+// the addresses that it has. `text` is what parse_network() has read.
+Result<std::string> address_in(std::string_view text, const std::vector<InterfaceAddress>& machine);
+
+// Returns true if another machine may say that this is its address: the choice has a prefix of it,
+// or the name of an interface, which only that machine can judge.
+bool may_be_in(std::string_view text, std::string_view address);
+
+}  // namespace scela
