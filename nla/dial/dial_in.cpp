@@ -1,7 +1,6 @@
 #include "nla/dial/dial_in.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -26,14 +25,6 @@ namespace scela::nla {
 namespace {
 
 constexpr char kWhat[] = "dial in to scela-run";
-
-// Returns the address as text and its port. Asks no name service.
-std::pair<std::string, std::string> text_of(const Address& address) {
-  char host[NI_MAXHOST] = {}, port[NI_MAXSERV] = {};
-  ::getnameinfo(address.get(), address.size, host, sizeof host, port, sizeof port,
-                NI_NUMERICHOST | NI_NUMERICSERV);
-  return {host, port};
-}
 
 Result<std::vector<Address>> parse(std::string_view list) {
   std::vector<Address> out;
@@ -95,20 +86,19 @@ int connect_to(const Address& address, Fd& socket) {
 Result<DialedIn> dial_address(const Address& root) {
   DialedIn out;
   const int error = connect_to(root, out.socket);
-  const auto [host, port] = text_of(root);
+  const std::string host = root.text();
   if (error != 0) {
     return fail(Error{ErrorKind::unreachable,
                       kWhat,
                       {},
-                      cat(host, " port ", port, ": ", errno_text(error)),
+                      cat(host, " port ", root.port(), ": ", errno_text(error)),
                       "let the nodes connect to the machine of scela-run, or give --launch ssh"});
   }
   out.own.size = sizeof out.own.storage;
   ::getsockname(out.socket.get(), reinterpret_cast<sockaddr*>(&out.own.storage), &out.own.size);
-  const auto [own, own_port] = text_of(out.own);
+  out.own_text = out.own.text();
+  out.ssh_connection = cat(host, " ", root.port(), " ", out.own_text, " ", out.own.port());
   out.own.set_port(0);
-  out.own_text = own;
-  out.ssh_connection = cat(host, " ", port, " ", own, " ", own_port);
   return out;
 }
 

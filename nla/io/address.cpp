@@ -24,6 +24,17 @@ in_port_t& port_field(const Address& address) {
                                      : reinterpret_cast<sockaddr_in6&>(storage).sin6_port;
 }
 
+// Returns the address without its interface.
+std::optional<std::string> text_of(const sockaddr_storage& storage) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes =
+      storage.ss_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(storage).sin_addr)
+          : &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+  if (::inet_ntop(storage.ss_family, bytes, text, sizeof text) == nullptr) return {};
+  return text;
+}
+
 }  // namespace
 
 std::uint16_t Address::port() const {
@@ -31,6 +42,17 @@ std::uint16_t Address::port() const {
 }
 void Address::set_port(std::uint16_t port) {
   port_field(*this) = htons(port);
+}
+
+// getnameinfo(3) would bring the resolver into the agent, a twentieth of its size.
+std::string Address::text() const {
+  std::string out = text_of(storage).value_or("");
+  char interface[IF_NAMESIZE];
+  if (family() == AF_INET6 &&
+      ::if_indextoname(reinterpret_cast<const sockaddr_in6&>(storage).sin6_scope_id, interface) !=
+          nullptr)
+    out += cat('%', interface);
+  return out;
 }
 
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port) {
@@ -68,20 +90,6 @@ Result<Fd> listen_at(Address& address, int waiting) {
     return refused("learn the port");
   return listening;
 }
-
-namespace {
-
-std::optional<std::string> text_of(const sockaddr_storage& storage) {
-  char text[INET6_ADDRSTRLEN] = {};
-  const void* const bytes =
-      storage.ss_family == AF_INET
-          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(storage).sin_addr)
-          : &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
-  if (::inet_ntop(storage.ss_family, bytes, text, sizeof text) == nullptr) return {};
-  return text;
-}
-
-}  // namespace
 
 std::optional<std::string> address_towards(const Address& other) {
   const Fd socket(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -28,6 +28,8 @@ struct Address {
   std::uint16_t port() const;
   // Sets the port, in host byte order.
   void set_port(std::uint16_t port);
+  // Returns the address without the port, as parse_address() reads it.
+  std::string text() const;
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 

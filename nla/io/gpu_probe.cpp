@@ -1,8 +1,9 @@
 #include "nla/io/gpu_probe.h"
 
+#include <dirent.h>
+
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
+#include <memory>
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
@@ -16,15 +17,13 @@ namespace {
 template <class Holds>
 std::uint32_t count(const std::string& directory, std::string_view prefix, const Holds& holds) {
   std::uint32_t found = 0;
-  std::error_code error;
-  std::filesystem::directory_iterator at(directory, error);
-  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const std::string_view number =
-        std::string_view(name).substr(std::min(prefix.size(), name.size()));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory.c_str()), ::closedir);
+  while (const dirent* entry = listing ? ::readdir(listing.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    const std::string_view number = name.substr(std::min(prefix.size(), name.size()));
     const bool numbered =
         !number.empty() && std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
-    if (name.starts_with(prefix) && numbered && holds(at->path().string())) ++found;
+    if (name.starts_with(prefix) && numbered && holds(cat(directory, '/', name))) ++found;
   }
   return found;
 }

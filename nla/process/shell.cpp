@@ -2,15 +2,19 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <variant>
 
 #include "common/core/text.h"
+#include "common/os/fd.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
+#include "common/os/syscall.h"
 #include "nla/guard/guardian.h"
 #include "nla/process/shell_state.h"
 #include "nla/ranks/rank_counter_files.h"
@@ -28,6 +32,22 @@ SpawnContext spawn_context(ShellOptions& options) {
   context.agent = options.agent;
   context.root = options.role == Role::root;
   return context;
+}
+
+// Returns an error if this process may not open the descriptors of an event loop. Asio would throw
+// an exception, which the small agent cannot catch (nla/pack/no_unwinding.ld).
+Result<void> check_event_loop_room() {
+  // As many as boost::asio::io_context opens: epoll, its wake-up and its timer.
+  constexpr int kDescriptors = 3;
+  Fd opened[kDescriptors];
+  for (Fd& one : opened) {
+    one = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    if (!one) {
+      return fail(os_error(ErrorKind::internal, "set the event loop up", errno,
+                           "see whether the limit of open files (ulimit -n) is too low"));
+    }
+  }
+  return {};
 }
 
 // Has the first of the parts that knows actions of this kind carry it out. Returns false if none
@@ -396,13 +416,8 @@ Shell::~Shell() = default;
 Result<std::unique_ptr<Shell>> Shell::create(ShellOptions options) {
   Result<Reaper> reaper = Reaper::create();
   if (!reaper) return fail(reaper.error());
-  std::unique_ptr<State> state;
-  try {
-    state = std::make_unique<State>(std::move(options), std::move(*reaper));
-  } catch (const boost::system::system_error& error) {
-    return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
-                      "see whether the limit of open files (ulimit -n) is too low"});
-  }
+  if (Result<void> room = check_event_loop_room(); !room) return fail(room.error());
+  auto state = std::make_unique<State>(std::move(options), std::move(*reaper));
   if (!state->options.record.empty()) {
     state->record.start(state->options.record);
     if (Result<void> made = state->record.make_file(); !made) return fail(made.error());

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
@@ -301,9 +303,10 @@ void Ranks::State::ended(RankState& rank, int status) {
 std::vector<RankProcess> Ranks::State::processes() const {
   std::vector<RankProcess> out;
   for (const auto& [pid, rank] : running) {
-    std::error_code error;
-    const auto path = std::filesystem::read_symlink(cat("/proc/", pid, "/exe"), error);
-    out.push_back({rank->rank, static_cast<std::uint32_t>(pid), path.string()});
+    char path[PATH_MAX];
+    const ssize_t length = ::readlink(cat("/proc/", pid, "/exe").c_str(), path, sizeof path);
+    out.push_back({rank->rank, static_cast<std::uint32_t>(pid),
+                   std::string(path, static_cast<std::size_t>(std::max<ssize_t>(length, 0)))});
   }
   return out;
 }

@@ -8,11 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cinttypes>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "common/core/text.h"
 #include "common/os/fd.h"
@@ -37,6 +42,39 @@ bool ends_of(int fd, Ends& ends) {
   size = sizeof ends.own;
   return ::getsockname(fd, reinterpret_cast<sockaddr*>(&ends.own), &size) == 0 &&
          ends.peer.sin_family == AF_INET && ends.own.sin_family == AF_INET;
+}
+
+// The fields of a line of /proc/net/tcp: its number, the address and port of the socket and of the
+// other end, the state, the queues, the timer, repetitions, the user, probes, the inode.
+using TableFields = std::array<std::string_view, 10>;
+
+TableFields fields_of(std::string_view line) {
+  constexpr std::string_view kBetween = " \n";
+  TableFields out;
+  for (std::string_view& field : out) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+    field = line.substr(0, line.find_first_of(kBetween));
+    line.remove_prefix(field.size());
+  }
+  return out;
+}
+
+// Returns true if the whole text is a number, and sets `out` to it.
+template <class Number>
+bool is_number(std::string_view text, int base, Number& out) {
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out, base);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
+// Returns true if the field of the table is this address and port.
+bool is_end(std::string_view field, const sockaddr_in& end) {
+  const std::size_t colon = std::min(field.find(':'), field.size());
+  std::uint32_t address = 0;
+  std::uint16_t port = 0;
+  return colon < field.size() && is_number(field.substr(0, colon), 16, address) &&
+         is_number(field.substr(colon + 1), 16, port) && address == end.sin_addr.s_addr &&
+         port == ntohs(end.sin_port);
 }
 
 bool has_descriptor(pid_t pid, std::string_view target) {
@@ -109,16 +147,10 @@ std::optional<SocketOwner> peer_owner_by_table(int fd) {
   if (!table) return std::nullopt;
   char line[512];
   while (std::fgets(line, sizeof line, table.get()) != nullptr) {
-    std::uint32_t local = 0;
-    std::uint32_t remote = 0;
-    unsigned local_port = 0;
-    unsigned remote_port = 0;
+    const auto fields = fields_of(line);
     SocketOwner owner;
-    const int read = std::sscanf(
-        line, "%*d: %" SCNx32 ":%x %" SCNx32 ":%x %*x %*x:%*x %*x:%*x %*x %u %*u %" SCNu64, &local,
-        &local_port, &remote, &remote_port, &owner.user, &owner.inode);
-    if (read == 6 && local == ends.peer.sin_addr.s_addr && remote == ends.own.sin_addr.s_addr &&
-        local_port == ntohs(ends.peer.sin_port) && remote_port == ntohs(ends.own.sin_port)) {
+    if (is_end(fields[1], ends.peer) && is_end(fields[2], ends.own) &&
+        is_number(fields[7], 10, owner.user) && is_number(fields[9], 10, owner.inode)) {
       return owner;
     }
   }

@@ -388,6 +388,9 @@ TEST_CASE("addresses are parsed as they are written") {
   CHECK(loopback(22).port() == 22);
   CHECK(parse_address("::1", 7).value().port() == 7);
   CHECK(parse_address("fe80::1%lo", 7));
+  for (const char* text : {"127.0.0.1", "::1", "fd00::2", "fe80::1%lo"})
+    CHECK(parse_address(text, 7).value().text() == text);
+  CHECK(Address().text().empty());
   CHECK_FALSE(parse_address("localhost", 1));
   CHECK_FALSE(parse_address("", 1));
   const auto ssh = parse_ssh_connection("10.0.0.1 51000 fd00::2 22");
