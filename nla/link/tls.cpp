@@ -26,9 +26,14 @@ namespace {
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// Bytes that are written to a socket at once, and read from it: a full piece of output, which
-// leaves as one segment. Smaller ones cost more calls and segments for the same output.
-constexpr std::size_t kAtOnce = 4 * TlsSession::kRecord;
+// Bytes of text that are sealed and written to a socket at once: a full piece of output
+// (kOutputPiece) with its head, which leaves as one segment. Smaller: more calls and segments for
+// the same output. Larger: each write leaves as a full segment and a short one.
+constexpr std::size_t kAtOnce = std::size_t{62} * 1024;
+// The most bytes that one call takes from the socket: text for all of a reader's room, and the
+// records that do not fit. Smaller: a reader's room takes two calls. Larger: more text has no room,
+// and is copied for the next read.
+constexpr std::size_t kMaxFresh = kAtOnce + 2 * TlsSession::kSealedRecord;
 // One read of a link takes at most this many bytes from the socket, whatever text they have. If it
 // were larger, a peer that sends records without text could keep the event loop for longer.
 constexpr std::size_t kMaxRead = 4 * kAtOnce;
@@ -64,20 +69,22 @@ class TlsTransport final : public Transport {
 
   // Reads as much as there is room for.
   ssize_t read(char* bytes, std::size_t size) override {
-    std::size_t total = 0, raw = 0;
-    while (true) {
-      total += session_.read(std::as_writable_bytes(std::span(bytes + total, size - total)));
-      if (total == size || raw >= kMaxRead || ended_ ||
-          session_.state() != TlsSession::State::open) {
-        break;
-      }
-      const ssize_t got = fill(session_, socket_.native_handle());
+    std::array<std::byte, kMaxFresh> sealed;
+    const auto room = std::as_writable_bytes(std::span(bytes, size));
+    std::size_t total = session_.read(room), raw = 0;
+    while (total < size && raw < kMaxRead && !ended_ &&
+           session_.state() == TlsSession::State::open) {
+      const std::size_t most = std::min(kMaxFresh, size - total + 2 * TlsSession::kSealedRecord);
+      const ssize_t got =
+          retry([&] { return ::recv(socket_.native_handle(), sealed.data(), most, 0); });
       if (got < 0 && errno == EAGAIN) break;
       // A process that was killed sends no close_notify.
       if (got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE))) ended_ = true;
       if (got < 0 && !ended_) trouble_ = cat("the TLS connection broke: ", errno_text(errno));
       if (got <= 0) break;
       raw += static_cast<std::size_t>(got);
+      const auto fresh = std::span(sealed).first(static_cast<std::size_t>(got));
+      total += session_.read(room.subspan(total), fresh);
     }
     full_ = total == size || raw >= kMaxRead;
     if (session_.state() == TlsSession::State::failed && trouble_.empty())

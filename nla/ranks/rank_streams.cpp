@@ -12,6 +12,7 @@
 #include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "nla/core/tree/output_piece.h"
 #include "nla/core/wire/terminal_input.h"
 #include "nla/io/rank_end.h"
 
@@ -189,7 +190,7 @@ bool RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
   const std::string mark = pipe.marked ? mark_of(rank.rank, pipe.stream) : std::string();
   // The marks make many short lines long, so less is read at once.
   const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
-                                                      kMaxPiece / (1 + mark.size() / kUsualMark),
+                                                      kOutputPiece / (1 + mark.size() / kUsualMark),
                                                       sizeof host.buffer.bytes});
   const ssize_t got = retry(
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });

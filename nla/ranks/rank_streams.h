@@ -1,7 +1,7 @@
 // Standard input, output and error of this node's ranks: pipes, or the terminal that a rank has.
 // Ranks uses it.
 //
-// Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at once,
+// Output is read only within the credit of allow_output(), at most kOutputPiece bytes at once,
 // and is labelled here (Job::label). Input goes to all of Job::stdin_ranks, as fast as the slowest
 // of them reads it. If Job::input_by_rank, each of its records goes to the terminal of one rank,
 // and counts as taken at once: keys are lost if the rank does not read. Runs on the shell's loop

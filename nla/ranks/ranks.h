@@ -6,7 +6,7 @@
 // that concern them. It knows nothing of links or of the tree. Everything runs on the shell's loop,
 // in one thread. Starting a rank suspends it for about 0.3 ms, so ranks are started in batches with
 // turns of the loop between them. Output is read only within the credit given by allow_output(), at
-// most kMaxPiece bytes at once.
+// most kOutputPiece bytes at once.
 #pragma once
 
 #include <functional>

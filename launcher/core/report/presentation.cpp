@@ -37,7 +37,7 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
       held_ -= held;
     }
     text += bytes.substr(0, ready);
-    writes.push_back(present(key, text, bytes.size()));
+    writes.push_back(present(key, std::move(text), bytes.size()));
   } else if (!bytes.empty()) {
     writes.push_back(present(key, {}, bytes.size()));
   }
@@ -93,7 +93,7 @@ std::vector<PresentedWrite> Presentation::tick(bool congested) {
       continue;
     }
     held_ -= at->second.text.size();
-    writes.push_back(present(at->first, at->second.text, 0));
+    writes.push_back(present(at->first, std::move(at->second.text), 0));
     at = lines_.erase(at);
   }
   return writes;
@@ -110,14 +110,14 @@ bool Presentation::needs_ticks() const {
 
 std::vector<PresentedWrite> Presentation::flush() {
   std::vector<PresentedWrite> writes;
-  for (const auto& [key, line] : lines_)
-    writes.push_back(present(key, line.text, 0));
+  for (auto& [key, line] : lines_)
+    writes.push_back(present(key, std::move(line.text), 0));
   lines_.clear();
   held_ = 0;
   return writes;
 }
 
-PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std::size_t credit) {
+PresentedWrite Presentation::present(const Key& key, std::string bytes, std::size_t credit) {
   PresentedWrite write;
   write.target = key.second == OutputStream::out || makes_records()
                      ? PresentedWrite::Target::standard_output
@@ -127,7 +127,7 @@ PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std
   write.credit = credit;
   write.bytes = makes_records() ? records_of(key, bytes)
                 : marked()      ? on_one_line(key, bytes)
-                                : std::string(bytes);
+                                : std::move(bytes);
   return write;
 }
 

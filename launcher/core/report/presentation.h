@@ -119,7 +119,7 @@ class Presentation {
 
   // Makes the write of these bytes, with marks where they are missing. It may end the unfinished
   // line of another rank.
-  PresentedWrite present(const Key& key, std::string_view bytes, std::size_t credit);
+  PresentedWrite present(const Key& key, std::string bytes, std::size_t credit);
   // Returns the bytes so that no two ranks share a line. It is used only if lines have marks.
   std::string on_one_line(const Key& key, std::string_view bytes);
   // Returns the text with which each line of the stream begins, or an empty string without labels.

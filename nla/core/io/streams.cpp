@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "nla/core/tree/output_piece.h"
+
 namespace scela::nla {
 
 namespace {
 
-// This many bytes of output of this node's own ranks may wait here: a few full pipes of 64 KiB.
-constexpr std::uint64_t kLocalWindow = std::uint64_t{256} * 1024;
+// This many bytes of output of this node's own ranks may wait here: a few full pipes.
+constexpr std::uint64_t kLocalWindow = 4 * kOutputPiece;
 // The root may read this many bytes of input ahead of the slowest target.
 constexpr std::uint64_t kInputWindow = std::uint64_t{256} * 1024;
 // Progress smaller than this is not worth a message of its own.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nla/core/tree/output_piece.h"
+
 namespace scela::nla {
 
 namespace {
@@ -10,7 +12,8 @@ namespace {
 // inner agent would need more memory. If it were smaller, there would be more credit messages when
 // many children write at once.
 constexpr std::uint32_t kOutputBudget = 1024 * 1024;
-constexpr std::uint32_t kLargestWindow = 64 * 1024;  // covers the round trip of a fast link
+// Covers the round trip of a fast link.
+constexpr std::uint32_t kLargestWindow = kOutputPiece;
 // The root is one process of the job, so more may wait there: its children stop less often.
 constexpr std::uint32_t kRootScale = 4;
 constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // if smaller, every write would wait

@@ -234,9 +234,9 @@ class Children {
 void report_node_failure(Context& context, msg::NodeFailed failure);
 
 // Returns the window of one of `children` children: the bytes of output that it may have sent and
-// for which it has no new credit yet. It is from 4 to 64 KiB, at the root to 256 KiB. The sum over
-// all children is at most 1 MiB, at the root 4 MiB, unless each has the smallest window (decision
-// D8).
+// for which it has no new credit yet. It is from 4 to 60 KiB, at the root to 240 KiB, which are
+// whole pieces (kOutputPiece). The sum over all children is at most 1 MiB, at the root 4 MiB,
+// unless each has the smallest window (decision D8).
 std::uint32_t output_window(std::size_t children, bool at_root);
 
 }  // namespace scela::nla

@@ -195,6 +195,38 @@ TEST_CASE("a parent and a child with the same key have a stream that carries all
   CHECK(down.read(bytes.data(), bytes.size()) == 0);
 }
 
+TEST_CASE("text that a reader has no room for waits, and is told of without further bytes") {
+  Bench bench;
+  bench.listen();
+  bench.connect(bench.port);
+  bench.until([&] { return bench.accepted && bench.connected; });
+  REQUIRE(*bench.accepted);
+  REQUIRE(*bench.connected);
+  Transport& down = ***bench.connected;
+  Transport& up = ***bench.accepted;
+  std::string sent;
+  for (int i = 0; i < 100'000; i += 4)
+    sent.append(reinterpret_cast<const char*>(&i), sizeof i);
+  // The sockets hold all of it.
+  for (std::size_t at = 0; at < sent.size();) {
+    const ssize_t wrote = write_all(up, sent.substr(at));
+    REQUIRE(wrote > 0);
+    at += static_cast<std::size_t>(wrote);
+  }
+  std::string got;
+  std::vector<char> bytes(70'000);
+  for (const std::size_t room : {1, 16'384, 3, 20'000, 16'385, 65'536}) {
+    bool readable = false;
+    down.wait_readable([&] { readable = true; });
+    bench.until([&] { return readable; });
+    const ssize_t read = down.read(bytes.data(), room);
+    REQUIRE(read > 0);
+    CHECK(static_cast<std::size_t>(read) == std::min(room, sent.size() - got.size()));
+    got.append(bytes.data(), static_cast<std::size_t>(read));
+  }
+  CHECK(got == sent);
+}
+
 TEST_CASE("the port is closed once a peer has proved the key") {
   Bench bench;
   bench.listen();
