@@ -210,8 +210,8 @@ TEST_CASE("kinds of a job outside their range are errors") {
     changed[at] = value;
     return decode_job(changed).has_value();
   };
-  CHECK(accepted(end + 2, 2));
-  CHECK_FALSE(accepted(end + 2, 3));
+  CHECK(accepted(end + 3, 1));
+  CHECK_FALSE(accepted(end + 3, 2));
   CHECK(accepted(end - 1, 1));
   CHECK_FALSE(accepted(end - 1, 2));
   CHECK(accepted(end - 3, 4));
