@@ -48,6 +48,8 @@ class SlurmEndsTest(SlurmCase):
             self.until(lambda: "there is no job", self.job_number)
             self.run_words("scancel", self.job_number())
             self.assertNotEqual(job.wait(PATIENCE_S), 0)
+            # Slurm completes a job after salloc has ended. The next round must not take its number.
+            self.until(lambda: "the job is not over", lambda: not self.job_number())
 
     def test_scancel_of_the_agents_step(self):
         """Slurm kills agents and guardians at once, so scela-run has their directories removed."""

@@ -60,8 +60,10 @@ class DebuggersTest(job.JobTest):
         out = self.gdb(["--sim-nodes", 2, "--ppn", 2, "--on-failure", "wait", "sh", "-c", script],
                        "continue", "print MPIR_proctable_size", "print MPIR_debug_state", "print totalview_jobid",
                        *(ENTRY.format(i) for i in range(4)),
-                       # The ranks have not run an instruction: they are stopped, and their files do not exist.
-                       *(f"eval \"shell grep State: /proc/%d/status\", MPIR_proctable[{i}].pid" for i in range(4)),
+                       # The ranks have not run an instruction: they stop, and their files do not exist. The SIGSTOP that
+                       # the agent leaves them acts when the kernel runs them next.
+                       *(f"eval \"shell until grep 'State:.*stopped' /proc/%d/status; do :; done\", MPIR_proctable[{i}].pid"
+                         for i in range(4)),
                        f"shell echo files $(ls {self.folder} | grep -c ran)",
                        "continue", "continue")
         self.assertIn("$1 = 4\n", out)
