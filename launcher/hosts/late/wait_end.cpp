@@ -27,6 +27,15 @@ sigset_t ending_signals() {
   return out;
 }
 
+// Returns the signals that do something to a running job, and do not end it (launcher/job_control.h).
+sigset_t job_signals() {
+  sigset_t out;
+  ::sigemptyset(&out);
+  for (const int signo : {SIGUSR1, SIGUSR2, SIGQUIT})
+    ::sigaddset(&out, signo);
+  return out;
+}
+
 // Returns a descriptor that is readable from this moment of the monotonic clock on.
 Fd timer_of(WaitEnd::Clock::time_point deadline) {
   using std::chrono::nanoseconds;
@@ -55,12 +64,18 @@ WaitEnd::WaitEnd(std::optional<Clock::time_point> deadline)
   ::sigprocmask(SIG_BLOCK, nullptr, &before_);
   if (!signals_ || !either_) return;
   ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+  const sigset_t others = job_signals();
+  ::sigprocmask(SIG_BLOCK, &others, nullptr);
   if (deadline) limit_ = timer_of(*deadline);
   watch_also(either_, signals_);
   watch_also(either_, limit_);
 }
 
 WaitEnd::~WaitEnd() {
+  const sigset_t others = job_signals();
+  const timespec at_once{};
+  while (signals_ && ::sigtimedwait(&others, nullptr, &at_once) > 0) {
+  }
   ::sigprocmask(SIG_SETMASK, &before_, nullptr);
 }
 

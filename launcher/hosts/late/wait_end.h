@@ -28,7 +28,8 @@ class WaitEnd {
   // ignore. `deadline` is the moment of --timeout, if there is one. If no descriptor is left, the
   // signals keep their usual effect and the deadline has none.
   explicit WaitEnd(std::optional<Clock::time_point> deadline);
-  // Gives the signals their usual effect again. One that was not taken has it at once.
+  // Gives the signals their usual effect again. One that was not taken has it at once. SIGUSR1,
+  // SIGUSR2 and SIGQUIT that came meanwhile have none: there is no job yet that they could reach.
   ~WaitEnd();
   WaitEnd(const WaitEnd&) = delete;
   WaitEnd& operator=(const WaitEnd&) = delete;

@@ -50,7 +50,8 @@ class GivenUpTest(JoiningTest):
             agent = self.joined("un001")
             run.signal(signo)
             ended = run.wait()
-            words = cause(signo, rf"waiting for agents at 127.0.0.1:{self.port}: 1 host of 2")
+            # An agent that has its name does not count yet until it has said what its host has.
+            words = cause(signo, rf"waiting for agents at 127.0.0.1:{self.port}: (0 hosts|1 host) of 2")
             self.assert_ended(ended, 128 + signo, words)
             self.await_in_vain(agent)
             first, last = self.records(records)
@@ -80,6 +81,16 @@ class GivenUpTest(JoiningTest):
             f.write("go\n")
         self.assertEqual(run.wait().status, 0)
         self.assertEqual([self.end_of(agent) for agent in agents], [(0, "")] * 2)
+
+    def test_signals_for_ranks_and_stacks_do_nothing_while_agents_are_awaited(self):
+        for signo in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):
+            run = self.listen("--min-nodes", 2, "--ppn", 1, "echo", "ran")
+            self.wait_for(run, "waiting for agents")
+            run.signal(signo)
+            agents = [self.agent("un001"), self.agent("un002")]
+            ended = run.wait()
+            self.assertEqual((ended.status, ended.lines), (0, ["ran", "ran"]), ended.err)
+            self.assertEqual([self.end_of(agent)[0] for agent in agents], [0, 0])
 
     def test_a_hangup_that_nohup_ignores_ends_no_wait(self):
         run = self.listen("--min-nodes", 2, "--ppn", 1, "true", before=["nohup"])
