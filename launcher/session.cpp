@@ -184,7 +184,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
     log_.say(Subsystem::tree, note);
   shell.on_action = [this](const nla::Action& action) { on_action(action); };
   shell.record = options_.record.value_or("");
-  if (access_.loss_tool) shell.own_children = {access_.loss_tool->command.pid()};
+  if (access_.loss_tool) shell.own_children = {access_.loss_tool->command->pid()};
   auto made = nla::Shell::create(std::move(shell));
   if (!made) return fail(made.error());
   shell_ = std::move(*made);
@@ -404,10 +404,10 @@ void Session::on(const action::JobEnded& ended) {
   for (const auto& [outcome, ranks] : ended.verdicts) {
     const RankSet counted = ranks.minus(spawning_.unspawned());
     if (counted.empty()) continue;
+    records_.add_outcome(outcome, counted);
     // The job was ended before these hosts had an agent: they did not run the command.
     if (plan_.once_per_host && outcome.ending == nla::Ending::cancelled) continue;
     outcome_.add(counted, to_rank_outcome(outcome));
-    records_.add_outcome(outcome, counted);
   }
   output_.close();
   timeout_->cancel();

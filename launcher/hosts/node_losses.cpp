@@ -33,16 +33,20 @@ constexpr std::string_view kListens = "--lost-nodes";
 Result<LossTool> start_tool(const std::vector<std::string>& words,
                             const std::vector<std::string>& environment) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+  if (::pipe2(ends, O_CLOEXEC) != 0)
     return fail(Error{ErrorKind::launch, "make a pipe", "", errno_text(errno), ""});
   Fd lines(ends[0]);
+  // The tool's end must block, since an allocation may be larger than the pipe.
+  ::fcntl(lines.get(), F_SETFL, O_NONBLOCK);
   const Fd written(ends[1]);
   const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   CommandSpec spec{words, environment, nothing.get(), true};
   spec.output = written.get();
   auto command = CapturedCommand::start(std::move(spec));
   if (!command) return fail(std::move(command.error()));
-  return LossTool{std::move(*command), std::move(lines), {}};
+  LossTool tool{{}, std::move(lines), {}};
+  tool.command.reset(std::make_unique<CapturedCommand>(std::move(*command)).release());
+  return tool;
 }
 
 // Reads what the tool has written. Returns false at its end.
@@ -87,9 +91,8 @@ Result<std::string> ask_and_listen(const std::vector<std::string>& words,
         left.count() <= 0 || started->partial.size() > CapturedCommand::kMaxOutput ||
         retry([&] { return ::poll(&ready, 1, static_cast<int>(left.count())); }) == 0;
     if (!is_late && read_piece(*started)) continue;
-    const auto status = is_late ? std::nullopt : started->command.wait(limit);
-    if (status) return fail(command_error(words, failure_text(started->command, *status)));
-    started->command.kill();
+    const auto status = is_late ? std::nullopt : started->command->wait(limit);
+    if (status) return fail(command_error(words, failure_text(*started->command, *status)));
     return fail(command_error(words, late_text(limit)));
   }
 }
@@ -113,7 +116,7 @@ void NodeLosses::open(boost::asio::io_context& io, std::optional<LossTool> tool)
 void NodeLosses::wait() {
   watched_->wait_readable([this] {
     if (read()) return wait();
-    const std::string said = telling_line(bulk_lines(tool_->command.errors()));
+    const std::string said = telling_line(bulk_lines(tool_->command->errors()));
     hooks_.say(cat("losses of nodes are not heard from a PMIx server (any more): ",
                    said.empty() ? "scela-pmix has ended" : printable(said)));
   });
@@ -147,7 +150,6 @@ void NodeLosses::take(const std::string& line) {
 
 void NodeLosses::close() {
   if (watched_) watched_->close();
-  if (tool_) tool_->command.kill();
   tool_.reset();
 }
 

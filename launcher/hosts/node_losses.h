@@ -28,9 +28,17 @@ namespace scela {
 // is none.
 std::string pmix_tool();
 
-// A scela-pmix that listens.
+// A scela-pmix that listens. It is killed, and reaped, with this object: as a child that is not
+// wanted any more it would keep the root agent from ending what ranks leave behind
+// (nla/process/shell.cpp).
 struct LossTool {
-  CapturedCommand command;
+  struct Kill {
+    void operator()(CapturedCommand* command) const {
+      const std::unique_ptr<CapturedCommand> owned(command);
+      owned->kill();
+    }
+  };
+  std::unique_ptr<CapturedCommand, Kill> command;
   Fd lines;             // what it writes
   std::string partial;  // what was read, and is not used yet
 };

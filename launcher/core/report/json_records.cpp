@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <utility>
 
 #include "launcher/core/report/json_object.h"
 #include "launcher/core/report/report_text.h"
@@ -96,16 +97,19 @@ struct HostFacts {
   std::optional<std::uint64_t> run_us;
 };
 
-// Returns the facts of a host that had an agent to the end. A failure of any rank is the host's.
-// The lowest rank that failed gives the cause.
+// Returns the facts of a host that did not fail itself. A failure of any rank is the host's. The
+// lowest rank that failed gives the cause. Without any outcome, the host never ran its ranks.
 HostFacts facts_of(const RankSet& ranks, const OutcomeOfRank& outcomes, const JsonResult& result,
                    bool names_rank) {
-  HostFacts facts{ranks.empty() ? kUnused : kOk, {}, {}, {}};
+  HostFacts facts{ranks.empty() ? kUnused : kEnded, {}, {}, {}};
+  bool has_outcome = false;
   ranks.for_each([&](Rank rank) {
     if (const auto used = result.usage.find(rank); used != result.usage.end())
       facts.run_us = std::max(facts.run_us.value_or(0), used->second.run_us);
     const auto found = outcomes.find(rank);
-    if (found == outcomes.end() || facts.cause) return;
+    if (found == outcomes.end()) return;
+    if (!std::exchange(has_outcome, true)) facts.status = kOk;
+    if (facts.cause) return;
     const RankOutcome& outcome = *found->second;
     if (outcome.failed()) {
       facts.status = status_of(outcome);

@@ -253,6 +253,31 @@ class RecordsTest(JobTest):
         self.assertEqual((found["host"][1]["phase"], found["rank"][1]["seconds"]), ("running", None))
         self.assertEqual(found["end"][0]["exit_status"], ended.status)
 
+    def records_of_an_early_end(self, runs, *arguments):
+        """Records of a command on two hosts that is interrupted before the second has an agent. `runs`: it has ended on the first one."""
+        path = os.path.join(self.folder, "records")
+        go, came = self.channel(f"go{len(self.jobs)}"), self.channel(f"came{len(self.jobs)}")
+        self.script("rsh", f'[ "$1" != hslow ] || {{ echo > {came}; read -r line < {go}; }}\nshift; exec sh -c "$*"\n')
+        running = self.start(f"--json={path}", "--launch", f"rsh:{self.folder}/rsh", "-w", "hfast,hslow", *arguments, "sh", "-c", job.TELL)
+        with open(came, encoding="utf-8") as f:
+            f.read()
+        if runs:
+            self.assertEqual(job.wait_gone(running.ranks(1).values(), job.time.monotonic() + job.DEADLINE_S), [])
+        running.signal(signal.SIGINT)
+        ended = running.wait()
+        self.assertEqual(ended.status, 130, ended.err)
+        with open(path, encoding="utf-8") as f:
+            return self.records(f.read())
+
+    def test_hosts_that_never_ran_the_command_are_not_ok_in_the_records(self):
+        found = self.records_of_an_early_end(True)
+        self.assertEqual([one["status"] for one in found["host"]], ["ok", "ended"])
+        self.assertEqual([one["status"] for one in found["rank"]], ["ok", "ended"])
+        self.assertEqual((found["end"][0]["hosts"], found["end"][0]["ranks"]), ({"ended": 1, "ok": 1}, {"ended": 1, "ok": 1}))
+        found = self.records_of_an_early_end(False, "--on-failure", "kill")  # waits for all hosts
+        self.assertEqual([one["status"] for one in found["host"]], ["ended", "ended"])
+        self.assertEqual((found["end"][0]["hosts"], found["rank"]), ({"ended": 2}, []))
+
     def test_records_of_a_job_that_is_interrupted_are_complete(self):
         path = os.path.join(self.folder, "records")
         running = self.start(f"--json={path}", "--grace", 10, "-n", 2, "sh", "-c", job.HOLD)

@@ -2,6 +2,7 @@
 #include "launcher/core/report/json_records.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 
 namespace json_records_test {
 
@@ -112,6 +113,27 @@ TEST_CASE("once per host, a rank is lost if its host was lost, whatever the rank
   job.once_per_host = true;
   job.lost = RankSet::single(2);
   CHECK(lines_with(end_records(result, job), R"("ranks":{"lost":1,"ok":5})").size() == 1);
+}
+
+TEST_CASE("a host of which no rank has run is ended, and not ok") {
+  JsonResult result = three_hosts();
+  result.outcomes = {group(0, 2, Kind::exited), group(2, 1, Kind::exited)};
+  JobOutcome job;
+  job.interrupted = 2;
+  const std::string text = end_records(result, job);
+  const auto hosts = lines_with(text, R"("type":"host")");
+  REQUIRE(hosts.size() == 3);
+  CHECK(hosts[2] ==
+        R"({"type":"host","host":"c","status":"ended","phase":null,"cause":null,"ranks":"4-5",)"
+        R"("seconds":null})");
+  CHECK(lines_with(text, R"("hosts":{"ended":1,"ok":2})").size() == 1);
+}
+
+TEST_CASE("no host is ok if the job ended before its ranks were started") {
+  JobOutcome job;
+  job.timed_out = std::chrono::seconds(3);
+  const std::string text = end_records(three_hosts(), job);
+  CHECK(lines_with(text, R"("hosts":{"ended":3},"ranks":{})").size() == 1);
 }
 
 TEST_CASE("the last record has the exit status, its cause and the phases that were reached") {
