@@ -66,6 +66,12 @@ bool may_be_small(const Options& options, const Plan& plan) {
          (options.link == LinkKind::automatic && plan.once_per_host);
 }
 
+// Returns true if pairs travel with fences. Otherwise each pair that a rank puts is a request, or
+// the pairs have owners on other nodes.
+bool pairs_wait_for_fences(cache::PolicyKind policy) {
+  return policy != cache::PolicyKind::hcs && policy != cache::PolicyKind::dht;
+}
+
 }  // namespace
 
 bool launches_early(const Options& options, const Plan& plan) {
@@ -75,7 +81,7 @@ bool launches_early(const Options& options, const Plan& plan) {
   const bool is_watched = plan.pty || plan.panes || options.show_map ||
                           !job.stops.on_exec.empty() || !job.debugged_ranks.empty();
   return plan.once_per_host && plan.degree >= plan.hosts.size() && !needs_all && !is_watched &&
-         !needs_topologies(plan, options);
+         pairs_wait_for_fences(job.cache_policy) && !needs_topologies(plan, options);
 }
 
 nla::event::Begin make_begin_event(const Options& options, const Plan& plan,

@@ -23,8 +23,9 @@ nla::event::Begin make_begin_event(const Options& options, const Plan& plan,
 // Returns true if each host of the plan may start its rank as soon as its agent is ready, and need
 // not wait for the other hosts (nla::event::Launch). That is so for a command that runs once on
 // each host, if nothing about the job depends on all agents: a least number of them, a terminal, a
-// debugger, a place where ranks meet or processors to show. The tree must be flat, because in
-// another the agent that a host depends on may fail during the start.
+// debugger, a place where ranks meet or processors to show. Pairs must travel with fences, because
+// requests wait for all hosts, and only few may wait. The tree must be flat, because in another the
+// agent that a host depends on may fail during the start.
 bool launches_early(const Options& options, const Plan& plan);
 
 }  // namespace scela

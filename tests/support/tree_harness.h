@@ -123,7 +123,6 @@ class TreeHarness {
   void on(int, action::ShowLog&) {}
   void on(int, action::TracePiece&) {}
   void on(int, action::InspectRanks&) {}
-  void on(int, action::Inspected&) {}
 
   // Passes the action to the first of the parts that does actions of its kind. One of them must.
   template <class A, class First, class... Rest>

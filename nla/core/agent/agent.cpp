@@ -122,7 +122,7 @@ Agent::State::State(Role role, cache::PolicyMaker maker)
       log(context),
       inspections(context, children),
       tree_start(context, children, job_end, output),
-      final_report(context, verdicts, job_end, services, output),
+      final_report(context, verdicts, job_end, services, output, inspections),
       lost_nodes(context, children, job_end),
       lost_children(context, children, verdicts, job_end, failures, lost_nodes, services, spawns,
                     output, input, terminal),
@@ -171,9 +171,17 @@ void Agent::State::on(const event::Received& event) {
 void Agent::State::on(const event::LinkEnded& event) {
   if (event.link == kParentLink) {
     parent.ended();
-  } else if (Child* child = children.find(event.link); child != nullptr && child->serving()) {
+    return;
+  }
+  receive_held_ends(event.link);
+  if (Child* child = children.find(event.link); child != nullptr && child->serving()) {
     lost_children.lost(*child, event.why.empty() ? std::string("its connection ended") : event.why);
   }
+}
+
+void Agent::State::on(const event::ChildGone& event) {
+  receive_held_ends(event.link);
+  lost_children.on(event);
 }
 
 void Agent::State::on(const event::TimerFired& event) {
@@ -373,6 +381,7 @@ void Agent::State::violation(LinkId link, const std::string& why) {
     parent.lost();
     return;
   }
+  receive_held_ends(link);
   context.act(action::CloseLink{link});
   if (Child* child = children.find(link); child != nullptr && child->serving()) {
     lost_children.lost(*child, "protocol error: " + why, Loss::given_up);
@@ -417,6 +426,11 @@ void Agent::State::release_requests() {
   for (const event::Received& event : held_requests.release(!job_end.ordered()))
     on(event);
   services.advance();
+}
+
+void Agent::State::receive_held_ends(LinkId child) {
+  for (const event::Received& event : held_requests.take_ends(child))
+    on(event);
 }
 
 void Agent::State::advance_end() {

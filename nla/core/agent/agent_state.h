@@ -56,6 +56,8 @@ struct Agent::State {
   void on(const event::Received& event);
   // Treats the parent as lost, or waits for another one. Treats a child as lost.
   void on(const event::LinkEnded& event);
+  // Notes that no process of the child is left. If it has not ended before, treats it as lost.
+  void on(const event::ChildGone& event);
   // Calls the part that has started this timer.
   void on(const event::TimerFired& event);
   // Carries out a request of a rank of this node, or reports the abort or the broken protocol of a
@@ -122,6 +124,8 @@ struct Agent::State {
   void advance_running();
   // Takes the messages that HeldRequests has kept, if they need not wait any more.
   void release_requests();
+  // Takes what HeldRequests has kept of the ends of a child's ranks, because the child is lost.
+  void receive_held_ends(LinkId child);
   // Makes the steps of advance() that are due while the subtree is to end.
   void advance_end();
   // Returns true if this agent has received its slice, the nodes that it and the agents below it

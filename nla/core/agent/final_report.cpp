@@ -78,6 +78,7 @@ bool FinalReport::from_child(Child& child, const msg::Done& message) {
     verdicts_.record(open, {Ending::cancelled, 0, false, true, {}});
   }
   child.state = ChildState::done;
+  inspections_.answer_for(child);
   output_.child_ended(child.link);
   below_.agents += message.stats.agents;
   below_.messages += message.stats.messages;

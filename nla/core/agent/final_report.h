@@ -3,6 +3,7 @@
 // sends goes to the parent; at the root, inside scela-run, to the shell.
 #pragma once
 
+#include "nla/core/agent/inspection_relay.h"
 #include "nla/core/io/streams.h"
 #include "nla/core/job/job_end.h"
 #include "nla/core/kvs/rank_services.h"
@@ -16,12 +17,13 @@ class FinalReport {
  public:
   // All references are borrowed, from the same agent (agent_state.h).
   FinalReport(Context& context, Verdicts& verdicts, const JobEnd& job_end,
-              const RankServices& services, OutputFlow& output)
+              const RankServices& services, OutputFlow& output, InspectionRelay& inspections)
       : context_(context),
         verdicts_(verdicts),
         job_end_(job_end),
         services_(services),
-        output_(output) {}
+        output_(output),
+        inspections_(inspections) {}
 
   // Sends on a piece of this agent's own trace.
   void on(const event::SendTrace& event);
@@ -45,6 +47,7 @@ class FinalReport {
   const JobEnd& job_end_;
   const RankServices& services_;
   OutputFlow& output_;
+  InspectionRelay& inspections_;
   Stats below_;  // totals of the children that are done
   // Numbers of nodes below, not of ranks, from which the whole trace has come.
   RankSet traced_nodes_;

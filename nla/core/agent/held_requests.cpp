@@ -22,9 +22,13 @@ bool is_request(const Message& message) {
                    msg::NameAsked, msg::SpawnAsked, msg::WorldLaunched, msg::CutOff>(message);
 }
 
-// Returns true for what must not overtake the requests of the same rank.
+// Returns true for what must not overtake the requests of the same rank. An abort may, because no
+// rank needs an answer when the job ends.
 bool ends_requests(const Message& message) {
-  return is_one_of<msg::ProcessFail, msg::Verdicts, msg::NodeFailed, msg::NodesLost>(message);
+  if (const auto* failure = std::get_if<msg::ProcessFail>(&message)) {
+    return !failure->outcome.ends_job();
+  }
+  return is_one_of<msg::Verdicts, msg::NodeFailed, msg::NodesLost>(message);
 }
 
 }  // namespace
@@ -42,6 +46,17 @@ bool HeldRequests::hold(const event::Received& event) {
 bool HeldRequests::is_too_much(LinkId child) const {
   const auto at = counts_.find(child);
   return at != counts_.end() && at->second > kMaxHeld;
+}
+
+std::vector<event::Received> HeldRequests::take_ends(LinkId child) {
+  std::vector<event::Received> ends;
+  std::erase_if(held_, [&](const event::Received& event) {
+    if (event.link != child) return false;
+    if (ends_requests(event.message)) ends.push_back(event);
+    return true;
+  });
+  counts_.erase(child);
+  return ends;
 }
 
 std::vector<event::Received> HeldRequests::release(bool goes_on) {

@@ -27,10 +27,15 @@ class HeldRequests {
   explicit HeldRequests(const Context& context) : context_(context) {}
 
   // Keeps or drops the message of a child, and returns true, if no other part is to have it now: it
-  // is a request of a rank, or it tells what became of a rank after such a request.
+  // is a request of a rank, or it tells what became of a rank after such a request. An abort, which
+  // ends the job, is never kept.
   bool hold(const event::Received& event);
   // Returns true if this child has sent more than may wait (kMaxHeld). It breaks the protocol.
   bool is_too_much(LinkId child) const;
+  // Returns those messages of this child that tell of ends, in the order in which they came, and
+  // drops its requests. To be called before the child is taken as lost: ranks that have ended
+  // before that keep their verdicts.
+  std::vector<event::Received> take_ends(LinkId child);
   // Returns the messages that wait, in the order in which they came. From then on none is kept. If
   // the job `goes_on`, requests are passed on, and otherwise they are dropped.
   std::vector<event::Received> release(bool goes_on);

@@ -22,6 +22,8 @@ void InspectionRelay::ask_children(const msg::Inspect& message) {
   for (Child& child : children_.all())
     child.inspected_bytes = 0;
   children_.broadcast(message);
+  for (const Child& child : children_.all())
+    if (child.state == ChildState::done) answer_for(child);
 }
 
 void InspectionRelay::on(const event::Inspected& event) {
@@ -35,6 +37,12 @@ bool InspectionRelay::from_child(Child& child, const msg::Inspected& message) {
   if (child.inspected_bytes > kMaxInspection * child.slice.size()) return true;
   pass_on(message);
   return true;
+}
+
+void InspectionRelay::answer_for(const Child& done) {
+  if (!context_.is_root() || !asked_) return;
+  for (std::uint32_t node = done.slice.first; node < done.slice.end; ++node)
+    if (done.covers(node)) pass_on({node, true, {}});
 }
 
 void InspectionRelay::pass_on(const msg::Inspected& message) {

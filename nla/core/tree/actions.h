@@ -220,8 +220,8 @@ struct TracePiece {
   bool last = false;
   Chunk bytes;
 };
-// A piece of what a node answers to event::Inspect. A node that has ended or is lost does not
-// answer.
+// A piece of what a node answers to event::Inspect. If the agent of the node has ended, the root
+// gives an empty last piece. A node that is lost does not answer.
 struct Inspected {
   std::uint32_t node = 0;
   bool last = false;

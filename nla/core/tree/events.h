@@ -81,8 +81,8 @@ struct Begin {
 // Root only: start the job on the nodes that have an agent. It comes after action::AllReady. It may
 // come earlier if the tree is flat (Begin::degree), no ranks are added to the job (PMI spawn) and
 // no node keeps pairs for others (cache::PolicyKind::dht). Each node's ranks then start when its
-// agent is ready, and the agent ends after its ranks, without waiting for other nodes. Requests of
-// ranks that concern other nodes wait until all ranks have been started or will not be.
+// agent is ready, and the agent ends after its ranks, without waiting for other nodes. A request
+// that concerns others waits, with its rank's end, until all ranks are started or will not be.
 struct Launch {
   Job job;
 };

@@ -30,6 +30,7 @@ class TreeShell {
   std::string output;
   std::vector<action::JobEnded> ended;
   std::vector<action::WorldLaunched> worlds;
+  std::vector<action::Inspected> inspected;
   std::vector<Slice> added;  // by add_hosts(), as the root has told
   std::vector<World> added_worlds;
   bool ready = false;
@@ -99,6 +100,7 @@ class TreeShell {
     events_.post(0, std::move(planned));
   }
   void on(int, action::WorldLaunched& world) { worlds.push_back(world); }
+  void on(int, action::Inspected& piece) { inspected.push_back(piece); }
   void on(int, action::HostsAdded& all) { added.push_back(all.nodes); }
   void on(int from, action::AddWorld& add) {
     if (from == 0) added_worlds.push_back(add.world);

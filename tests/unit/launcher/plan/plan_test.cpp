@@ -564,6 +564,9 @@ TEST_CASE("only a command for each host that needs no other host starts before a
   CHECK_FALSE(early({"-w", "a,b,c", "--show-map", "hostname"}));
   CHECK_FALSE(early({"-w", "a", "--pty", "hostname"}));
   CHECK_FALSE(early({"-w", "a,b,c", "--env-style", "torch", "hostname"}));
+  CHECK(early({"-w", "a,b,c", "--cache", "hcmab-lru", "hostname"}));
+  CHECK(early({"-w", "a,b,c", "--cache", "hcma", "hostname"}));
+  CHECK_FALSE(early({"-w", "a,b,c", "--cache", "hcs", "hostname"}));
 }
 
 }  // namespace plan_test

@@ -151,6 +151,53 @@ TEST_CASE("an agent that is lost in an early job is lost alone") {
   CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-1");
 }
 
+TEST_CASE("the root answers questions about ranks for agents that have left an early job") {
+  EarlyTree tree(3, {});
+  tree.exit(2);
+  tree.run();
+  REQUIRE(tree.node(2).state == nla::testing::TreeNode::State::left);
+  tree.post(0, event::Inspect{Inspection::stacks, 1000, {}});
+  tree.run();
+  REQUIRE(tree.shell.inspected.size() == 1);
+  CHECK(tree.shell.inspected[0].node == 2);
+  CHECK(tree.shell.inspected[0].last);
+  CHECK(tree.shell.inspected[0].bytes.empty());
+  tree.exit(0);  // its agent was asked, and leaves before it has answered
+  tree.run();
+  REQUIRE(tree.shell.inspected.size() == 2);
+  CHECK(tree.shell.inspected[1].node == 0);
+  CHECK(tree.shell.inspected[1].last);
+}
+
+TEST_CASE("an abort after a request of an early job waits for no host") {
+  EarlyTree tree(3, {1});
+  tree.ask(0, fence(RankSet::run(0, 3)), 7);
+  tree.ask(0, ask::Abort{5, "bad input"}, 8);
+  tree.run();
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].rank == 0);
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::aborted).text() == "0");
+  CHECK(with_outcome(tree.shell.ended[0], Ending::cancelled).text() == "1");
+}
+
+TEST_CASE("a verdict after a request of an early job is not lost with its agent") {
+  EarlyTree tree(3, {1});
+  tree.ask(0, fence(RankSet::run(0, 3)), 7);
+  tree.exit(0, {Ending::exited, 3, false, false, {}});
+  tree.run();
+  tree.crash(0);
+  tree.run();
+  REQUIRE(tree.shell.first_failures.size() == 1);
+  CHECK(tree.shell.first_failures[0].outcome.ending == Ending::exited);
+  tree.answer_of_slow();
+  tree.exit_all();
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-2");
+  CHECK(with_outcome(tree.shell.ended[0], Ending::lost).empty());
+  CHECK(tree.root_left());
+}
+
 TEST_CASE("a tree that is not flat is launched when it is complete only") {
   TreeHarness tree(4, 2);
   tree.links.slow = {3};
