@@ -81,6 +81,11 @@ int connect_to(const Address& address, Fd& socket) {
   return error;
 }
 
+std::string with_port(const std::string& address, std::uint16_t port) {
+  const bool is_ipv6 = address.find(':') != std::string::npos;
+  return cat(is_ipv6 ? "[" : "", address, is_ipv6 ? "]:" : ":", port);
+}
+
 }  // namespace
 
 Result<DialedIn> dial_address(const Address& root) {
@@ -131,21 +136,16 @@ void notice_lost_peer(const Fd& socket) {
 }
 
 std::string addresses_to_dial(std::uint16_t port, std::string_view network) {
-  const auto with_port = [port](const std::string& address) {
-    const bool is_ipv6 = address.find(':') != std::string::npos;
-    return cat(is_ipv6 ? "[" : "", address, is_ipv6 ? "]:" : ":", port);
-  };
-  if (!network.empty()) {
-    const auto chosen = address_in_network(network);
-    return chosen ? with_port(*chosen) : std::string();
-  }
+  if (network.empty()) return addresses_to_dial(port, interface_addresses());
+  const auto chosen = address_in_network(network);
+  return chosen ? with_port(*chosen, port) : std::string();
+}
+
+std::string addresses_to_dial(std::uint16_t port, const std::vector<InterfaceAddress>& machine) {
   std::string found, loopback;
-  for (const InterfaceAddress& one : interface_addresses()) {
-    const auto parsed = parse_numeric_address(one.address);
-    const bool is_loopback =
-        parsed && (parsed->size == 4 ? parsed->bytes[0] == 127 : one.address == "::1");
-    std::string& out = is_loopback ? loopback : found;
-    out += cat(out.empty() ? "" : ",", with_port(one.address));
+  for (const InterfaceAddress& one : machine) {
+    std::string& out = one.is_loopback ? loopback : found;
+    out += cat(out.empty() ? "" : ",", with_port(one.address, port));
   }
   return found.empty() ? loopback : found;
 }

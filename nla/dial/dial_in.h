@@ -8,6 +8,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
@@ -48,5 +49,8 @@ void notice_lost_peer(const Fd& socket);
 // empty, only the address that this choice of --network means is returned, or an empty text if
 // there is none.
 std::string addresses_to_dial(std::uint16_t port, std::string_view network = {});
+// Returns the same of a machine with these addresses. Those of loopback interfaces other than
+// 127.0.0.1 may be anycast or virtual ones, which lead others to another machine.
+std::string addresses_to_dial(std::uint16_t port, const std::vector<InterfaceAddress>& machine);
 
 }  // namespace scela::nla

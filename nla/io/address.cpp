@@ -5,8 +5,10 @@
 #include <net/if.h>
 
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -33,6 +35,19 @@ std::optional<std::string> text_of(const sockaddr_storage& storage) {
           : &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
   if (::inet_ntop(storage.ss_family, bytes, text, sizeof text) == nullptr) return {};
   return text;
+}
+
+// Returns the length of the prefix that a netmask stands for; 0: there is none.
+std::uint32_t bits_of(const sockaddr* mask, int family) {
+  if (mask == nullptr) return 0;
+  const bool is_ipv4 = family == AF_INET;
+  const auto* const bytes =
+      reinterpret_cast<const char*>(mask) +
+      (is_ipv4 ? offsetof(sockaddr_in, sin_addr) : offsetof(sockaddr_in6, sin6_addr));
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < (is_ipv4 ? sizeof(in_addr) : sizeof(in6_addr)); ++i)
+    bits += static_cast<std::uint32_t>(std::popcount(static_cast<unsigned char>(bytes[i])));
+  return bits;
 }
 
 }  // namespace
@@ -129,7 +144,9 @@ std::vector<InterfaceAddress> interface_addresses() {
     std::memcpy(&storage, at->ifa_addr,
                 family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     const auto text = text_of(storage);
-    if (text && !text->starts_with("fe80:")) out.push_back({at->ifa_name, *text});
+    if (text && !text->starts_with("fe80:"))
+      out.push_back({at->ifa_name, *text, bits_of(at->ifa_netmask, family),
+                     (at->ifa_flags & IFF_LOOPBACK) != 0});
   }
   return out;
 }

@@ -48,8 +48,8 @@ std::optional<std::string> address_towards(const Address& other);
 // Returns std::nullopt if there is none.
 std::optional<std::string> address_of_this_machine();
 
-// Returns the addresses of this machine's interfaces that are up. Those of IPv6 that are good for
-// one link only are left out.
+// Returns the addresses of this machine's interfaces that are up, with their subnets. Those of IPv6
+// that are good for one link only are left out.
 std::vector<InterfaceAddress> interface_addresses();
 // Returns the address of this machine that a choice of --network means. Errors are those of
 // address_in().

@@ -31,7 +31,10 @@ void LinkUpgrade::request_busy() {
 void LinkUpgrade::request(LinkId id) {
   ChildAgent& child = children_.at(id);
   child.change.state = TcpUpgrade::State::asked;
-  child.link->send_link_frame(encode_ask(context_.settings.network));
+  // The names of interfaces that this machine does not have are left out: an answer by one of them
+  // could not be judged.
+  child.change.network = judged_part(context_.settings.network, interface_addresses());
+  child.link->send_link_frame(encode_ask(child.change.network));
   child.link->flush();
   // The limit is for the child's answer. After it, the connection has a limit of its own.
   child.change.timer->set(std::chrono::milliseconds(2 * context_.settings.connect_ms), [this, id] {
@@ -43,7 +46,7 @@ void LinkUpgrade::request(LinkId id) {
 void LinkUpgrade::connect(LinkId id, const Offer& offer) {
   ChildAgent& child = children_.at(id);
   if (child.change.state != TcpUpgrade::State::asked || child.change.attempt) return;
-  const std::string& network = context_.settings.network;
+  const std::string& network = child.change.network;
   const std::uint16_t port = offer.port;
   const std::string where = network.empty() ? child.contact.address : offer.address;
   const std::optional<Address> address = parse_address(where, port);
@@ -53,8 +56,10 @@ void LinkUpgrade::connect(LinkId id, const Offer& offer) {
     return failed(id, cat("it has no address in the network ", network));
   if (port == 0) return failed(id, "the agent cannot listen");
   if (!address) return failed(id, "its address is not known");
-  // A node that was taken over must not choose where this agent connects.
-  if (!network.empty() && !may_be_in(network, where))
+  // A node that was taken over must not choose where this agent connects. The address of the ssh
+  // session is no choice of the child's.
+  if (!network.empty() && where != child.contact.address &&
+      !may_be_in(network, where, interface_addresses()))
     return failed(id, cat(where, " is not in the network ", network));
   if (!context_.network) return failed(id, "this agent has no TLS");
   child.change.where = where;

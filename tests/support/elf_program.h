@@ -85,20 +85,34 @@ inline std::string program(const ProgramSample& sample) {
   return out.take();
 }
 
+// The form of a program that needs no libraries.
+enum class StaticKind : std::uint8_t {
+  fixed,        // at a fixed address: no dynamic section
+  pie,          // a dynamic section with the flag of position-independent programs
+  loader,       // a dynamic section without that flag, as ld.so has
+  interpreted,  // as `loader`, and the name of a loader
+};
+
 // Returns a static program with these names of symbols; `says` is what its header says of the
 // number of sections.
-inline std::string static_program(const std::vector<std::string>& symbols, std::uint16_t says = 2) {
-  constexpr std::uint64_t kSections = 64;
+inline std::string static_program(const std::vector<std::string>& symbols, std::uint16_t says = 2,
+                                  StaticKind kind = StaticKind::fixed) {
+  const std::uint16_t segments = kind == StaticKind::fixed         ? 0
+                                 : kind == StaticKind::interpreted ? 2
+                                                                   : 1;
+  const std::uint64_t dynamic = 64 + segments * 56u;
+  const std::uint64_t sections = dynamic + (segments == 0 ? 0 : 32);
   std::string strings(1, '\0');
   for (const std::string& symbol : symbols)
     strings += symbol + '\0';
   ByteWriter out;
   out.raw(std::string_view("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16));
-  out.raw(std::string(24, '\0'));
-  out.u64(kSections);
+  out.raw(std::string(16, '\0'));
+  out.u64(64);
+  out.u64(sections);
   out.raw(std::string(6, '\0'));
   out.u16(56);  // size of a segment
-  out.u16(0);
+  out.u16(segments);
   out.u16(64);  // size of a section
   out.u16(says);
   out.u16(0);
@@ -111,8 +125,15 @@ inline std::string static_program(const std::vector<std::string>& symbols, std::
     out.u32(1);  // its names
     out.raw(std::string(20, '\0'));
   };
+  if (segments > 0) {
+    segment(out, 2, dynamic, 32);
+    if (kind == StaticKind::interpreted) segment(out, 3, dynamic, 1);
+    out.u64(0x6ffffffb);  // DT_FLAGS_1
+    out.u64(kind == StaticKind::pie ? 0x08000000 : 0);
+    out.raw(std::string(16, '\0'));
+  }
   section(2, 0, 0);  // symbols
-  section(3, kSections + 2 * 64, strings.size());
+  section(3, sections + 2 * 64, strings.size());
   out.raw(strings);
   return out.take();
 }

@@ -99,6 +99,11 @@ bool has_prefix(const NumericAddress& address, const NumericAddress& prefix, std
   return true;
 }
 
+bool shares_subnet(const NumericAddress& other, const InterfaceAddress& own) {
+  const auto parsed = parse_numeric_address(own.address);
+  return !own.is_loopback && own.bits > 0 && parsed && has_prefix(other, *parsed, own.bits);
+}
+
 }  // namespace
 
 std::optional<NumericAddress> parse_numeric_address(std::string_view text) {
@@ -154,12 +159,34 @@ Result<std::string> address_in(std::string_view text,
                     "name a network that all hosts have, or leave this host out (-x)"});
 }
 
-bool may_be_in(std::string_view text, std::string_view address) {
+bool may_be_in(std::string_view text, std::string_view address,
+               const std::vector<InterfaceAddress>& machine) {
   const auto choices = parse_network(text);
-  const InterfaceAddress one{"", std::string(address)};
-  return choices && std::ranges::any_of(*choices, [&](const NetworkChoice& choice) {
-           return !choice.interface.empty() || choice.means(one);
-         });
+  const auto told = parse_numeric_address(address);
+  if (!choices || !told) return false;
+  return std::ranges::any_of(*choices, [&](const NetworkChoice& choice) {
+    if (choice.interface.empty()) return has_prefix(*told, choice.address, choice.bits);
+    return std::ranges::any_of(machine, [&](const InterfaceAddress& own) {
+      return choice.means(own) && shares_subnet(*told, own);
+    });
+  });
+}
+
+std::string judged_part(std::string_view text, const std::vector<InterfaceAddress>& machine) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view one = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    const auto choice = parse_choice(one);
+    const bool is_judged =
+        choice && (choice->interface.empty() ||
+                   std::ranges::any_of(machine, [&](const InterfaceAddress& own) {
+                     return choice->means(own) && !own.is_loopback;
+                   }));
+    if (is_judged) out += cat(out.empty() ? "" : ",", one);
+  }
+  return out;
 }
 
 }  // namespace scela

@@ -29,8 +29,10 @@ std::optional<NumericAddress> parse_numeric_address(std::string_view text);
 
 // One address of a machine. Addresses of interfaces that are down do not count.
 struct InterfaceAddress {
-  std::string interface;  // such as "eth0"
-  std::string address;    // numeric, without a scope
+  std::string interface;     // such as "eth0"
+  std::string address;       // numeric, without a scope
+  std::uint32_t bits = 0;    // the length of its subnet's prefix; 0: unknown
+  bool is_loopback = false;  // the interface is one of the loopback (IFF_LOOPBACK)
 };
 
 // One element of a choice.
@@ -50,8 +52,14 @@ Result<std::vector<NetworkChoice>> parse_network(std::string_view text);
 // the addresses that it has. `text` is what parse_network() has read.
 Result<std::string> address_in(std::string_view text, const std::vector<InterfaceAddress>& machine);
 
-// Returns true if another machine may say that this is its address: the choice has a prefix of it,
-// or the name of an interface, which only that machine can judge.
-bool may_be_in(std::string_view text, std::string_view address);
+// Returns true if another machine may say that this is its address. The choice must have a prefix
+// of it, or name an interface that leads to it: `machine`, the addresses of this machine, has one
+// there in the same subnet. A loopback interface leads to no other machine.
+bool may_be_in(std::string_view text, std::string_view address,
+               const std::vector<InterfaceAddress>& machine);
+
+// Returns those elements of the choice by which may_be_in() can return true: the prefixes, and the
+// names of this machine's interfaces. Returns an empty text if there is none.
+std::string judged_part(std::string_view text, const std::vector<InterfaceAddress>& machine);
 
 }  // namespace scela

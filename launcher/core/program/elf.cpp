@@ -26,6 +26,7 @@ constexpr std::size_t kSection = 64;
 constexpr std::size_t kEntry = 16;
 constexpr std::uint32_t kLoad = 1;
 constexpr std::uint32_t kDynamic = 2;
+constexpr std::uint32_t kInterpreter = 3;
 constexpr std::uint32_t kSymbols = 2;
 constexpr std::uint64_t kEndOfTable = 0;
 constexpr std::uint64_t kNeeded = 1;
@@ -33,6 +34,8 @@ constexpr std::uint64_t kStringTable = 5;
 constexpr std::uint64_t kStringSize = 10;
 constexpr std::uint64_t kRunPathOfOld = 15;  // DT_RPATH: used if kRunPath is absent
 constexpr std::uint64_t kRunPath = 29;
+constexpr std::uint64_t kMoreFlags = 0x6ffffffb;  // DT_FLAGS_1
+constexpr std::uint64_t kIsProgram = 0x08000000;  // DF_1_PIE: no library, and no loader
 
 struct Segment {
   std::uint32_t type = 0;
@@ -86,6 +89,7 @@ struct Table {
   std::uint64_t strings = 0;         // address of the strings
   std::uint64_t size = 0;
   std::optional<std::uint64_t> run_path;
+  bool is_program = false;  // by the flag of position-independent programs
 };
 
 std::optional<Table> table_of(const std::string& bytes) {
@@ -98,6 +102,7 @@ std::optional<Table> table_of(const std::string& bytes) {
     if (tag == kNeeded) table.names.push_back(value);
     if (tag == kStringTable) table.strings = value;
     if (tag == kStringSize) table.size = value;
+    if (tag == kMoreFlags) table.is_program = (value & kIsProgram) != 0;
     if (tag == kRunPath || (tag == kRunPathOfOld && !table.run_path)) table.run_path = value;
     if (table.names.size() > kMaxNames) return std::nullopt;
   }
@@ -116,11 +121,14 @@ std::optional<std::string> string_at(std::string_view strings, std::uint64_t sta
 }
 
 constexpr std::string_view kLoaders[] = {"dlopen", "dlmopen"};
-// The last is of programs in Go, which have no libc.
-constexpr std::string_view kStarters[] = {"execl",    "execle",      "execlp",       "execv",
-                                          "execve",   "execvp",      "execvpe",      "fexecve",
-                                          "execveat", "posix_spawn", "posix_spawnp", "system",
-                                          "popen",    "syscall",     "wordexp",      "forkExec"};
+// The last three are of programs in Go, which have no libc.
+constexpr std::string_view kStarters[] = {
+    "execl",   "execle",  "execlp",   "execv",       "execve",       "execvp",
+    "execvpe", "fexecve", "execveat", "posix_spawn", "posix_spawnp", "system",
+    "popen",   "syscall", "wordexp",  "forkExec",    "syscall.Exec", "os.StartProcess"};
+// Every static program has one of these: with glibc or musl the first, in Go the second. Symbols
+// without them are a part of the program's (objcopy --keep-symbol, for instance).
+constexpr std::string_view kStartOfProgram[] = {"__libc_start_main", "runtime.main"};
 
 // Linkers let names share their ends, so any string that ends in such a name may stand for it.
 bool names_one_of(std::span<const std::string_view> names, std::string_view strings) {
@@ -162,7 +170,7 @@ std::optional<std::string> names_of_symbols(const ReadAt& read) {
 // Static programs have dlopen in the C library, but no MPI loads into them.
 bool static_may_start(const ReadAt& read) {
   const auto names = names_of_symbols(read);
-  return !names || names_one_of(kStarters, *names);
+  return !names || !names_one_of(kStartOfProgram, *names) || names_one_of(kStarters, *names);
 }
 
 }  // namespace
@@ -171,15 +179,19 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
   const auto segments = segments_of(read);
   if (!segments) return std::nullopt;
   const Segment* dynamic = nullptr;
+  bool is_interpreted = false;
   for (const Segment& segment : *segments) {
     if (segment.type == kDynamic && dynamic == nullptr) dynamic = &segment;
+    if (segment.type == kInterpreter) is_interpreted = true;
   }
   Linkage linkage;
   if (dynamic != nullptr && dynamic->size > kMaxDynamic) return std::nullopt;
   const auto table = dynamic == nullptr ? Table() : table_of(read(dynamic->offset, dynamic->size));
   if (!table) return std::nullopt;
   if (table->names.empty()) {
-    linkage.may_load_or_start = static_may_start(read);
+    // ld.so starts the program that its command line names.
+    const bool may_be_loader = dynamic != nullptr && !is_interpreted && !table->is_program;
+    linkage.may_load_or_start = may_be_loader || static_may_start(read);
     return linkage;
   }
   const auto at = offset_of(table->strings, *segments);

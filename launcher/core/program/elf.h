@@ -25,8 +25,8 @@ struct Linkage {
   // The run path as it is in the file, such as "$ORIGIN/../lib:/opt/lib".
   std::string directories;
   // True if the string table names a function of libc that loads a library or starts a program
-  // (dlopen, execve, posix_spawn, system, ...). For a static program: true unless it has symbols,
-  // and none of them is a function that starts a program.
+  // (dlopen, execve, posix_spawn, system, ...). For a static program: true unless it has all its
+  // symbols, and none of them is a function that starts a program. True for a loader (ld.so).
   bool may_load_or_start = false;
   friend bool operator==(const Linkage&, const Linkage&) = default;
 };

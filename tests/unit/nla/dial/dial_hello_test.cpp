@@ -68,4 +68,24 @@ TEST_CASE("dialing in: addresses that are none are refused before the secret is 
   CHECK(addresses_to_dial(17).find(":17") != std::string::npos);
 }
 
+TEST_CASE("dialing in: no node dials an address of a loopback interface if there is another") {
+  const InterfaceAddress loopback{"lo", "127.0.0.1", 8, true};
+  const InterfaceAddress anycast{"lo", "192.0.2.9", 32, true};
+  CHECK(addresses_to_dial(17, {anycast, loopback, {"eth0", "10.1.0.3", 16}, {"eth0", "fd00::3"}}) ==
+        "10.1.0.3:17,[fd00::3]:17");
+  CHECK(addresses_to_dial(17, {loopback, {"eth0", "127.9.9.9", 8}}) == "127.9.9.9:17");
+  CHECK(addresses_to_dial(17, {loopback, anycast}) == "127.0.0.1:17,192.0.2.9:17");
+  CHECK(addresses_to_dial(17, std::vector<InterfaceAddress>()).empty());
+}
+
+TEST_CASE("the loopback interface of this machine is known by its flag, with its subnet") {
+  for (const InterfaceAddress& one : interface_addresses()) {
+    CAPTURE(one.interface, one.address);
+    CHECK(one.bits > 0);
+    CHECK(one.is_loopback == (one.interface == "lo"));
+    if (one.address == "127.0.0.1") CHECK(one.bits == 8);
+    if (one.address == "::1") CHECK(one.bits == 128);
+  }
+}
+
 }  // namespace dial_hello_test

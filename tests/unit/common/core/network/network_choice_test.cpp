@@ -82,11 +82,41 @@ TEST_CASE("what is neither an interface nor a prefix is refused") {
 }
 
 TEST_CASE("an address that another machine tells must have the prefix") {
-  CHECK(may_be_in("10.1.0.0/16", "10.1.7.7"));
-  CHECK_FALSE(may_be_in("10.1.0.0/16", "10.2.7.7"));
-  CHECK_FALSE(may_be_in("10.1.0.0/16", "fd00::1"));
-  CHECK_FALSE(may_be_in("10.1.0.0/16", "text"));
-  CHECK(may_be_in("10.1.0.0/16,ib0", "10.2.7.7"));  // only that machine knows its interfaces
+  CHECK(may_be_in("10.1.0.0/16", "10.1.7.7", {}));
+  CHECK_FALSE(may_be_in("10.1.0.0/16", "10.2.7.7", {}));
+  CHECK_FALSE(may_be_in("10.1.0.0/16", "fd00::1", {}));
+  CHECK_FALSE(may_be_in("10.1.0.0/16", "text", {}));
+}
+
+TEST_CASE("an address that another machine tells must be in the subnet of the interface") {
+  const std::vector<InterfaceAddress> own = {{"lo", "127.0.0.1", 8, true},
+                                             {"eth0", "10.99.0.3", 24},
+                                             {"ib0", "10.1.0.3", 16},
+                                             {"ib0", "fd00:1::3", 64},
+                                             {"tun0", "10.5.0.1"}};
+  for (const char* const name : {"ib0", "lo", "eth0", "ib1", "tun0", "ib0,lo,eth0"}) {
+    CAPTURE(name);
+    CHECK_FALSE(may_be_in(name, "192.0.2.9", own));
+  }
+  CHECK(may_be_in("ib0", "10.1.7.7", own));
+  CHECK(may_be_in("ib0", "fd00:1::7", own));
+  CHECK(may_be_in("10.2.0.0/16,ib0", "10.1.7.7", own));
+  CHECK_FALSE(may_be_in("eth0", "10.1.7.7", own));
+  CHECK_FALSE(may_be_in("ib0", "fd00:2::7", own));
+  CHECK_FALSE(may_be_in("ib0", "text", own));
+  // Services of this machine listen there.
+  CHECK_FALSE(may_be_in("lo", "127.0.0.1", own));
+}
+
+TEST_CASE("another machine is asked for networks that this machine can judge only") {
+  const std::vector<InterfaceAddress> own = {{"lo", "127.0.0.1", 8, true},
+                                             {"eth0", "10.99.0.3", 24}};
+  CHECK(judged_part("ib0", own).empty());
+  CHECK(judged_part("lo", own).empty());
+  CHECK(judged_part("eth0", own) == "eth0");
+  CHECK(judged_part("ib0,10.1.0.0/16,lo,eth0", own) == "10.1.0.0/16,eth0");
+  CHECK(judged_part("10.1.0.0/16", {}) == "10.1.0.0/16");
+  CHECK(judged_part("", own).empty());
 }
 
 }  // namespace network_choice_test

@@ -150,18 +150,45 @@ TEST_CASE("the symbols of a static program say whether it can start programs") {
     CHECK(found->libraries.empty());
     return found->may_load_or_start;
   };
-  const std::string fixed = test::static_program({"main", "printf", "dlopen"});
+  const std::string fixed = test::static_program({"main", "__libc_start_main", "printf", "dlopen"});
   CHECK_FALSE(can(fixed));
-  for (const char* const name : {"__execve", "posix_spawn", "system", "syscall.forkExec"})
-    CHECK(can(test::static_program({"main", name, "printf"})));
+  for (const char* const name : {"__execve", "posix_spawn", "system"})
+    CHECK(can(test::static_program({"main", "__libc_start_main", name, "printf"})));
+  CHECK_FALSE(can(test::static_program({"runtime.main", "main.main", "os.Exit"})));
+  for (const char* const name : {"syscall.forkExec", "syscall.Exec", "os.StartProcess"})
+    CHECK(can(test::static_program({"runtime.main", "main.main", name})));
   // Programs without symbols, or that lie about them, may do anything.
   for (const auto sections : std::initializer_list<std::uint16_t>{0, 1, 5000})
-    CHECK(can(test::static_program({"main"}, sections)));
+    CHECK(can(test::static_program({"main", "__libc_start_main"}, sections)));
   CHECK(can(fixed.substr(0, 64)));
   CHECK(can(fixed.substr(0, 64 + 100)));
   std::string endless = fixed;
   endless[64 + 64 + 32 + 5] = '\1';  // the size of the names
   CHECK(can(endless));
+}
+
+TEST_CASE("a static program with a part of its symbols may start programs") {
+  // As objcopy --strip-all --keep-symbol=main leaves it.
+  CHECK(linkage(test::static_program({"main"}))->may_load_or_start);
+  CHECK(linkage(test::static_program({"main", "printf", "_exit"}))->may_load_or_start);
+}
+
+TEST_CASE("a loader may start programs, whatever its symbols are") {
+  using test::StaticKind;
+  const auto can = [](const std::vector<std::string>& symbols, StaticKind kind) {
+    const auto found = linkage(test::static_program(symbols, 2, kind));
+    REQUIRE(found);
+    CHECK(found->libraries.empty());
+    return found->may_load_or_start;
+  };
+  const std::vector<std::string> whole = {"main", "__libc_start_main", "printf"};
+  CHECK(can(whole, StaticKind::loader));
+  CHECK_FALSE(can(whole, StaticKind::pie));
+  CHECK(can({"main"}, StaticKind::pie));
+  CHECK(can({"__libc_start_main", "execve"}, StaticKind::pie));
+  // Position-independent programs in Go.
+  CHECK_FALSE(can({"runtime.main"}, StaticKind::interpreted));
+  CHECK(can({"runtime.main", "syscall.Exec"}, StaticKind::interpreted));
 }
 
 TEST_CASE("libraries say what a program speaks") {
