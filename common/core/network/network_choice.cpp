@@ -146,9 +146,12 @@ Result<std::string> address_in(std::string_view text,
   auto choices = parse_network(text);
   if (!choices) return fail(std::move(choices.error()));
   for (const NetworkChoice& choice : *choices) {
-    const auto found =
-        std::ranges::find_if(machine, [&](const auto& one) { return choice.means(one); });
-    if (found != machine.end()) return found->address;
+    for (const bool is_loopback : {false, true}) {
+      const auto found = std::ranges::find_if(machine, [&](const InterfaceAddress& one) {
+        return one.is_loopback == is_loopback && choice.means(one);
+      });
+      if (found != machine.end()) return found->address;
+    }
   }
   std::string known;
   for (const InterfaceAddress& one : machine)

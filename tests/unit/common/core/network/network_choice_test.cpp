@@ -8,7 +8,7 @@ using namespace scela;
 
 namespace {
 
-const std::vector<InterfaceAddress> kMachine = {{"lo", "127.0.0.1"},
+const std::vector<InterfaceAddress> kMachine = {{"lo", "127.0.0.1", 8, true},
                                                 {"eth0", "10.99.0.3"},
                                                 {"ib0", "10.1.0.3"},
                                                 {"ib0", "fd00:1::3"},
@@ -49,7 +49,8 @@ TEST_CASE("a network is an interface or a prefix of addresses") {
   CHECK(chosen("10.1.0.3") == "10.1.0.3");
   CHECK(chosen("fd00:1::/64") == "fd00:1::3");
   CHECK(chosen("172.16.0.0/12") == "172.17.0.1");
-  CHECK(chosen("0.0.0.0/0") == "127.0.0.1");
+  CHECK(chosen("0.0.0.0/0") == "10.99.0.3");  // the loopback is the last
+  CHECK(chosen("lo") == "127.0.0.1");
   CHECK(chosen("10.1.0.0/31") == "none");
   CHECK(chosen("ib") == "none");
   CHECK(chosen("::/0") == "fd00:1::3");
