@@ -48,9 +48,9 @@ struct NetworkChoice {
 // of an interface nor a prefix.
 Result<std::vector<NetworkChoice>> parse_network(std::string_view text);
 
-// Returns the address that the choice means. One of the loopback, which other machines do not reach,
-// is the last of an element's. Error (launch): the machine has none. The error names
-// the addresses that it has. `text` is what parse_network() has read.
+// Returns the address that the choice means. One of the loopback, which other machines do not
+// reach, is the last of an element's. Error (launch): the machine has none. The error names the
+// addresses that it has. `text` is what parse_network() has read.
 Result<std::string> address_in(std::string_view text, const std::vector<InterfaceAddress>& machine);
 
 // Returns true if another machine may say that this is its address. The choice must have a prefix

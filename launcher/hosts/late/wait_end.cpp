@@ -27,7 +27,8 @@ sigset_t ending_signals() {
   return out;
 }
 
-// Returns the signals that do something to a running job, and do not end it (launcher/job_control.h).
+// Returns the signals that do something to a running job, and do not end it
+// (launcher/job_control.h).
 sigset_t job_signals() {
   sigset_t out;
   ::sigemptyset(&out);
