@@ -33,8 +33,8 @@ std::string pmix_tool();
 // (nla/process/shell.cpp).
 struct LossTool {
   struct Kill {
-    void operator()(CapturedCommand* command) const {
-      const std::unique_ptr<CapturedCommand> owned(command);
+    void operator()(CapturedCommand* dropped) const {
+      const std::unique_ptr<CapturedCommand> owned(dropped);
       owned->kill();
     }
   };
