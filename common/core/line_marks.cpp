@@ -29,7 +29,7 @@ bool label_tells_apart(std::string_view pattern) {
   return found;
 }
 
-std::string label_text(std::string_view pattern, const LabelParts& parts) {
+std::string stream_pattern_text(std::string_view pattern, const StreamParts& parts) {
   return expand_percent_pattern(pattern, {{'h', std::string(parts.host)},
                                           {'n', cat(parts.node)},
                                           {'r', padded_rank(parts.rank, parts.ranks)},

@@ -28,8 +28,8 @@ inline constexpr std::string_view kLabelOfRank = "%r: ";
 inline constexpr std::string_view kLabelOfHost = "%h: ";
 inline constexpr std::size_t kLongestLabel = 256;  // of a pattern, in bytes
 
-// The values that the parts of a label have for one stream of a rank.
-struct LabelParts {
+// The values that the parts of a pattern, of labels or of files, have for one stream of a rank.
+struct StreamParts {
   std::string_view host;
   std::uint32_t node = 0;
   Rank rank = 0;
@@ -42,8 +42,8 @@ struct LabelParts {
 std::string label_fault(std::string_view pattern);
 // Returns true if the labels of different ranks differ, or those of different hosts.
 bool label_tells_apart(std::string_view pattern);
-// Returns the label of a stream's lines. Requires that label_fault() finds nothing.
-std::string label_text(std::string_view pattern, const LabelParts& parts);
+// Returns the pattern with these values in it. Requires that label_fault() finds no unknown part.
+std::string stream_pattern_text(std::string_view pattern, const StreamParts& parts);
 
 // Returns a time of day as HH:MM:SS.mmm, kClockTextBytes bytes. Takes nanoseconds since 1970 (UTC),
 // and the seconds that local time is ahead of UTC.

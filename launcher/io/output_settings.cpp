@@ -16,8 +16,8 @@ const char* name_of(OutputStream stream) {
 std::function<std::string(Rank, OutputStream)> labels_of(const Plan& plan, Rank ranks) {
   return [&plan, ranks](Rank rank, OutputStream stream) {
     const std::string host = plan.host_of(rank);
-    return label_text(plan.job.label, {host, plan.job.map.node_of(rank).value_or(0), rank, ranks,
-                                       plan.job.id, name_of(stream)});
+    return stream_pattern_text(plan.job.label, {host, plan.job.map.node_of(rank).value_or(0), rank,
+                                                ranks, plan.job.id, name_of(stream)});
   };
 }
 
@@ -38,8 +38,9 @@ Result<PresentationSettings> presentation_settings(const Options& options, const
   if (pattern.empty()) pattern = plan.once_per_host ? kFileOfHost : kFileOfRank;
   if (auto fits = check_file_pattern(pattern, plan.once_per_host); !fits) return fail(fits.error());
   settings.file_name = [&plan, pattern, ranks = settings.ranks](Rank rank, OutputStream stream) {
-    FileNameParts parts;
-    parts.host = plan.host_of(rank);
+    const std::string host = plan.host_of(rank);
+    StreamParts parts;
+    parts.host = host;
     parts.node = plan.job.map.node_of(rank).value_or(0);
     parts.rank = rank;
     parts.ranks = ranks;

@@ -150,7 +150,7 @@ void RankStreams::State::on_ready(Rank number, int which, bool readable, bool wr
 std::string RankStreams::State::mark_of(Rank rank, Stream stream) const {
   std::string mark;
   if (!job.label.empty()) {
-    mark = label_text(
+    mark = stream_pattern_text(
         job.label, {node_name, job.map.node_of(rank).value_or(0), rank, job.map_of_world(0).size(),
                     job.id, stream == Stream::out ? "out" : "err"});
   }

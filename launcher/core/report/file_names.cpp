@@ -1,6 +1,5 @@
 #include "launcher/core/report/file_names.h"
 
-#include "common/core/line_marks.h"
 #include "common/core/percent_pattern.h"
 #include "common/core/text.h"
 
@@ -36,13 +35,8 @@ Result<void> check_file_pattern(std::string_view pattern, bool once_per_host) {
                  once_per_host ? "add %h, the host" : "add %r, the rank");
 }
 
-std::string expand_file_pattern(std::string_view pattern, const FileNameParts& parts) {
-  const std::string name =
-      expand_percent_pattern(pattern, {{'h', parts.host},
-                                       {'n', cat(parts.node)},
-                                       {'r', padded_rank(parts.rank, parts.ranks)},
-                                       {'j', parts.job},
-                                       {'s', parts.stream}});
+std::string expand_file_pattern(std::string_view pattern, const StreamParts& parts) {
+  const std::string name = stream_pattern_text(pattern, parts);
   return has(pattern, 's') ? name : cat(name, '.', parts.stream);
 }
 

@@ -6,11 +6,10 @@
 // without %s gets ".%s" at its end. All functions are pure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "common/core/rank_set.h"
+#include "common/core/line_marks.h"
 #include "common/core/result.h"
 
 namespace scela {
@@ -19,20 +18,10 @@ namespace scela {
 inline constexpr std::string_view kFileOfRank = "rank.%r.%s";
 inline constexpr std::string_view kFileOfHost = "%h.%s";
 
-// The values that the parts of a pattern have for one stream of a rank.
-struct FileNameParts {
-  std::string host;
-  std::uint32_t node = 0;
-  Rank rank = 0;
-  Rank ranks = 1;  // in the job; gives the width of rank numbers
-  std::string job;
-  std::string stream;
-};
-
 // Returns an error (kind usage) if the pattern is no name of a file, or if two ranks would share a
 // file. It must name the rank, or, once per host, the host or its number.
 Result<void> check_file_pattern(std::string_view pattern, bool once_per_host);
 // Returns the name of a file. Requires that check_file_pattern() accepts the pattern.
-std::string expand_file_pattern(std::string_view pattern, const FileNameParts& parts);
+std::string expand_file_pattern(std::string_view pattern, const StreamParts& parts);
 
 }  // namespace scela

@@ -34,10 +34,11 @@ TEST_CASE("numbers of ranks are as wide as the largest") {
 }
 
 TEST_CASE("a label has the values of its parts") {
-  const LabelParts parts{"node007", 6, 3, 12, "job", "err"};
-  CHECK(label_text(kLabelOfRank, parts) == "03: ");
-  CHECK(label_text(kLabelOfHost, parts) == "node007: ");
-  CHECK(label_text("[%j %n %r@%h std%s 100%%] ", parts) == "[job 6 03@node007 stderr 100%] ");
+  const StreamParts parts{"node007", 6, 3, 12, "job", "err"};
+  CHECK(stream_pattern_text(kLabelOfRank, parts) == "03: ");
+  CHECK(stream_pattern_text(kLabelOfHost, parts) == "node007: ");
+  CHECK(stream_pattern_text("[%j %n %r@%h std%s 100%%] ", parts) ==
+        "[job 6 03@node007 stderr 100%] ");
 }
 
 TEST_CASE("a label with unknown parts or control characters is refused") {

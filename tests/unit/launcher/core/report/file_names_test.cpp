@@ -9,7 +9,7 @@ using namespace scela;
 
 namespace {
 
-const FileNameParts kParts{"node7", 6, 12, 1000, "job1", "err"};
+const StreamParts kParts{"node7", 6, 12, 1000, "job1", "err"};
 
 std::string refusal(std::string_view pattern, bool once_per_host = false) {
   const auto checked = check_file_pattern(pattern, once_per_host);
