@@ -36,6 +36,15 @@ struct Handover {
 // Sanitizers keep notes about frames. A frame that ends in execve never tells them that it is gone.
 #define SCELA_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
+#ifdef __SANITIZE_THREAD__
+// The sanitizer's clone() takes each child for a copy of the parent. Here both have one memory, in
+// which it would note for the parent that locks have no effect. This is libc's own function.
+extern "C" int libc_clone(int (*child)(void*), void* stack, int flags, void* argument,
+                          ...) __asm__("__clone");
+#else
+constexpr auto& libc_clone = ::clone;
+#endif
+
 SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
   int sources[kMaxDescriptors];
   const int count = static_cast<int>(wanted.size());
@@ -189,7 +198,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t pid =
-      ::clone(child_main, stack + kChildStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &handover);
+      libc_clone(child_main, stack + kChildStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &handover);
   const int clone_error = errno;
   if (pid > 0 && handover.failure.error != 0) {
     retry([&] { return ::waitpid(pid, nullptr, 0); });

@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "common/os/private_dir.h"
 #include "common/os/process/process_tree.h"
@@ -223,6 +226,27 @@ TEST_CASE("a child runs where and on what it is told") {
   CHECK(std::string(where) == "/usr");
   ::kill(*pid, SIGKILL);
   wait_status(*pid);
+}
+
+// With the thread sanitizer. It would report the counter if it had lost sight of locks.
+TEST_CASE("a lock still orders threads after a child was started") {
+  Command command({"/bin/true"});
+  const auto pid = start_child(command.spec);
+  REQUIRE(pid);
+  CHECK(wait_status(*pid) == 0);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int counter = 0;
+  std::unique_lock lock(mutex);
+  std::thread other([&] {
+    const std::lock_guard own(mutex);
+    ++counter;
+    changed.notify_one();
+  });
+  changed.wait(lock, [&] { return counter > 0; });
+  CHECK(counter == 1);
+  lock.unlock();
+  other.join();
 }
 
 TEST_CASE("a program is found as execvp would find it") {
