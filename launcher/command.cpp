@@ -388,14 +388,18 @@ int report_no_host(const Options& options, Plan& plan, std::int64_t began) {
 }
 
 // Reports that the search for hosts has failed, and returns the exit status. If a signal or
-// --timeout has ended it, the records of --json are those of a job without ranks. Its hosts are
-// known if the search was for their sshd.
+// --timeout has ended it, or too few agents have joined, the records of --json are those of a job
+// without ranks. Its hosts are known if the search was for their sshd.
 int report_search(const Options& options, const LaunchContext& context, HostSearch& search,
                   const Error& error) {
   const std::optional<GivenUpWait>& given_up = search.patience.given_up();
-  if (!given_up) return complain(error);
+  const bool lacks_agents = options.listen && error.kind != ErrorKind::usage;
+  if (!given_up && !lacks_agents) return complain(error);
   JobOutcome outcome;
-  note_given_up(*given_up, options, outcome);
+  if (given_up)
+    note_given_up(*given_up, options, outcome);
+  else
+    outcome.error = error;
   Plan none;
   none.job.id = context.job_id;
   for (const App& app : options.apps)
@@ -489,7 +493,7 @@ int run_command(int argc, char** argv) {
   if (search.patience.given_up() || !prepared)
     return report_search(*options, *context, search,
                          prepared ? HostPatience::error() : prepared.error());
-  if (prepared->plan.hosts.empty()) return report_no_host(*options, prepared->plan, began);
+  if (prepared->reach.contacts.empty()) return report_no_host(*options, prepared->plan, began);
   prepared->reach.loss_tool = std::move(loss_tool);
   StderrWriter person(options->grace + kReaderSlack);
   auto result = run_starts(*options, std::move(*context), std::move(*prepared), *agent, person);

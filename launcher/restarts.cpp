@@ -109,9 +109,15 @@ Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Pla
     auto reach = find_contacts(options, plan, context.environment, search);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
+    // Ranks of training jobs know how many they are, so the missing ones do not count.
+    const bool keeps_numbers = plan.once_per_host && !plan.job.training.styles.any() &&
+                               reach->contacts.size() >= plan.min_nodes;
+    if (keeps_numbers && !reach->contacts.empty()) {
+      keep_numbers(plan, *reach);
+      return Prepared{std::move(plan), std::move(*reach)};
+    }
     context.missing.insert(context.missing.end(), reach->missing.begin(), reach->missing.end());
-    if (plan.once_per_host && reach->missing.size() == plan.hosts.size()) {
-      plan.hosts.clear();  // no host is left: a normal result
+    if (plan.once_per_host && reach->contacts.empty()) {  // no host is left: a normal result
       plan.missing = context.missing;
       return Prepared{std::move(plan), {}};
     }

@@ -26,7 +26,8 @@ HostSearch search_for(const Options& options, const LaunchContext& context);
 
 // Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
 // them, the plan is made again without them, and `context` gets them as missing. The new plan may
-// bring in other hosts; if no host is left for a command once on each host, it has none. Blocks as
+// bring in other hosts. A command once on each host keeps its plan and the numbers of its hosts
+// (keep_numbers()), unless its ranks meet; if no host is left, it has no contacts. Blocks as
 // find_contacts() does. Errors are those of find_contacts() and make_plan().
 Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Plan plan,
                              HostSearch& search);

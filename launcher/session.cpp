@@ -258,14 +258,18 @@ void Session::on(const action::NodeFailed& failed) {
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
   if (spawning_.failed(failure)) return;
-  records_.add_failure({host, std::string(name_of(failure.phase)), failure.why},
-                       launched_ && failure.phase == nla::StartPhase::running);
+  const auto known = std::ranges::find(access_.missing, host, &MissingHost::host);
+  const MissingHost failed_host =
+      known != access_.missing.end()
+          ? *known
+          : MissingHost{host, std::string(name_of(failure.phase)), failure.why};
+  records_.add_failure(failed_host, launched_ && failure.phase == nla::StartPhase::running);
   const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
   // A command for each host may run already on other hosts.
   const bool is_missing =
       !launched_ || (plan_.once_per_host && failure.phase != nla::StartPhase::running);
   if (is_missing && spared) {
-    outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
+    outcome_.missing.push_back(failed_host);
   } else {
     outcome_.failed_nodes.push_back(host);
     if (failure.why.starts_with(nla::msg::kParentLost)) outcome_.cut_off_nodes.push_back(host);

@@ -304,4 +304,19 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
   return contacts_by_ssh(options, plan, search.patience);
 }
 
+void keep_numbers(const Plan& plan, HostContacts& reach) {
+  for (const MissingHost& host : reach.missing)
+    reach.spawn.unreachable.emplace(host.host, host.why);
+  std::vector<std::string> contacts;
+  auto next = reach.contacts.begin();
+  for (const std::string& name : plan.hosts) {
+    nla::Contact none;
+    none.name = name;
+    none.root_only = true;
+    const bool is_missing = reach.spawn.unreachable.contains(name);
+    contacts.push_back(is_missing ? nla::format(none) : std::move(*next++));
+  }
+  reach.contacts = std::move(contacts);
+}
+
 }  // namespace scela

@@ -27,7 +27,8 @@ class BulkStarts;
 struct HostContacts {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
   // The hosts that can never be reached, if the plan can do without some hosts. The contacts then
-  // lack these hosts. The caller must make a plan without them and call find_contacts() again.
+  // lack these hosts. The caller must call keep_numbers(), or make a plan without them and call
+  // find_contacts() again.
   std::vector<MissingHost> missing;
   // The hooks by which the root agent gets the ssh keys and proxy of a host, and has new host keys
   // recorded. They are empty if no host is reached by scela-run's own ssh.
@@ -59,5 +60,9 @@ struct HostContacts {
 // hosts.
 Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
                                    const std::vector<std::string>& environment, HostSearch& search);
+
+// Gives the missing hosts of the plan contacts by which they fail when their agents are started. So
+// the other hosts keep their numbers.
+void keep_numbers(const Plan& plan, HostContacts& reach);
 
 }  // namespace scela

@@ -69,7 +69,7 @@ void match_missing(std::vector<HostEntry>& hosts, std::vector<MissingHost>& miss
   });
 }
 
-// A list, and the reason why it is not enough.
+// A list, and the reason why it is not enough, as a clause.
 struct Reading {
   std::string text;
   std::string lack;
@@ -82,9 +82,8 @@ Reading read_once(const Options& options, LaunchContext& context, HostPatience& 
   if (!text) return {{}, text.error().why, text.error()};
   Reading out{std::move(*text), {}, {}};
   if (out.text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    out.lack = "no host";
-    out.error =
-        discovery_failure(program, "it names no host", "wait for hosts with --wait-hosts TIME");
+    out.lack = "it names no host";
+    out.error = discovery_failure(program, out.lack, "wait for hosts with --wait-hosts TIME");
     context.missing.clear();
     return out;
   }
@@ -97,6 +96,7 @@ Reading read_once(const Options& options, LaunchContext& context, HostPatience& 
     hosts = left ? std::move(*left) : std::vector<HostEntry>();
   }
   out.lack = lack_of_hosts(*hosts, options);
+  if (!out.lack.empty()) out.lack.insert(0, "it names ");
   return out;
 }
 
@@ -171,8 +171,7 @@ Result<void> discover_hosts(const Options& options, LaunchContext& context, Host
   patience.wait_for(waiting);
   for (;;) {
     Reading reading = read_once(options, context, patience);
-    if (!reading.lack.empty() && patience.pause(cat(waiting, ": it names ", reading.lack)))
-      continue;
+    if (!reading.lack.empty() && patience.pause(cat(waiting, ": ", reading.lack))) continue;
     if (patience.is_given_up()) return fail(HostPatience::error());
     if (reading.error) return fail(std::move(*reading.error));
     context.hostfile_text = std::move(reading.text);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cerrno>
 #include <cstdint>
@@ -77,13 +78,16 @@ Result<std::string> ask_and_listen(const std::vector<std::string>& words,
   auto started = start_tool(all, environment);
   if (!started) return fail(command_error(words, cat("cannot be run: ", started.error().why)));
   constexpr std::string_view kEnd = "\nend\n";  // of an allocation
-  for (;;) {
-    if (const auto end = started->partial.find(kEnd); end != std::string::npos) {
+  for (std::size_t searched = 0;;) {
+    const auto end = started->partial.find(kEnd, searched);
+    if (end != std::string::npos) {
       std::string text = started->partial.substr(0, end + kEnd.size());
       started->partial.erase(0, text.size());
       tool = std::move(*started);
       return text;
     }
+    // The next bytes may complete an end that has begun.
+    searched = started->partial.size() - std::min(started->partial.size(), kEnd.size() - 1);
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd ready{started->lines.get(), POLLIN, 0};

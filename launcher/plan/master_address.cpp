@@ -38,8 +38,8 @@ Result<void> use_rendezvous(Plan& plan, const nla::TopologyList& told) {
                       plan.hosts[node],
                       of_node == told.end() ? std::string("its agent has reported none")
                                             : cat("its agent has reported '", of_node->first, "'"),
-                      "see whether a TCP port is free there, whether rank 0 is on one of the first "
-                      "hosts, and whether its host has an address in the network of --network"});
+                      "see whether a TCP port is free there, and whether rank 0 is on one of the "
+                      "first hosts"});
   }
   training.master = *point;
   if (training.styles.slurm) training.node_list = node_list(plan);

@@ -42,7 +42,9 @@ void NodeRanks::carry_out(action::StartRanks& start) {
   if (refuse_too_many(start.ranks)) return;
   const bool later = ranks_ != nullptr;
   const auto refuse = [&](Error error) {
-    error.where = context_.node;
+    // Reports name the host of a rank themselves. A rank that spawns others learns it from this.
+    const bool is_first = start.ranks.empty() || context_.job->world_of(start.ranks.front()) == 0;
+    if (!is_first) error.where = context_.node;
     context_.emit(event::RanksRefused{start.ranks, EINVAL, error.text()});
   };
   if (!context_.settings.network.empty())
@@ -159,9 +161,10 @@ Result<std::string> NodeRanks::address_for_others() const {
 }
 
 std::string NodeRanks::rendezvous() const {
-  const std::uint16_t port = free_port(context_.job_id);
   const auto address = address_for_others();
-  return port == 0 || !address ? std::string() : format(Rendezvous{*address, port});
+  if (!address) return address.error().text();
+  const std::uint16_t port = free_port(context_.job_id);
+  return port == 0 ? std::string() : format(Rendezvous{*address, port});
 }
 
 EngineFacts NodeRanks::engine_facts() const {

@@ -66,8 +66,8 @@ class NodeRanks {
   bool reaped(pid_t pid, int status, const rusage& usage) {
     return ranks_ && ranks_->reaped(pid, status, usage);
   }
-  // Returns where ranks can meet on this node (nla/core/job/meeting_ports.h), as text, or "" if it has
-  // no free port.
+  // Returns where ranks can meet on this node (nla/core/job/meeting_ports.h), as text. Returns why
+  // if it has no address for that, or "" if it has no free port.
   std::string rendezvous() const;
   // Adds the usage of each rank that has ended to the report (nla/ranks/rank_usage.h).
   void add_usage(Pieces& report) const;

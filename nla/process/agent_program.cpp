@@ -67,12 +67,13 @@ struct Arguments {
   std::uint32_t slots = 0;  // 0: as many as processors
   std::uint32_t join_s = 600;
   std::string name;
-  std::string build;    // the build that the parent wants
-  std::string cached;   // the file of the cache that this program came from
-  std::string store;    // the file of the cache that its package was put into
-  std::string removed;  // the file of the cache that was removed
-  int package = -1;     // a descriptor
-  std::string file;     // this program's file, to be removed
+  bool has_name = false;  // --name was given
+  std::string build;      // the build that the parent wants
+  std::string cached;     // the file of the cache that this program came from
+  std::string store;      // the file of the cache that its package was put into
+  std::string removed;    // the file of the cache that was removed
+  int package = -1;       // a descriptor
+  std::string file;       // this program's file, to be removed
   bool attach = false;
   bool sweep = false;
   std::string job;
@@ -113,6 +114,10 @@ bool joins_alone(Arguments& arguments) {
   arguments.wrong =
       "option --join: both sides must prove a key (name its file with --key-file FILE)";
   if (arguments.key_file.empty()) return false;
+  arguments.wrong =
+      "option --name: the name of a host has 1 to 253 letters, digits, '.', '_' and '-', and does "
+      "not begin with '-'";
+  if (arguments.has_name && !is_join_name(arguments.name)) return false;
   arguments.wrong = "option --join: the other options are for scela-run";
   return !arguments.stdio && !arguments.attach && arguments.dial.empty() && arguments.link < 0;
 }
@@ -143,6 +148,7 @@ bool parse(int argc, char** argv, Arguments& out) {
       out.name = name == nullptr ? "" : name;
     } else if (option == "--name") {
       out.name = value;
+      out.has_name = true;
     } else if (option == kMarkOption) {
       if (value.size() != kMarkLength) return false;
       out.mark_room = argv[i];

@@ -334,7 +334,7 @@ void Shell::State::carry_out(action::Send& send) {
     const std::uint32_t node = context.node_index;
     if (first && node >= *first && node - *first < kRendezvousNodes)
       hello->rendezvous = ranks.rendezvous();
-    if (hello->rendezvous.size() > kMaxRendezvous) hello->rendezvous.clear();
+    if (hello->rendezvous.size() > kMaxRendezvous) hello->rendezvous.resize(kMaxRendezvous);
   }
   if (std::holds_alternative<msg::Ready>(send.message)) {
     context.tracer.span("build tree", context.started_ns, context.clock_ns());

@@ -94,8 +94,10 @@ class AnySpawner final : public Spawner {
     if (contact.root_only && !context_.root) why = "only scela-run itself knows a way to it";
     if (!contact.here() && !context_.network && settings_.launch == kLaunchSsh)
       why = "the agent that was to start it has no ssh";
+    const auto known = context_.unreachable.find(contact.name);
+    if (known != context_.unreachable.end()) why = known->second.c_str();
     if (why == nullptr) return false;
-    done(tl::unexpected(SpawnFailure{StartPhase::connect, why, true}));
+    done(tl::unexpected(SpawnFailure{StartPhase::connect, why, !context_.root}));
     return true;
   }
 

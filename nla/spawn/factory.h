@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ struct SpawnContext {
   // Returns the credentials for a node. For the root only; without it, the usual key files and
   // $SSH_AUTH_SOCK are used.
   std::function<SshAccess(const std::string& node)> access_of;
+  // The nodes that are known to be unreachable, and why. For the root only. Their contacts have a
+  // name and Contact::root_only alone.
+  std::map<std::string, std::string> unreachable;
   // Called with a host key, "TYPE BASE64", if any key of that host is accepted. Returns false if
   // this one is not.
   std::function<bool(const Contact&, const std::string& key)> met_host_key;

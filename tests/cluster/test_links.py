@@ -112,10 +112,22 @@ class NetworkTest(LinksTest):
     def test_a_host_outside_of_the_network_is_named_with_its_addresses(self):
         self.cluster.run("node003", ["ip", "addr", "flush", "dev", "fast0"], check=True)
         _, err = self.run_job("--network", self.FAST, "-w", ALL, "-n", "4", "true", status=71)
-        self.assertRegex(err, r"node003: use the network 10\.200\.0\.0/24 \(--network\): the machine has no address there, but "
-                              rf".*{re.escape(layout.address(3))} \(eth0\)")
+        why = (r"use the network 10\.200\.0\.0/24 \(--network\): the machine has no address there, but "
+               rf".*{re.escape(layout.address(3))} \(eth0\)")
+        self.assertRegex(err, rf"rank 2 on node003 \(true\) not started: {why}")
+        _, err = self.run_job("--network", self.FAST, "--env-style", "torch", "-w", "node003", "-n", "1", "true", status=71)
+        self.assertRegex(err, rf"node003: find a port where ranks can meet \(--env-style\): its agent has reported '{why}")
         _, err = self.run_job("--link", "tcp", "--network", self.FAST, "-w", ALL, "-n", "4", "true", status=71)
         self.assertRegex(err, r"node003.*it has no address in the network 10\.200\.0\.0/24")
+
+    def test_a_host_outside_of_the_network_fails_alone_if_the_command_runs_once_on_each_host(self):
+        self.cluster.run("node003", ["ip", "addr", "flush", "dev", "fast0"], check=True)
+        for words in ([], ["--env-style", "torch"]):
+            out, err = self.run_job("--network", self.FAST, *words, "-w", ALL, "hostname", status=71)
+            self.assertEqual(sorted(out.decode().split()[1::2]), ["node001", "node002", "node004"])
+            self.assertRegex(err, r"\n?scela-run:   node003 not started: use the network 10\.200\.0\.0/24 \(--network\): the machine has "
+                                  rf"no address there, but .*{re.escape(layout.address(3))} \(eth0\)")
+            self.assertRegex(err, r"ok 3 \(node\[001-002,004\]\) · not started 1 \(node003\)")
 
 
 class IntactTest(LinksTest):

@@ -173,6 +173,7 @@ Result<void> srun_time(PeerCall& call, std::string_view value) {
 }
 
 Result<void> srun_mem_bind(PeerCall& call, std::string_view value) {
+  if (value.empty()) return fail(unknown_value(value, "none, local, rank or prefer"));
   const auto rest = without_verbosity(call, value);
   if (!rest) return fail(rest.error());
   for (const std::string& what : list_elements(*rest)) {

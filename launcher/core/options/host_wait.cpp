@@ -86,10 +86,12 @@ std::string waiting_line(const std::string& waiting, Milliseconds left) {
 
 std::string waited_line(const std::vector<AwaitedHost>& awaited, std::size_t all,
                         Milliseconds elapsed) {
-  const std::string time = seconds_text(elapsed);
   if (awaited.empty())
-    return cat(all == 1 ? "the host is" : cat("all ", all, " hosts are"), " there after ", time);
-  return cat("waited ", time, " (--wait-hosts) and go on without ", awaited.size(), " of ",
+    return cat(all == 1 ? "the host is" : cat("all ", all, " hosts are"), " there after ",
+               seconds_text(elapsed));
+  // The wait ends a little later than its limit.
+  const auto waited = std::chrono::round<std::chrono::seconds>(elapsed).count();
+  return cat("waited ", waited, " s (--wait-hosts) and go on without ", awaited.size(), " of ",
              counted(all, "host"), ": ", with_reasons(awaited));
 }
 

@@ -60,7 +60,9 @@ void LocalRanks::on(const event::RanksRefused& event) {
   const RankSet ranks = verdicts_.open(event.ranks.intersection(context_.own_ranks));
   if (ranks.empty()) return;
   processes_.not_started(ranks);
-  Outcome outcome{Ending::refused, event.error, false, false, event.why};
+  // A command on one host is not for the others.
+  const Ending ending = context_.job->once_per_host ? Ending::not_started : Ending::refused;
+  Outcome outcome{ending, event.error, false, false, event.why};
   if (processes_.guardian_lost()) outcome = processes_.guardian_outcome();
   ended(ranks, counted_outcome(ranks.front(), std::move(outcome)));
 }

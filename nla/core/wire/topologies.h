@@ -36,8 +36,9 @@ inline constexpr std::size_t kMaxOwnTopology = std::size_t{16} << 10;
 // topologies.
 inline constexpr std::string_view kAskTopologies = "topology=1\n";
 
-// The most bytes of a rendezvous point: an IPv6 address with an interface, a blank and a port.
-inline constexpr std::size_t kMaxRendezvous = 80;
+// The most bytes of a rendezvous point, or of the reason why a node has none. A point is an IPv6
+// address with an interface, a blank and a port: 80 bytes at most.
+inline constexpr std::size_t kMaxRendezvous = 512;
 // If the settings of all agents have a line that begins so, some agents send a rendezvous point.
 inline constexpr std::string_view kAskRendezvous = "rendezvous=";
 

@@ -249,6 +249,20 @@ class HostsTest(JobTest):
         ended = self.run_job("-w", "no[1-2].invalid", "true", env={"HOME": self.folder})
         self.assertEqual((ended.status, ended.last), (68, "scela-run: unreachable 2 (no[1-2].invalid)"))
 
+    def test_hosts_keep_their_numbers_if_others_do_not_resolve(self):
+        hosts = ["-w", "no1.invalid,localhost,no2.invalid,127.0.0.1"]
+        for words in ([], ["--degree", 1], ["--min-nodes", 2]):
+            ended = self.run_job(*hosts, *words, "--expand", "echo", "%n", "%r", env={"HOME": self.folder})
+            self.assertEqual((ended.status, sorted(ended.lines)), (68, ["127.0.0.1: 3 3", "localhost: 1 1"]))
+            self.assertEqual(ended.last, "scela-run: ok 2 (127.0.0.1,localhost) · unreachable 2 (no[1-2].invalid)")
+        ended = self.run_job(*hosts, "--stdin", 3, "cat", env={"HOME": self.folder}, stdin=self.input(b"x\n"))
+        self.assertEqual((ended.status, ended.lines), (68, ["127.0.0.1: x"]))
+
+    def test_ranks_that_meet_count_no_hosts_that_do_not_resolve(self):
+        ended = self.run_job("-w", "no.invalid,localhost", "--env-style", "torch", "echo $RANK of $WORLD_SIZE",
+                             env={"HOME": self.folder})
+        self.assertEqual((ended.status, ended.lines), (68, ["localhost: 0 of 1"]))
+
     def test_a_job_starts_with_the_nodes_that_it_needs(self):
         ended = self.run_job("-w", "no.invalid,localhost", "--min-nodes", 1, "-n", 3, "-l", "echo", "x",
                              env={"HOME": self.folder})

@@ -228,13 +228,15 @@ class RecordsTest(JobTest):
         ended, found = self.run_records("-w", "localhost,no-such-host.invalid", "sh", "-c", "exit 4")
         facts = [[one[name] for name in ("host", "status", "phase", "cause", "ranks")] for one in found["host"]]
         self.assertEqual(facts[0], ["localhost", "failed", "running", "exited with code 4", "0"])
-        self.assertEqual(facts[1][:3] + facts[1][4:], ["no-such-host.invalid", "missing", "resolve", ""])
+        self.assertEqual(facts[1][:3] + facts[1][4:], ["no-such-host.invalid", "missing", "resolve", "1"])
+        self.assertEqual(found["job"][0]["hosts"], ["localhost", "no-such-host.invalid"])
         self.assertIn(facts[1][3], ended.err)
         self.assertEqual((ended.status, found["end"][0]["hosts"]), (68, {"failed": 1, "missing": 1}))
 
     def test_records_are_there_if_no_host_is_left(self):
         _, found = self.run_records("-w", "no-such-host.invalid", "hostname")
         self.assertEqual([one["status"] for one in found["host"]], ["missing"])
+        self.assertEqual(found["job"][0]["hosts"], ["no-such-host.invalid"])
         self.assertEqual(found["end"][0]["exit_status"], 68)
         ended = self.run_job("-w", "no-such-host.invalid", "--json", "hostname")
         self.assertEqual(self.records(ended.out.decode())["rank"], [])

@@ -149,6 +149,9 @@ class FluxTest(JobTest):
                           r"it said: flux-exec: Error: rank 1: \S+: No route to host.*--launch ssh.*")
         ended = self.run_job("--connect-timeout", LIMIT, "--min-nodes", 1, "-n", 2, "sh", "-c", SHOW, env=env)
         self.assertEqual((ended.status, sorted(ended.lines)), (0, ["0 un001", "1 un003"]))
+        ended = self.run_job("--connect-timeout", LIMIT, "-b", "--expand", "echo", "%n", env=env)
+        self.assertEqual(ended.status, 68)
+        self.assertRegex(ended.out.decode(), r"un001\n-+\n0\n(.*\n)*un003\n-+\n2\n")
 
     def test_a_host_name_that_no_agent_uses_is_reported(self):
         env = self.flux("un[001-003]", MACHINES="un001,stranger,un003")

@@ -66,8 +66,14 @@ class GivenUpTest(JoiningTest):
         run.process.wait()
         self.await_in_vain(agent)
         agent = self.agent("un001")
-        self.assertEqual(self.listen("--min-nodes", 2, "--wait-hosts", "1s", "--ppn", 1, "true").wait().status, 71)
+        records = self.file("records")
+        ended = self.listen("--min-nodes", 2, "--wait-hosts", "1s", "--ppn", 1, f"--json={records}", "true").wait()
+        self.assertEqual(ended.status, 71)
         self.await_in_vain(agent)
+        first, last = self.records(records)
+        self.assertEqual((first["type"], first["commands"], first["ranks"]), ("job", [["true"]], 0))
+        self.assertEqual((last["type"], last["exit_status"], last["hosts"], last["ranks"]), ("end", 71, {}, {}))
+        self.assertIn(f"scela-run: {last['cause']}\n", ended.err)
 
     def test_a_spare_that_the_job_did_not_need_ends_well(self):
         go = os.path.join(self.folder, "go")

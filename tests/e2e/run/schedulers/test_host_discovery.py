@@ -54,6 +54,8 @@ class HostDiscoveryTest(JobTest):
     def test_the_words_of_a_program_that_fails_are_shown(self):
         ended = self.run_found("echo no access >&2; exit 3", "true")
         self.assert_ended(ended, 64, r".*discover_hosts.sh: ask for the hosts \(--host-discovery-script\): it ended with code 3; it said: no access.*")
+        ended = self.run_found("echo no access >&2; exit 3", "--wait-hosts", "200ms", "true")
+        self.assertRegex(ended.err, r"^scela-run: waiting for hosts of '.*discover_hosts.sh': it ended with code 3; it said: no access; up to 1 s more")
         ended = self.run_found("echo 'a b c d ['", "true")
         self.assertEqual(ended.status, 64)
         ended = self.run_job("--host-discovery-script", "/nonexistent", "true")

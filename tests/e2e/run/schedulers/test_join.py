@@ -2,6 +2,7 @@
 import os
 import re
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -145,6 +146,27 @@ class JoinTest(JoiningTest):
         agents[1].kill()
         self.assertNotEqual(run.wait().status, 0)
 
+    def job_of_two(self):
+        """Two agents, and a job whose two ranks run until they are ended."""
+        agents = [self.agent(name) for name in ("un001", "un002")]
+        run = self.listen("--min-nodes", 2, "--ppn", 1, "sh", "-c", job.HOLD)
+        run.ranks(2)
+        return agents, run
+
+    def test_the_status_of_an_agent_does_not_tell_how_the_job_ended(self):
+        for signo in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            agents, run = self.job_of_two()
+            run.signal(signo)
+            self.assertEqual(run.wait().status, 128 + signo)
+            self.assertEqual([self.end_of(agent) for agent in agents], [(0, "")] * 2)
+            agents, run = self.job_of_two()
+            agents[1].send_signal(signo)
+            self.assertEqual(run.wait().status, 128 + signal.SIGTERM)
+            self.assertEqual([self.end_of(agent) for agent in agents], [(0, "")] * 2)
+        agents = [self.agent("un001")]
+        self.assertEqual(self.listen("--ppn", 1, "sh", "-c", "exit 3").wait().status, 3)
+        self.assertEqual(self.end_of(agents[0]), (0, ""))
+
     def test_keys_and_options_that_cannot_be_used_are_refused(self):
         os.chmod(self.key, 0o644)
         self.assert_ended(self.listen("true").wait(), 64, rf"{self.key}: read the key \(--key-file\): others may read or change it \(chmod 600 {self.key}\)")
@@ -157,14 +179,13 @@ class JoinTest(JoiningTest):
         self.assert_ended(self.listen("-w", "a", "true").wait(), 64, r"option --listen and options that name hosts.*")
         for words, said in ((["--slots", "-3"], "option --slots: '-3' is no number"), (["--slots", "0"], "option --slots: give a number from 1 to"),
                             (["--join-timeout", "2m"], "option --join-timeout: '2m' is no number"), (["--colour", "red"], "option --colour is not known"),
-                            (["--name"], "option --name has no value"), ([], r"name its file with --key-file FILE")):
+                            (["--name"], "option --name has no value"),
+                            *((["--name", name], "option --name: the name of a host has 1 to 253 letters, digits") for name in
+                              ("", "a b", "a\nb", "a,b", "un[1-2]", "-a", "a" * 300)), ([], r"name its file with --key-file FILE")):
             key = ["--key-file", self.key] if words else []
             done = subprocess.run([AGENT, "--join", "127.0.0.1:1", *key, *words], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
             self.assertEqual((done.returncode, done.stdout), (64, ""), words)
             self.assertIn(said, done.stderr)
-        status, err = self.end_of(self.agent("un[1-2]"))
-        self.assertEqual(status, 64)
-        self.assertIn("cannot be the name of a host", err)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,17 @@ TEST_CASE("an allocation that is larger than a pipe arrives whole") {
   CHECK(tool);
 }
 
+TEST_CASE("the end of an allocation is found wherever pieces of the pipe end") {
+  const TemporaryHome home;
+  const std::size_t before = GENERATE(0u, 1u, 4090u, 4091u, 4092u, 4093u, 4094u, 4095u, 4096u);
+  const std::string text = cat(std::string(before, 'x'), "\nend\n");
+  home.write("allocation", cat(text, "listening\n"));
+  std::optional<LossTool> tool;
+  const auto told = ask(home, cat("cat '", home.path("allocation"), "'\nexec sleep 1000\n"), tool);
+  REQUIRE(told);
+  CHECK(*told == text);
+}
+
 TEST_CASE("a scela-pmix that is not wanted any more is ended, even if it ignores its reader") {
   const TemporaryHome home;
   std::optional<LossTool> tool;

@@ -229,6 +229,7 @@ TEST_CASE("memory is bound by the words of srun and Hydra") {
   CHECK(line("srun", {"--mem-bind=local", "p"}).find("--mem-bind=local|") != std::string::npos);
   CHECK(line("srun", {"--mem-bind=v,prefer,sort", "p"})
             .find("--report-bindings|--mem-bind=prefer|") != std::string::npos);
+  CHECK(refusal("srun", {"--mem-bind=", "p"}).find("'' is not known") != std::string::npos);
   CHECK(refusal("srun", {"--mem-bind=map_mem:0", "p"}).find("'map_mem:0' is not known") !=
         std::string::npos);
   CHECK(line("mpiexec", {"-membind", "bind:numa", "p"}).starts_with("--mem-bind=local|"));

@@ -67,6 +67,7 @@ TEST_CASE("host wait: the line names the hosts by the reason why they are awaite
   CHECK(waited_line(awaited, 4, 2min) ==
         "waited 120 s (--wait-hosts) and go on without 2 of 4 hosts: w1 (name not known), w3 "
         "(connection refused)");
+  CHECK(waited_line(awaited, 4, 2010ms).starts_with("waited 2 s (--wait-hosts)"));
 }
 
 TEST_CASE("host wait: a wait that has no effect is told") {

@@ -242,6 +242,36 @@ TEST_CASE("ranks that wait for the ranks of a node that cannot hold them are tol
   CHECK(sent == 4);
 }
 
+TEST_CASE("a refused rank ends the job, unless the command runs once on each host") {
+  const bool once_per_host = GENERATE(false, true);
+  Agent agent(Role::agent);
+  Actions actions;
+  const auto from_parent = [&](Message message) {
+    agent.handle(event::Received{kParentLink, std::move(message), 0}, actions);
+  };
+  msg::Start start;
+  start.slice = {0, 1};
+  start.nodes = 2;
+  start.degree = 1;
+  from_parent(start);
+  from_parent(msg::SliceHosts{true, Chunk(std::string("a\n"))});
+  Job job = TreeHarness::job(2, 1, OnFailure::wait);
+  job.once_per_host = once_per_host;
+  from_parent(msg::JobBytes{true, Chunk(encode(job))});
+  actions.clear();
+  agent.handle(event::RanksRefused{RankSet::single(0), 22, "no such network"}, actions);
+  std::vector<Outcome> told;
+  for (const Action& action : actions) {
+    const auto* send = std::get_if<action::Send>(&action);
+    if (send == nullptr) continue;
+    if (const auto* failed = std::get_if<msg::ProcessFail>(&send->message))
+      told.push_back(failed->outcome);
+  }
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().why == "no such network");
+  CHECK(told.front().ends_job() == !once_per_host);
+}
+
 TEST_CASE("a lost agent costs its subtree's ranks and, under kill, the job") {
   TreeHarness tree(7, 2);
   tree.begin();
