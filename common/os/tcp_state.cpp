@@ -82,4 +82,14 @@ ConnectionState connection_state(const sockaddr& own, const sockaddr& peer) {
       answer, retry([&] { return ::recv(netlink.get(), answer, sizeof answer, MSG_DONTWAIT); }));
 }
 
+void limit_silence(int socket, std::chrono::milliseconds limit) {
+  // The limit is for the acknowledgement of bytes that were sent, and for the answer to probes. The
+  // kernel sends these while no bytes are on their way.
+  const int on = 1, probe_s = 1, limit_ms = static_cast<int>(limit.count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof probe_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof probe_s);
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
 }  // namespace scela

@@ -4,6 +4,8 @@
 // A call asks the kernel's socket table once, and blocks for microseconds. Any thread may call it.
 #pragma once
 
+#include <chrono>
+
 struct sockaddr;
 
 namespace scela {
@@ -21,5 +23,10 @@ enum class ConnectionState : unsigned char {
 // ports. `own` is the end that is on this machine, and the kernel's table is asked for it. Returns
 // unknown for other addresses.
 ConnectionState connection_state(const sockaddr& own, const sockaddr& peer);
+
+// Has the kernel break the connection of this socket if the peer's machine does not answer for the
+// limit, which is a second at least. A peer that is stopped, or has nothing to say, answers all the
+// same. For a socket that is no TCP connection the call has no effect.
+void limit_silence(int socket, std::chrono::milliseconds limit);
 
 }  // namespace scela

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -46,6 +47,10 @@ class Transport {
   // Lets write() take no more while this many bytes are on their way, or have not been passed on by
   // the sshd of the other side. Only streams of ssh know that; others ignore the call.
   virtual void limit_ahead(std::size_t bytes) { static_cast<void>(bytes); }
+
+  // Breaks the stream if the machine of the other end does not answer for the limit, though no
+  // process there need say anything. Streams that do not own a connection ignore the call.
+  virtual void limit_silence(std::chrono::milliseconds limit) { static_cast<void>(limit); }
 
   // Ends the own direction: the peer reads the end of the data. Reading goes on.
   virtual void end_writing() = 0;

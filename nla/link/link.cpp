@@ -70,6 +70,11 @@ void Link::give_up() {
   set_reading(true);
 }
 
+void Link::limit_silence(std::chrono::milliseconds limit) {
+  if (first_) first_->limit_silence(limit);
+  if (second_) second_->limit_silence(limit);
+}
+
 bool Link::finish() {
   if (!is_open() || broken_ || at_end_) return true;
   if (!queue_.empty()) return false;

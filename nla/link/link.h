@@ -9,6 +9,7 @@
 // reports this later. Never blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -79,6 +80,9 @@ class Link {
   // Ends the own direction; everything that still comes is dropped. on_closed follows when the peer
   // has closed too.
   void give_up();
+
+  // Ends the link if the peer's machine does not answer for the limit (Transport::limit_silence()).
+  void limit_silence(std::chrono::milliseconds limit);
 
   // To be called before the process ends, again after each on_turn_over(). Returns true once all
   // that was sent has arrived at the peer, or the link is broken.

@@ -18,6 +18,7 @@
 #include "common/os/alarm.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "common/os/tcp_state.h"
 
 namespace scela::nla {
 
@@ -113,6 +114,9 @@ class TlsTransport final : public Transport {
   void wait_writable(Handler handler) override { wait(Descriptor::wait_write, std::move(handler)); }
   void wait_closed(Handler handler) override { later(std::move(handler)); }
 
+  void limit_silence(std::chrono::milliseconds limit) override {
+    scela::limit_silence(socket_.native_handle(), limit);
+  }
   void end_writing() override {
     if (!socket_.is_open()) return;
     session_.close();

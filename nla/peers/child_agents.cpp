@@ -92,7 +92,7 @@ void ChildAgents::carry_out(const action::CloseLink& close) {
   if (close.link == kParentLink || close.link > children_.size()) return;
   ChildAgent& child = at(close.link);
   child.given_up = true;
-  child.heart.reset();
+  await_end(child);
   child.link->give_up();
   if (child.stage == ChildStage::starting && spawner_ && !child.contact.here()) {
     spawner_->cancel(child.contact.name);
@@ -131,9 +131,16 @@ void ChildAgents::lose(LinkId id, std::string why) {
   report_if_gone(id);
 }
 
+// The child's guardian cleans up silently, and may take longer than the silence of a lost agent.
+void ChildAgents::await_end(ChildAgent& child) {
+  child.heart.reset();
+  const std::uint32_t period = context_.settings.heartbeat_ms;
+  if (period != 0) child.link->limit_silence(std::chrono::milliseconds(3 * period));
+}
+
 void ChildAgents::link_ended(LinkId id, std::string why) {
   ChildAgent& child = at(id);
-  child.heart.reset();  // its guardian cleans up silently
+  await_end(child);
   if (std::exchange(child.given_up, true)) return;
   context_.emit(event::LinkEnded{id, std::move(why)});
 }

@@ -144,6 +144,9 @@ class ChildAgents {
   void start(LinkId id);
   // Takes the spawner's result: attaches the stream to the link, or reports event::ChildFailed.
   void started(LinkId id, tl::expected<StartedAgent, SpawnFailure> result);
+  // Call it if the child's link has ended or was given up: no sign of life of its agent is expected
+  // any more, but its machine is waited for only while it answers.
+  void await_end(ChildAgent& child);
   // Reports ChildGone, once, if the link is closed and its local process is reaped.
   void report_if_gone(LinkId id);
 

@@ -153,6 +153,8 @@ class ProgramSession final : public Executor {
     spec.descriptors = descriptors;
     spec.group = ChildGroup::own_session;  // not at a terminal: no ^C, no questions
     spec.keeps_orphans = true;             // its connection sharing is no leftover
+    // It may ignore the end of its input. Below an agent, the agent it has started may be adopted.
+    spec.ends_with_parent = root_;
     const tl::expected<pid_t, ChildError> pid = start_child(spec);
     if (!pid) return failed(text_of(pid.error(), *program));
     pid_ = *pid;

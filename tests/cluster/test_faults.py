@@ -15,6 +15,7 @@ QUICK = ("--connect-timeout", "2")
 BEATS = ("--heartbeat", "1")
 GO = "/srv/go"  # all hosts see it
 MB = 1 << 20
+LONG = ("--grace", str(2 * DEADLINE_S))  # a job that waits for it ends too late for the test
 
 
 class FaultsTest(JobTest):
@@ -134,6 +135,20 @@ class StartTest(FaultsTest):
     def test_a_host_behind_one_that_does_not_answer(self):
         self.configure(f"Host {BAD}\n ProxyJump node009\nHost node009\n HostName 10.99.1.3\n Port 23\n")
         self.check("connect", r"its proxy says: ssh: connect to host 10\.99\.1\.3 port 23: Connection refused")
+
+    def test_a_host_that_is_cut_off_before_its_agent_says_hello(self):
+        """The launch is ended then, and no sign of life is expected of the host any more."""
+        agent = self.put(BAD, "agent", f"#!/bin/sh\n{{ head -c 1 > {STORE}/heard; exec sleep 1000000; }} | "
+                         f"{self.scela_agent()} \"$@\"\n", 0o755)
+        heard = self.cluster.path(BAD, f"{STORE}/heard")
+        job = self.start("-w", BAD, *LONG, "--agent", agent, "--ppn", "1", "hostname")
+        while not os.path.exists(heard) or os.path.getsize(heard) == 0:
+            self.assertIsNone(job.poll())
+        self.cluster.cut(BAD)
+        job.terminate()
+        _, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual(job.returncode, 143, err)
+        self.cluster.kill_processes(BAD)
 
 
 class ShippingTest(FaultsTest):
@@ -261,6 +276,20 @@ class RunningTest(FaultsTest):
 
     def test_a_running_host_that_is_cut_off(self):
         self.lose(self.cluster.cut, "no sign of life for 3 s", self.cluster.heal)
+
+    def test_a_host_that_is_cut_off_while_its_guardian_cleans_up(self):
+        """All of its ranks have ended well, and so does the job."""
+        job = self.begin("--ppn", "1", "--link", "tcp", *LONG)
+        guardian, agent = self.agents(BAD)
+        os.kill(guardian, signal.SIGSTOP)
+        self.cluster.run("head", ["touch", GO], check=True)
+        while agent in self.agents(BAD):
+            self.assertIsNone(job.poll())
+        self.cluster.cut(BAD)
+        out, _ = self.finish(job, 0)
+        self.assertEqual(out, "down\n" * 8)
+        self.cluster.heal(BAD)
+        os.kill(guardian, signal.SIGCONT)
 
     def test_a_running_host_that_freezes(self):
         self.lose(self.cluster.freeze, "no sign of life for 3 s", self.cluster.thaw)

@@ -221,15 +221,16 @@ class HealthTest(LinksTest):
 
     def test_an_agent_below_a_stopped_sshd_ends_when_scela_run_has_gone(self):
         """The machine of scela-run answers, as that of one that is stopped does; but its connection is closed."""
-        job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", "ssh", "-w", "node001", "-n", "1", "sh", "-c",
-                         "echo here; exec sleep 1000")
-        self.await_ranks(job, 1)
-        session = next(each for each in self.cluster.processes("node001") if each.words.startswith("sshd: root@"))
-        os.kill(session.pid, signal.SIGSTOP)
-        job.kill()
-        self.cluster.assert_left("node001", {session.words}, within=DEADLINE_S)
-        os.kill(session.pid, signal.SIGCONT)
-        self.cluster.assert_empty("node001")
+        for launch in ("ssh", "ssh-exec"):
+            job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", "ssh", "--launch", launch, "-w", "node001", "-n", "1",
+                             "sh", "-c", "echo here; exec sleep 1000")
+            self.await_ranks(job, 1)
+            session = next(each for each in self.cluster.processes("node001") if each.words.startswith("sshd: root@"))
+            os.kill(session.pid, signal.SIGSTOP)
+            job.kill()
+            self.cluster.assert_left("node001", {session.words}, within=DEADLINE_S)
+            os.kill(session.pid, signal.SIGCONT)
+            self.cluster.assert_empty("node001", "head")
 
     def test_a_reader_that_stalls_loses_no_host(self):  # alone
         count = 40 * MB

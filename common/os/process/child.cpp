@@ -96,8 +96,8 @@ SCELA_IN_CHILD int child_main(void* argument) {
   };
   const bool grouped = spec.group == ChildGroup::own_group ? ::setpgid(0, 0) == 0 : ::setsid() >= 0;
   if (!grouped) return give_up(ChildStep::group);
-  if (spec.dies_with_parent) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (spec.dies_with_parent || spec.ends_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, spec.dies_with_parent ? SIGKILL : SIGTERM);
     if (::getppid() != handover.parent) return 127;  // the parent died before that
   }
   // The setting survives execve. If the system has no such setting, daemons fall

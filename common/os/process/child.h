@@ -74,7 +74,9 @@ struct ChildSpec {
   ChildGroup group = ChildGroup::own_group;
   const CpuMask* cpus = nullptr;         // nullptr: the parent's
   const MemoryPolicy* memory = nullptr;  // nullptr: the parent's
-  bool dies_with_parent = false;         // it gets SIGKILL then
+  // It gets SIGKILL, or SIGTERM, when the thread that has started it ends.
+  bool dies_with_parent = false;
+  bool ends_with_parent = false;
   // It is stopped, as by SIGSTOP, after it has executed the program and before the program's first
   // instruction. SIGCONT lets it go on.
   bool stops_at_start = false;

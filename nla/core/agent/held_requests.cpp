@@ -6,10 +6,10 @@ namespace scela::nla {
 
 namespace {
 
-// A child may have this many messages waiting, of at most kMaxPiece bytes each. If it were smaller,
-// a job of ranks that put many pairs would lose a host. If it were larger, a hostile child could
-// take more memory.
-constexpr std::uint32_t kMaxHeld = 1024;
+// A child may have this many bytes of messages waiting, with what it takes to hold them. If it were
+// smaller, a rank that sends many messages while other hosts are slow would cost its host. If it
+// were larger, a hostile child could take more memory.
+constexpr std::uint64_t kMaxHeld = std::uint64_t{64} * 1024 * 1024;
 
 template <class... Kinds>
 bool is_one_of(const Message& message) {
@@ -36,16 +36,16 @@ bool ends_requests(const Message& message) {
 bool HeldRequests::hold(const event::Received& event) {
   if (!context_.launched_early || state_ == HeldState::passes) return false;
   if (state_ == HeldState::drops) return is_request(event.message);
-  const bool waits = counts_.contains(event.link);
+  const bool waits = bytes_.contains(event.link);
   if (!is_request(event.message) && !(waits && ends_requests(event.message))) return false;
-  ++counts_[event.link];
+  bytes_[event.link] += sizeof event + encode(event.message).size();
   held_.push_back(event);
   return true;
 }
 
 bool HeldRequests::is_too_much(LinkId child) const {
-  const auto at = counts_.find(child);
-  return at != counts_.end() && at->second > kMaxHeld;
+  const auto at = bytes_.find(child);
+  return at != bytes_.end() && at->second > kMaxHeld;
 }
 
 std::vector<event::Received> HeldRequests::take_ends(LinkId child) {
@@ -55,13 +55,13 @@ std::vector<event::Received> HeldRequests::take_ends(LinkId child) {
     if (ends_requests(event.message)) ends.push_back(event);
     return true;
   });
-  counts_.erase(child);
+  bytes_.erase(child);
   return ends;
 }
 
 std::vector<event::Received> HeldRequests::release(bool goes_on) {
   state_ = goes_on ? HeldState::passes : HeldState::drops;
-  counts_.clear();
+  bytes_.clear();
   if (!goes_on) std::erase_if(held_, [](const auto& event) { return is_request(event.message); });
   return std::exchange(held_, {});
 }

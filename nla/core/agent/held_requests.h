@@ -45,7 +45,7 @@ class HeldRequests {
  private:
   const Context& context_;
   std::vector<event::Received> held_;
-  std::map<LinkId, std::uint32_t> counts_;  // of held_, by child
+  std::map<LinkId, std::uint64_t> bytes_;  // of held_, by child
   HeldState state_ = HeldState::holds;
 };
 

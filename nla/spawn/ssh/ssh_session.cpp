@@ -11,6 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "common/os/tcp_state.h"
 #include "nla/io/address.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/phase_timer.h"
@@ -86,6 +87,9 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void on_host_key(std::function<bool(const std::string&)> met) { met_host_key_ = std::move(met); }
   void abandon() {
     if (channel_) channel_->abandon();
+  }
+  void limit_silence(std::chrono::milliseconds limit) {
+    scela::limit_silence(watch_.native_handle(), limit);
   }
 
   class Channel;
@@ -502,6 +506,7 @@ class SshSession::Impl::Channel final : public Transport {
   void wait_writable(Handler handler) override { channel_->wait_writable(std::move(handler)); }
   void wait_closed(Handler handler) override { channel_->wait_closed(std::move(handler)); }
   void limit_ahead(std::size_t bytes) override { channel_->limit_ahead(bytes); }
+  void limit_silence(std::chrono::milliseconds limit) override { impl_->limit_silence(limit); }
   void end_writing() override { channel_->end_writing(); }
   void close() override { impl_->disconnect(); }
   bool is_open() const override { return channel_->is_open(); }

@@ -173,6 +173,13 @@ class NothingLeftTest(JobTest):
         running.signal(signal.SIGKILL)
         self.assertEqual(running.wait().status, -9)
 
+    def test_after_sigkill_to_scela_run_with_a_start_command_that_goes_on_without_input(self):
+        starter = self.script("starter", 'sh -c "$2"; exec sleep 1000')
+        running = self.start("--launch", f"rsh:{starter}", "-w", "host1,host2", "--ppn", 1, "sh", "-c", SLEEPER)
+        running.news(2)
+        running.signal(signal.SIGKILL)
+        self.assertEqual(running.wait().status, -9)
+
     def test_after_the_time_limit_with_stubborn_ranks(self):
         running = self.hold(STUBBORN, "--timeout", 2)
         self.assertEqual(running.wait().status, 124)

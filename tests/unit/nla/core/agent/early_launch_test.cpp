@@ -108,6 +108,34 @@ TEST_CASE("a request of an early job that concerns other nodes waits for the las
   CHECK(tree.root_left());
 }
 
+TEST_CASE("a rank of an early job may send many messages while a host is slow") {
+  EarlyTree tree(3, {1});
+  constexpr std::uint32_t kMessages = 3000;
+  for (std::uint32_t i = 0; i < kMessages; ++i)
+    tree.ask(2, ask::Send{1, i, Chunk(std::to_string(i))}, 10 + i);
+  tree.run();
+  tree.answer_of_slow();
+  tree.ask(1, ask::Receive{2, kMessages - 1}, 9);
+  tree.run();
+  REQUIRE(tree.answer(1, 9) != nullptr);
+  REQUIRE(tree.answer(1, 9)->ok);
+  CHECK(tree.answer(1, 9)->parts.at(0).view() == std::to_string(kMessages - 1));
+  tree.exit_all();
+  REQUIRE(tree.shell.ended.size() == 1);
+  CHECK(with_outcome(tree.shell.ended[0], Ending::exited).text() == "0-2");
+}
+
+TEST_CASE("the bytes that wait of a host of an early job are bounded") {
+  EarlyTree tree(3, {1});
+  const Chunk large(std::string(std::size_t{1024} * 1024, 'x'));
+  for (std::uint32_t i = 0; i < 70; ++i)
+    tree.ask(2, ask::Send{1, i, large}, 10 + i);
+  tree.run();
+  REQUIRE(tree.shell.failures.size() == 1);
+  CHECK(tree.shell.failures[0].failure.node == 2);
+  CHECK(tree.shell.failures[0].failure.why == "protocol error: too many requests at once");
+}
+
 TEST_CASE("a rank that ends after a request of an early job has its verdict after the request") {
   EarlyTree tree(3, {1});
   const RankSet all = RankSet::run(0, 3);
