@@ -243,7 +243,10 @@ void Session::begin() {
   }
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));
-  if (launches_early(options_, plan_) && !is_debugged()) launch();
+  if (launches_early(options_, plan_) && !is_debugged()) {
+    launch();
+    debugging_.ranks_run();  // on each host by itself
+  }
 }
 
 void Session::on_action(const nla::Action& action) {

@@ -77,10 +77,14 @@ void Debugging::collect_processes(std::function<void(std::vector<TableEntry>, Ra
       });
 }
 
-void Debugging::launched() {
-  launched_ = true;
+void Debugging::ranks_run() {
+  ranks_run_ = true;
   for (const auto& [request, reply] : std::exchange(early_, {}))
     answer(request, reply);
+}
+
+void Debugging::launched() {
+  ranks_run();
   if (!is_debugged()) return;
   std::vector<std::string> tool = tool_words();
   if (tool.empty()) return give_table();
@@ -140,7 +144,7 @@ void Debugging::collect_stacks(std::chrono::milliseconds limit,
 }
 
 void Debugging::show_stacks(std::chrono::milliseconds limit, std::function<void()> then) {
-  if (!inspections_ || !launched_) {
+  if (!inspections_ || !ranks_run_) {
     stderr_.write(cat(kProgramName, "no stacks: the ranks do not run yet\n"));
     if (then) then();
     return;
@@ -156,7 +160,7 @@ void Debugging::show_stacks(std::chrono::milliseconds limit, std::function<void(
 }
 
 void Debugging::answer(std::string_view request, const AttachSocket::Answer& reply) {
-  if (!launched_) {
+  if (!ranks_run_) {
     early_.emplace_back(request, reply);
     return;
   }

@@ -44,8 +44,10 @@ class Debugging {
   // Call it when the job has ended: nothing is answered any more.
   void close();
 
-  // Call it when all ranks have been started. If they are held for a debugger, it gets the table,
-  // and the ranks then go on.
+  // Call it when ranks may run that do not wait for others: questions are answered from now on.
+  void ranks_run();
+  // Call it when all ranks have been started; it includes ranks_run(). If the ranks are held for a
+  // debugger, it gets the table, and they then go on.
   void launched();
   // Takes a piece of an answer of a node.
   void on(const nla::action::Inspected& piece);
@@ -73,7 +75,7 @@ class Debugging {
   const RankSet& failed_;
   StderrWriter& stderr_;
   const std::function<void(nla::Event)> post_;
-  bool launched_ = false, showing_ = false;
+  bool ranks_run_ = false, showing_ = false;
   std::vector<std::pair<std::string, AttachSocket::Answer>> early_;  // asked before the ranks run
   std::unique_ptr<Inspections> inspections_;                         // while the job runs
   std::unique_ptr<AttachSocket> socket_;

@@ -229,7 +229,7 @@ void NodeRanks::carry_out(action::AddWorld& add) {
 }
 
 void NodeRanks::carry_out(action::SignalRanks& action) {
-  if (ranks_) ranks_->signal(action.signo);
+  if (ranks_ && ranks_->signal(action.signo)) context_.ended_ranks = true;
 }
 
 void NodeRanks::carry_out(action::InspectRanks& action) {

@@ -68,8 +68,10 @@ struct ShellContext {
   // True while too much is queued for other agents: links to children and requests of ranks are not
   // read.
   bool paused = false;
-  // True once the parent has sent msg::Terminate, and msg::Shutdown.
-  bool terminated = false, shut_down = false;
+  // True once the parent has sent msg::Terminate or msg::Shutdown.
+  bool told_to_end = false;
+  // True once ranks of this node ran, or were about to start, when they were ended.
+  bool ended_ranks = false;
 
   std::deque<Event> events;  // queued until the next pump
   // Handles the queued events and all that they cause, and writes to the links. A call from within
@@ -77,8 +79,8 @@ struct ShellContext {
   std::function<void()> pump;
 
   bool is_root() const { return role == Role::root; }
-  // Returns true if the end was ordered because all ranks of the job had ended by themselves.
-  bool ended_by_itself() const { return shut_down && !terminated; }
+  // Returns true if the end was ordered, and all ranks of this node had ended by themselves before.
+  bool ended_by_itself() const { return told_to_end && !ended_ranks; }
   // Returns nanoseconds on the root's clock.
   std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
   // Queues an event, which the next pump handles.

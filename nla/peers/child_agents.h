@@ -35,7 +35,7 @@ struct TcpUpgrade {
   std::optional<Alarm> timer;           // begins the change, then limits it
   std::unique_ptr<TlsAttempt> attempt;  // connects to the child by TCP
   std::string where;                    // the address to which `attempt` connects
-  std::string network;                  // as the child was asked; "": that of its ssh session
+  std::string network;                  // as the child was asked (LinkFrame::ask)
 };
 
 // How far the life of a child's agent has come, as far as this process sees it.

@@ -32,7 +32,7 @@ void LinkUpgrade::request(LinkId id) {
   ChildAgent& child = children_.at(id);
   child.change.state = TcpUpgrade::State::asked;
   // The names of interfaces that this machine does not have are left out: an answer by one of them
-  // could not be judged.
+  // could not be judged. A child that has no other network is reached by its host's name.
   child.change.network = judged_part(context_.settings.network, interface_addresses());
   child.link->send_link_frame(encode_ask(child.change.network));
   child.link->flush();
@@ -48,18 +48,19 @@ void LinkUpgrade::connect(LinkId id, const Offer& offer) {
   if (child.change.state != TcpUpgrade::State::asked || child.change.attempt) return;
   const std::string& network = child.change.network;
   const std::uint16_t port = offer.port;
-  const std::string where = network.empty() ? child.contact.address : offer.address;
+  const bool as_reached = network.empty() || (network.ends_with(',') && offer.address.empty());
+  const std::string where = as_reached ? child.contact.address : offer.address;
   const std::optional<Address> address = parse_address(where, port);
   const std::uint32_t own = context_.is_root() ? kRootNode : context_.node_index;
   SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
-  if (!network.empty() && offer.address.empty())
+  if (!network.empty() && offer.address.empty() && (!as_reached || port == 0))
     return failed(id, cat("it has no address in the network ", network));
   if (port == 0) return failed(id, "the agent cannot listen");
   if (!address) return failed(id, "its address is not known");
   // A node that was taken over must not choose where this agent connects. The address of the ssh
   // session is no choice of the child's.
-  if (!network.empty() && where != child.contact.address &&
-      !may_be_in(network, where, interface_addresses()))
+  if (where != child.contact.address &&
+      !may_be_in(context_.settings.network, where, interface_addresses()))
     return failed(id, cat(where, " is not in the network ", network));
   if (!context_.network) return failed(id, "this agent has no TLS");
   child.change.where = where;

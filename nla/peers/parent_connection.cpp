@@ -178,16 +178,18 @@ bool ParentConnection::adopt(Adopter adopter) {
   return true;
 }
 
-void ParentConnection::offer_port(const std::string& network) {
+void ParentConnection::offer_port(const std::string& payload) {
   if (std::exchange(port_asked_, true)) return;
   Offer offer;
   std::optional<Address> address;
-  if (!network.empty()) {
-    // If this machine has no such address, the start of its ranks says so.
-    offer.address = address_in_network(network).value_or("");
+  const Ask ask(payload);
+  if (!ask.network.empty()) {
+    // If this machine has no address in the network of the user, the start of its ranks says so.
+    offer.address = address_in_network(ask.network).value_or("");
     address = parse_address(offer.address, 0);
-  } else if (const std::optional<SshConnection> ssh = own_ssh_connection()) {
-    address = parse_address(ssh->server, 0);
+  }
+  if (!address && ask.may_be_as_reached) {
+    if (const auto ssh = own_ssh_connection()) address = parse_address(ssh->server, 0);
   }
   const Introduction& parent = keys_.parent();
   const std::uint32_t parent_node = parent.root ? kRootNode : parent.parent;

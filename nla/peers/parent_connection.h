@@ -50,9 +50,9 @@ class ParentConnection {
   bool adopt(Adopter adopter);
 
   // Answers the parent's request for a port, for a direct connection to it. Listens for the parent
-  // and sends it the port, or 0 if this agent cannot listen. `network` is the choice of --network
-  // that the request has, or empty. Only the first request counts.
-  void offer_port(const std::string& network);
+  // and sends it the port, or 0 if this agent cannot listen. `payload` is that of the request
+  // (LinkFrame::ask). Only the first request counts.
+  void offer_port(const std::string& payload);
 
  private:
   struct Watch;

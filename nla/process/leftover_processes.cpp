@@ -54,7 +54,7 @@ void LeftoverProcesses::name() {
 
 void LeftoverProcesses::end(bool force) {
   if (!force) name();
-  if (are_kept() && !force) {
+  if (are_kept()) {
     tell_keep(context_.guardian_socket);
     return context_.emit(event::NodeEmpty{});
   }

@@ -22,8 +22,8 @@ class LeftoverProcesses {
 
   // Asks the leftovers to end (SIGTERM), or if `force`, kills them repeatedly (SIGKILL).
   // event::NodeEmpty follows when they have ended, at once if there are none. If the job runs once
-  // on each host and has ended by itself, a log record names them first. If the user wants to keep
-  // them, they are not asked to end.
+  // on each host and the ranks of this node have ended by themselves, a log record names the
+  // leftovers first. If the user also wants to keep them, they are left alone.
   void end(bool force);
   // Call it if a child process has ended. Reports NodeEmpty if end() was called and no leftover is
   // alive.
@@ -39,7 +39,8 @@ class LeftoverProcesses {
     killing,      // they get SIGKILL repeatedly
   };
 
-  // Returns true if leftovers stay on the node: the user wants it, and the job has ended by itself.
+  // Returns true if leftovers stay on the node: the user wants it, and the ranks of this node
+  // have ended by themselves.
   bool are_kept() const;
   // Names the leftovers to the user.
   void name();

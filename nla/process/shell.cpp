@@ -97,7 +97,7 @@ void Shell::State::begin() {
   std::erase_if(others, [&](pid_t child) {
     return std::ranges::find(options.own_children, child) != options.own_children.end();
   });
-  sweeps = may_sweep = context.is_root() && others.empty();
+  sweeps = context.is_root() && others.empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
@@ -265,9 +265,9 @@ void Shell::State::learn(const Event& event) {
   if (received->link == kParentLink) {
     if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
       tell_grace(context.guardian_socket, end->grace_ms);
-      context.terminated = true;
+      context.told_to_end = true;
     } else if (std::holds_alternative<msg::Shutdown>(received->message)) {
-      context.shut_down = true;
+      context.told_to_end = true;
     } else if (const auto* start = std::get_if<msg::Start>(&received->message)) {
       if (context.started_ns == 0) learn(*start);
     }
@@ -320,11 +320,6 @@ void Shell::State::use_settings(const std::string& text) {
 void Shell::State::carry_out(action::Send& send) {
   Link* link = link_of(send.link);
   if (link == nullptr) return;
-  // A job that is ended keeps no process, so the root looks for orphans then.
-  if (std::holds_alternative<msg::Terminate>(send.message)) {
-    context.terminated = true;
-    sweeps = may_sweep;
-  }
   if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = context.clock_ns();
   if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
     hello->clock_ns = context.clock_ns();

@@ -103,11 +103,10 @@ struct Shell::State final : LinkListener {
   ShellOptions options;  // without what the parts have taken over
   ShellContext context;
   Agent core;
-  Actions actions;         // of the event that is handled now
-  bool pumping = false;    // pump() is running
-  bool finished = false;   // the core has given Finish
-  bool may_sweep = false;  // all children of the root are of this job
-  bool sweeps = false;     // the root kills its orphans at the end
+  Actions actions;        // of the event that is handled now
+  bool pumping = false;   // pump() is running
+  bool finished = false;  // the core has given Finish
+  bool sweeps = false;    // the root kills its orphans at the end: all are of this job
 
   Reaper reaper;
   boost::asio::posix::stream_descriptor reaper_watch;

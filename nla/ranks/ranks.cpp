@@ -425,7 +425,9 @@ void Ranks::end(const RankSet& ranks) {
   }
 }
 
-void Ranks::signal(int signo) {
+bool Ranks::signal(int signo) {
+  const bool ends_any =
+      ends_programs(signo) && !(state_->running.empty() && state_->to_start.empty());
   if (ends_programs(signo)) cancel_starts();
   if (signo == SIGSTOP) state_->stopped = true;
   if (signo == SIGCONT) state_->released.add(state_->own);
@@ -437,6 +439,7 @@ void Ranks::signal(int signo) {
       rank->terminal->hang_up_after(std::chrono::milliseconds(state_->job.grace_ms / 2));
     }
   }
+  return ends_any;
 }
 
 void Ranks::cancel_starts() {

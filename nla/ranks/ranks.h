@@ -60,8 +60,9 @@ class Ranks {
   // reported as not started.
   void end(const RankSet& ranks);
   // Signals the process groups of running ranks. If the signal is one that ends programs, ranks
-  // that wait for their start are not started any more.
-  void signal(int signo);
+  // that wait for their start are not started any more, and the function returns true if there were
+  // such ranks or running ones.
+  bool signal(int signo);
   // Reports the ranks that wait for their start as not started (ECANCELED).
   void cancel_starts();
   // Passes the core's answer on to the rank, or to the server or engine that has asked.

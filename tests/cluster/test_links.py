@@ -105,9 +105,10 @@ class NetworkTest(LinksTest):
     def test_a_launcher_without_the_named_interface_links_by_the_hosts_names(self):
         """It could not judge the addresses that its children would offer."""
         self.cluster.run("head", ["ip", "addr", "flush", "dev", "fast0"], check=True)
-        _, err = self.run_job("-v", "--link", "tcp", "--network", "fast0", "-w", ALL, "-n", "4", "true")
-        self.assertEqual(sorted(re.findall(r"link to (node\d+) upgraded to TCP at (\S+)", err)),
-                         [(host, layout.address(number)) for number, host in enumerate(self.cluster.hosts, 1)])
+        for network in ("fast0", "fast0,198.51.100.0/24"):
+            _, err = self.run_job("-v", "--link", "tcp", "--network", network, "-w", ALL, "-n", "4", "true")
+            self.assertEqual(sorted(re.findall(r"link to (node\d+) upgraded to TCP at (\S+)", err)),
+                             [(host, layout.address(number)) for number, host in enumerate(self.cluster.hosts, 1)])
 
     def test_a_host_outside_of_the_network_is_named_with_its_addresses(self):
         self.cluster.run("node003", ["ip", "addr", "flush", "dev", "fast0"], check=True)

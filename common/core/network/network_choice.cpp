@@ -104,6 +104,28 @@ bool shares_subnet(const NumericAddress& other, const InterfaceAddress& own) {
   return !own.is_loopback && own.bits > 0 && parsed && has_prefix(other, *parsed, own.bits);
 }
 
+// Returns true if a connection to this address ends on the machine that makes it: the loopback and
+// the unspecified address, also as IPv4 in IPv6.
+bool leads_nowhere_else(const NumericAddress& address) {
+  const auto is_in = [&](const char* prefix, std::uint32_t bits) {
+    return has_prefix(address, *parse_numeric_address(prefix), bits);
+  };
+  return is_in("127.0.0.0", 8) || is_in("0.0.0.0", 8) || is_in("::1", 128) || is_in("::", 128) ||
+         is_in("::ffff:127.0.0.0", 104) || is_in("::ffff:0.0.0.0", 104);
+}
+
+// Returns the address of the machine that this element means, or nullptr.
+const InterfaceAddress* meant_by(const NetworkChoice& choice,
+                                 const std::vector<InterfaceAddress>& machine) {
+  for (const bool is_loopback : {false, true}) {
+    const auto found = std::ranges::find_if(machine, [&](const InterfaceAddress& one) {
+      return one.is_loopback == is_loopback && choice.means(one);
+    });
+    if (found != machine.end()) return &*found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<NumericAddress> parse_numeric_address(std::string_view text) {
@@ -145,14 +167,8 @@ Result<std::string> address_in(std::string_view text,
                                const std::vector<InterfaceAddress>& machine) {
   auto choices = parse_network(text);
   if (!choices) return fail(std::move(choices.error()));
-  for (const NetworkChoice& choice : *choices) {
-    for (const bool is_loopback : {false, true}) {
-      const auto found = std::ranges::find_if(machine, [&](const InterfaceAddress& one) {
-        return one.is_loopback == is_loopback && choice.means(one);
-      });
-      if (found != machine.end()) return found->address;
-    }
-  }
+  for (const NetworkChoice& choice : *choices)
+    if (const InterfaceAddress* found = meant_by(choice, machine)) return found->address;
   std::string known;
   for (const InterfaceAddress& one : machine)
     known += cat(known.empty() ? "" : ", ", one.address, " (", one.interface, ")");
@@ -168,7 +184,12 @@ bool may_be_in(std::string_view text, std::string_view address,
   const auto told = parse_numeric_address(address);
   if (!choices || !told) return false;
   return std::ranges::any_of(*choices, [&](const NetworkChoice& choice) {
-    if (choice.interface.empty()) return has_prefix(*told, choice.address, choice.bits);
+    if (choice.interface.empty()) {
+      if (!has_prefix(*told, choice.address, choice.bits)) return false;
+      if (!leads_nowhere_else(*told)) return true;
+      const InterfaceAddress* own = meant_by(choice, machine);
+      return own != nullptr && own->is_loopback;
+    }
     return std::ranges::any_of(machine, [&](const InterfaceAddress& own) {
       return choice.means(own) && shares_subnet(*told, own);
     });
@@ -177,6 +198,7 @@ bool may_be_in(std::string_view text, std::string_view address,
 
 std::string judged_part(std::string_view text, const std::vector<InterfaceAddress>& machine) {
   std::string out;
+  bool is_whole = true;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view one = text.substr(0, comma);
@@ -188,8 +210,9 @@ std::string judged_part(std::string_view text, const std::vector<InterfaceAddres
                      return choice->means(own) && !own.is_loopback;
                    }));
     if (is_judged) out += cat(out.empty() ? "" : ",", one);
+    is_whole = is_whole && is_judged;
   }
-  return out;
+  return is_whole || out.empty() ? out : cat(out, ",");
 }
 
 }  // namespace scela

@@ -55,12 +55,15 @@ Result<std::string> address_in(std::string_view text, const std::vector<Interfac
 
 // Returns true if another machine may say that this is its address. The choice must have a prefix
 // of it, or name an interface that leads to it: `machine`, the addresses of this machine, has one
-// there in the same subnet. A loopback interface leads to no other machine.
+// there in the same subnet. A loopback interface leads to no other machine, and a prefix means an
+// address of the loopback only if address_in() would choose one here.
 bool may_be_in(std::string_view text, std::string_view address,
                const std::vector<InterfaceAddress>& machine);
 
 // Returns those elements of the choice by which may_be_in() can return true: the prefixes, and the
-// names of this machine's interfaces. Returns an empty text if there is none.
+// names of this machine's interfaces. Returns an empty text if there is none. If others are left
+// out, a comma follows: an empty element, by which a machine without an address in the elements
+// before uses the one by which it was reached.
 std::string judged_part(std::string_view text, const std::vector<InterfaceAddress>& machine);
 
 }  // namespace scela

@@ -23,7 +23,7 @@ void InspectionRelay::ask_children(const msg::Inspect& message) {
     child.inspected_bytes = 0;
   children_.broadcast(message);
   for (const Child& child : children_.all())
-    if (child.state == ChildState::done) answer_for(child);
+    if (child.state == ChildState::done || child.late) answer_for(child);
 }
 
 void InspectionRelay::on(const event::Inspected& event) {
@@ -39,10 +39,10 @@ bool InspectionRelay::from_child(Child& child, const msg::Inspected& message) {
   return true;
 }
 
-void InspectionRelay::answer_for(const Child& done) {
+void InspectionRelay::answer_for(const Child& child) {
   if (!context_.is_root() || !asked_) return;
-  for (std::uint32_t node = done.slice.first; node < done.slice.end; ++node)
-    if (done.covers(node)) pass_on({node, true, {}});
+  for (std::uint32_t node = child.slice.first; node < child.slice.end; ++node)
+    if (child.covers(node)) pass_on({node, true, {}});
 }
 
 void InspectionRelay::pass_on(const msg::Inspected& message) {

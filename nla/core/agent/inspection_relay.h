@@ -23,13 +23,14 @@ class InspectionRelay {
   // Passes a piece of an answer on, unless it answers no question or its subtree has said too much.
   // Returns false if the child does not lead to the node that the piece names.
   bool from_child(Child& child, const msg::Inspected& message);
-  // At the root: gives the empty last piece of an answer for each node of a child that is done. It
-  // has no ranks any more, and may have ended before it was asked or before it answered.
-  void answer_for(const Child& done);
+  // At the root: gives the empty last piece of an answer for each node of a child without ranks. A
+  // child that is done may have ended before it was asked or before it answered, and one that is
+  // late is not asked.
+  void answer_for(const Child& child);
 
  private:
   // Asks the children, and forgets how much they have answered to the last question. Answers for
-  // those that are done.
+  // those that are done or late.
   void ask_children(const msg::Inspect& message);
   // Sends a piece of an answer up, or shows it at the root.
   void pass_on(const msg::Inspected& message);

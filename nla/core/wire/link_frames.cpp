@@ -75,10 +75,13 @@ Result<void> check_link_frame(const Frame& frame) {
     case LinkFrame::offer:
       if (auto read = decode_offer(frame); !read) return fail(read.error());
       return {};
-    case LinkFrame::ask:
-      if (!frame.payload.empty() && !parse_network(frame.payload))
+    case LinkFrame::ask: {
+      const std::string_view network = Ask(frame.payload).network;
+      if (!frame.payload.empty() && !parse_network(network)) {
         return malformed("the network of a frame");
+      }
       return {};
+    }
     case LinkFrame::beat:
     case LinkFrame::change:
       if (!frame.payload.empty()) return malformed("a frame");

@@ -10,7 +10,8 @@
 //                    both ends, the keys of the child's nodes and that of the job
 //   ask        d     the child shall listen for a direct connection; the payload is the choice of
 //                    --network (common/core/network/network_choice.h), which the child learns
-//                    before its settings; empty: at the address by which it was reached
+//                    before its settings; an empty last element, or an empty payload: at the
+//                    address by which it was reached
 //   offer      u     port:u16 address:text, where the child listens; 0: nowhere; an empty address:
 //                    at the one by which the parent has reached it
 //   change     both  no fields: what follows comes over the other stream; the last on this one
@@ -20,6 +21,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "common/core/frame.h"
 #include "common/core/result.h"
@@ -63,6 +65,14 @@ struct Introduction {
 std::string link_frame(LinkFrame kind);
 // Returns the bytes of a frame `ask`.
 std::string encode_ask(const std::string& network);
+// The payload of a frame `ask`, which the caller keeps.
+struct Ask {
+  explicit Ask(std::string_view payload)
+      : may_be_as_reached(payload.empty() || payload.back() == ','),
+        network(payload.substr(0, payload.size() - (payload.ends_with(',') ? 1 : 0))) {}
+  bool may_be_as_reached;    // without an address in the network: at the one of the ssh session
+  std::string_view network;  // the elements that are not empty
+};
 // Returns the bytes of a frame `introduce`.
 std::string encode(const Introduction& introduction);
 // The fields of `offer`.

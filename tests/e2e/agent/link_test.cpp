@@ -136,6 +136,20 @@ TEST_CASE("an agent listens at its address in the network that its parent names"
   CHECK(remote.parent->nothing_left());
 }
 
+TEST_CASE("an agent without an address in the network listens where it was reached if it may") {
+  Remote remote;
+  REQUIRE(remote.parent->bring_up());
+  remote.parent->send_raw(encode_ask("198.51.100.0/24,"));
+  const auto frame = remote.parent->expect_link_frame(LinkFrame::offer);
+  REQUIRE(frame);
+  const auto offer = decode_offer(*frame);
+  REQUIRE(offer);
+  CHECK(offer->address.empty());
+  CHECK(offer->port != 0);
+  remote.parent->close_link();
+  CHECK(remote.parent->nothing_left());
+}
+
 TEST_CASE("an agent without an address in the network offers no port") {
   Remote remote;
   REQUIRE(remote.parent->bring_up());

@@ -62,7 +62,8 @@ class DebuggersTest(job.JobTest):
                        *(ENTRY.format(i) for i in range(4)),
                        # The ranks have not run an instruction: they stop, and their files do not exist. The SIGSTOP that
                        # the agent leaves them acts when the kernel runs them next.
-                       *(f"eval \"shell until grep 'State:.*stopped' /proc/%d/status; do :; done\", MPIR_proctable[{i}].pid"
+                       *(f"eval \"shell until grep 'State:.*stopped' /proc/%d/status; do "
+                         f"[ -e /proc/%d ] || {{ echo rank {i} is gone; break; }}; done\", MPIR_proctable[{i}].pid, MPIR_proctable[{i}].pid"
                          for i in range(4)),
                        f"shell echo files $(ls {self.folder} | grep -c ran)",
                        "continue", "continue")
@@ -74,6 +75,7 @@ class DebuggersTest(job.JobTest):
         shell = os.path.realpath(shutil.which("sh"))
         self.assertEqual({os.path.realpath(entry[1]) for entry in entries}, {shell}, out)
         self.assertEqual(len({entry[2] for entry in entries}), 4, out)
+        self.assertNotIn("is gone", out)
         self.assertEqual(out.count("State:\tT (stopped)"), 4, out)
         self.assertIn("files 0\n", out)
         self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.startswith("ran")),
@@ -214,6 +216,20 @@ class DebuggersTest(job.JobTest):
         if not self.folded(running.err()):  # this question was the first: the next one waits for that of the signal
             shown = self.run_job("--attach", running.pid, "--stack-traces")
         self.assertEqual(self.folded(running.err()), self.folded(shown.out.decode()), running.err())
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().status, 143)
+
+    def test_ranks_that_run_are_shown_while_another_host_is_being_started(self):
+        self.script("rsh", f'[ "$1" != hslow ] || read -r line < {self.channel("go")}\nshift; exec sh -c "$*"\n')
+        running = self.start("--launch", f"rsh:{self.folder}/rsh", "--connect-timeout", 1000, "-w", "hfast,hslow", "--", self.program())
+        pid = running.ranks(1)[0]
+        listed = self.succeed("--attach", running.pid).decode().split()
+        self.assertEqual(listed[:3], ["0", "hfast", str(pid)])
+        running.signal(signal.SIGQUIT)
+        for _ in range(2):  # if the first question comes before that of the signal, the second waits for it
+            shown = self.succeed("--attach", running.pid, "--stack-traces").decode()
+            self.assertEqual(self.folded(shown), {"rank 0": "waits_for_others"})
+        self.assertEqual(self.folded(running.err()), {"rank 0": "waits_for_others"})
         running.signal(signal.SIGTERM)
         self.assertEqual(running.wait().status, 143)
 

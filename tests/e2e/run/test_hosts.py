@@ -117,6 +117,28 @@ class HostsTest(JobTest):
         for one in left:
             os.kill(one.pid, signal.SIGKILL)
 
+    def test_what_a_command_left_stays_if_its_job_is_ended_later(self):
+        """A command starts on each host at once, or (--min-nodes) once all are there."""
+        left_file = f"{self.folder}/left"
+        script = (f"[ $SCELA_RANK = 1 ] || {{ {LEAVE}; : >{left_file}; exit; }}; "
+                  f"until [ -e {left_file} ]; do :; done; {job.HOLD}")
+        for words in ([], ["--min-nodes", 2], ["--grace", 0], ["--min-nodes", 2, "--grace", 0]):
+            with self.subTest(words=words):
+                running = self.start("-w", "n[0-1]", "--keep", *words, *LOCAL, script)
+                running.ranks(1)
+                while len(self.succeed("--attach", running.pid).splitlines()) != 1:  # until rank 0 has ended
+                    pass
+                running.signal(signal.SIGTERM)
+                self.assertEqual(running.wait().status, 143)
+                left = self.processes()
+                self.assertEqual([one.name for one in left], ["sleep"])
+                os.kill(left[0].pid, signal.SIGKILL)
+                os.unlink(left_file)
+
+    def test_nothing_is_kept_of_a_host_that_reaches_its_time_limit(self):
+        ended = self.run_job("-w", "n1", "--keep", "--host-timeout", 1, *LOCAL, f"{LEAVE}; exec sleep 1000")
+        self.assertEqual((ended.status, self.processes()), (124, []))
+
     def test_nothing_is_kept_of_a_job_that_is_ended(self):
         running = self.start("-w", "n[1-2]", "--keep", "--grace", "0.2", *LOCAL,
                              f"{LEAVE}; {job.HOLD}")

@@ -255,12 +255,12 @@ class RecordsTest(JobTest):
         self.assertEqual((found["host"][1]["phase"], found["rank"][1]["seconds"]), ("running", None))
         self.assertEqual(found["end"][0]["exit_status"], ended.status)
 
-    def records_of_an_early_end(self, runs, *arguments):
-        """Records of a command on two hosts that is interrupted before the second has an agent. `runs`: it has ended on the first one."""
+    def records_of_an_early_end(self, runs, *arguments, hosts="hfast,hslow"):
+        """Records of a command that is interrupted before hslow has an agent. `runs`: it has ended on hfast."""
         path = os.path.join(self.folder, "records")
         go, came = self.channel(f"go{len(self.jobs)}"), self.channel(f"came{len(self.jobs)}")
         self.script("rsh", f'[ "$1" != hslow ] || {{ echo > {came}; read -r line < {go}; }}\nshift; exec sh -c "$*"\n')
-        running = self.start(f"--json={path}", "--launch", f"rsh:{self.folder}/rsh", "-w", "hfast,hslow", *arguments, "sh", "-c", job.TELL)
+        running = self.start(f"--json={path}", "--launch", f"rsh:{self.folder}/rsh", "-w", hosts, *arguments, "sh", "-c", job.TELL)
         with open(came, encoding="utf-8") as f:
             f.read()
         if runs:
@@ -276,6 +276,9 @@ class RecordsTest(JobTest):
         self.assertEqual([one["status"] for one in found["host"]], ["ok", "ended"])
         self.assertEqual([one["status"] for one in found["rank"]], ["ok", "ended"])
         self.assertEqual((found["end"][0]["hosts"], found["end"][0]["ranks"]), ({"ended": 1, "ok": 1}, {"ended": 1, "ok": 1}))
+        found = self.records_of_an_early_end(False, hosts="hslow")
+        self.assertEqual([[one["status"] for one in found[kind]] for kind in ("host", "rank")], [["ended"], ["ended"]])
+        self.assertEqual((found["rank"][0]["host"], found["rank"][0]["seconds"]), ("hslow", None))
         found = self.records_of_an_early_end(False, "--on-failure", "kill")  # waits for all hosts
         self.assertEqual([one["status"] for one in found["host"]], ["ended", "ended"])
         self.assertEqual((found["end"][0]["hosts"], found["rank"]), ({"ended": 2}, []))

@@ -89,6 +89,24 @@ TEST_CASE("an address that another machine tells must have the prefix") {
   CHECK_FALSE(may_be_in("10.1.0.0/16", "text", {}));
 }
 
+TEST_CASE("a prefix means the loopback of another machine only where it means it here") {
+  const std::vector<InterfaceAddress> own = {
+      {"lo", "127.0.0.1", 8, true}, {"lo", "::1", 128, true}, {"eth0", "10.99.0.3", 24}};
+  for (const char* const address : {"127.0.0.1", "127.9.9.9", "0.0.0.0"}) {
+    CAPTURE(address);
+    CHECK_FALSE(may_be_in("0.0.0.0/0", address, own));
+    CHECK_FALSE(may_be_in("0.0.0.0/0", address, {}));
+    CHECK(may_be_in("0.0.0.0/0", address, {own.front()}));
+  }
+  CHECK(may_be_in("0.0.0.0/0", "192.0.2.9", own));
+  CHECK(may_be_in("127.0.0.0/8", "127.0.0.1", own));
+  CHECK(may_be_in("::1", "::1", own));
+  for (const char* const address : {"::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0"}) {
+    CAPTURE(address);
+    CHECK_FALSE(may_be_in("::/0", address, {own[1], {"eth0", "fd00:1::3", 64}}));
+  }
+}
+
 TEST_CASE("an address that another machine tells must be in the subnet of the interface") {
   const std::vector<InterfaceAddress> own = {{"lo", "127.0.0.1", 8, true},
                                              {"eth0", "10.99.0.3", 24},
@@ -115,7 +133,9 @@ TEST_CASE("another machine is asked for networks that this machine can judge onl
   CHECK(judged_part("ib0", own).empty());
   CHECK(judged_part("lo", own).empty());
   CHECK(judged_part("eth0", own) == "eth0");
-  CHECK(judged_part("ib0,10.1.0.0/16,lo,eth0", own) == "10.1.0.0/16,eth0");
+  CHECK(judged_part("eth0,10.1.0.0/16", own) == "eth0,10.1.0.0/16");
+  // A machine that has neither uses the address by which it was reached.
+  CHECK(judged_part("ib0,10.1.0.0/16,lo,eth0", own) == "10.1.0.0/16,eth0,");
   CHECK(judged_part("10.1.0.0/16", {}) == "10.1.0.0/16");
   CHECK(judged_part("", own).empty());
 }

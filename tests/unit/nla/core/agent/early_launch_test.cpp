@@ -197,6 +197,19 @@ TEST_CASE("the root answers questions about ranks for agents that have left an e
   CHECK(tree.shell.inspected[1].last);
 }
 
+TEST_CASE("the root answers questions about ranks for agents that an early job still waits for") {
+  EarlyTree tree(3, {1});
+  tree.post(0, event::Inspect{Inspection::stacks, 1000, {}});
+  tree.run();
+  REQUIRE(tree.shell.inspected.size() == 1);
+  CHECK(tree.shell.inspected[0].node == 1);
+  CHECK(tree.shell.inspected[0].last);
+  CHECK(tree.shell.inspected[0].bytes.empty());
+  tree.answer_of_slow();
+  tree.exit_all();
+  CHECK(tree.root_left());
+}
+
 TEST_CASE("an abort after a request of an early job waits for no host") {
   EarlyTree tree(3, {1});
   tree.ask(0, fence(RankSet::run(0, 3)), 7);

@@ -39,6 +39,20 @@ TEST_CASE("the question for a port may name a network") {
   CHECK_FALSE(check_link_frame(frame_of(encode_ask("10.1.0.0/99"))));
 }
 
+TEST_CASE("the question for a port may allow the address by which the agent was reached") {
+  CHECK(check_link_frame(frame_of(encode_ask("10.1.0.0/16,"))));
+  CHECK(Ask("10.1.0.0/16,").network == "10.1.0.0/16");
+  CHECK(Ask("10.1.0.0/16,").may_be_as_reached);
+  CHECK(Ask("").may_be_as_reached);
+  CHECK(Ask("").network.empty());
+  CHECK_FALSE(Ask("ib0,10.1.0.0/16").may_be_as_reached);
+  CHECK(Ask("ib0,10.1.0.0/16").network == "ib0,10.1.0.0/16");
+  for (const char* const bad : {",", "ib0,,", ",ib0"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(check_link_frame(frame_of(encode_ask(bad))));
+  }
+}
+
 TEST_CASE("frames about a link are no messages") {
   CHECK(std::variant_size_v<MessageKinds> < static_cast<std::size_t>(LinkFrame::beat));
   CHECK_FALSE(decode(frame_of(link_frame(LinkFrame::beat))));
