@@ -7,6 +7,7 @@
 #include <csignal>
 #include <utility>
 
+#include "common/os/process/blocked_signals.h"
 #include "common/os/terminal.h"
 
 namespace scela {
@@ -105,7 +106,13 @@ void JobControl::rank_over(Rank rank) {
 void JobControl::close() {
   stage_ = Stage::over;
   watch_->suspension.cancel();
-  watch_->signals.clear();
+  {
+    const BlockedSignals blocked;
+    watch_->signals.clear();
+    // They have no effect while hosts are left. Children would inherit that they are ignored.
+    for (const int signo : {SIGUSR1, SIGUSR2})
+      ::signal(signo, [](int) {});
+  }
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
 }
 

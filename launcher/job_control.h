@@ -49,7 +49,7 @@ class JobControl {
   void in_foreground() { enter_terminal(Entry::first); }
   // The rank has ended. If the terminal was its own, keys are for scela-run again.
   void rank_over(Rank rank);
-  // The job has ended: signals get their usual effect again.
+  // The job has ended: signals get their usual effect again, but SIGUSR1 and SIGUSR2 none.
   void close();
   // Restores the terminal.
   void leave_terminal();

@@ -180,7 +180,8 @@ Result<void> check(const std::vector<MissingHost>& missing, const Plan& plan,
 
 // Starts the agents of all hosts by one command.
 Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
-                                   const std::vector<std::string>& environment) {
+                                   const std::vector<std::string>& environment,
+                                   HostPatience& patience) {
   const auto agent = nla::find_agent(options.agent.value_or(""), true);
   if (!agent) return fail(agent.error());
   HostContacts out;
@@ -193,7 +194,11 @@ Result<HostContacts> start_by_bulk(const Options& options, const Plan& plan,
                                                       {},
                                                       plan.job.id,
                                                       options.connect_timeout});
-  auto made = out.bulk->start(plan.hosts);
+  const WatchedPatience watched(patience);
+  patience.wait_for(cat("waiting for ", options.bulk.command, " to start the agents of ",
+                        counted(plan.hosts.size(), "host")));
+  auto made = out.bulk->start(plan.hosts, patience.end_descriptor());
+  if (patience.is_given_up()) return fail(HostPatience::error());
   if (!made) return fail(std::move(made.error()));
   if (auto good = check(made->missing, plan, options.bulk.command); !good)
     return fail(std::move(good.error()));
@@ -288,7 +293,8 @@ Result<HostContacts> find_contacts(const Options& options, const Plan& plan,
     out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
     return out;
   }
-  if (options.launch == LaunchMethod::bulk) return start_by_bulk(options, plan, environment);
+  if (options.launch == LaunchMethod::bulk)
+    return start_by_bulk(options, plan, environment, search.patience);
   if (options.launch == LaunchMethod::program) {
     const SshUser user = this_ssh_user();
     for (const std::string& name : plan.hosts) {

@@ -10,6 +10,7 @@
 
 #include "common/core/text.h"
 #include "common/os/fd.h"
+#include "common/os/process/blocked_signals.h"
 
 namespace scela {
 
@@ -40,6 +41,8 @@ void HostFinder::find(const std::vector<std::string>& hosts) {
     listen();
   }
   try {
+    // The thread may outlive the session, and must take no signal of a later search for hosts.
+    const BlockedSignals blocked;
     std::thread([hosts, find = find_, answers = answers_] {
       std::vector<HostLookup> found = find(hosts);
       {

@@ -150,13 +150,13 @@ void HostPatience::conclude(const std::vector<AwaitedHost>& awaited, std::size_t
 Result<SshHosts> find_late_hosts(const std::vector<std::string>& names,
                                  const SshHostsOptions& options, const SshUser& user,
                                  const LateHostLimits& limits, HostPatience& patience) {
-  if (!patience.is_set()) return find_ssh_hosts(names, options, user);
   const WatchedPatience watched(patience);
   patience.wait_for(cat("waiting for ", counted(names.size(), "host")));
   SshHostsOptions wanted = options;
   wanted.lookup.stop = [&patience] { return patience.is_given_up(); };
   Result<SshHosts> found = find_ssh_hosts(names, wanted, user);
-  if (!found) return found;
+  if (patience.is_given_up()) return fail(HostPatience::error());
+  if (!found || !patience.is_set()) return found;
   std::vector<bool> answered(names.size(), false);
   for (;;) {
     const std::vector<AwaitedHost> awaited = ask_hosts(*found, answered, limits, patience);

@@ -1,7 +1,6 @@
 #include "launcher/hosts/name_lookup.h"
 
 #include <netdb.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -13,6 +12,7 @@
 
 #include "common/core/error.h"
 #include "common/core/text.h"
+#include "common/os/process/blocked_signals.h"
 
 namespace scela {
 
@@ -77,24 +77,8 @@ struct Work {
   }
 };
 
-// Blocks all signals in the threads that are started meanwhile, so that other threads get them.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 std::vector<std::thread> start_threads(const std::shared_ptr<Work>& work, std::size_t count) {
-  const SignalsBlocked blocked;
+  const BlockedSignals blocked;
   std::vector<std::thread> threads;
   try {
     while (threads.size() < count)
@@ -104,10 +88,6 @@ std::vector<std::thread> start_threads(const std::shared_ptr<Work>& work, std::s
   }
   return threads;
 }
-
-// The interval at which the caller's reason to stop is asked for. If it were longer, ^C would seem
-// to have no effect.
-constexpr std::chrono::milliseconds kStopInterval{100};
 
 // Returns true once all names are answered, or false if that takes too long.
 bool wait_for_answers(Work& work, std::unique_lock<std::mutex>& lock,

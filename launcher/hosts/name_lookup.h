@@ -31,6 +31,10 @@ struct NameAnswer {
   std::string hint;  // what to do about the error; may be empty
 };
 
+// The interval at which NameLookupLimits::stop is asked. ^C would seem to have no effect if it were
+// longer.
+inline constexpr std::chrono::milliseconds kStopInterval{100};
+
 // The limits of one call of look_up_names().
 struct NameLookupLimits {
   std::size_t threads = 32;                  // more make usual servers drop queries

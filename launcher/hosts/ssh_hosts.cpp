@@ -1,6 +1,7 @@
 #include "launcher/hosts/ssh_hosts.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -30,8 +31,10 @@ namespace {
 
 // Runs a command of "Match exec" as ssh does, without the user's streams, and returns true if it
 // succeeds. The exit status comes through a pipe: once the job runs, another part of this process
-// may reap the child first.
-bool command_succeeds(const std::string& shell, const std::string& command) {
+// may reap the child first. Returns false once `stop`, if it is set, returns true.
+bool command_succeeds(const std::string& shell, const std::string& command,
+                      const std::function<bool()>& stop) {
+  if (stop && stop()) return false;
   int ends[2] = {};
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
   const Fd status(ends[0]);
@@ -56,6 +59,9 @@ bool command_succeeds(const std::string& shell, const std::string& command) {
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) return false;
   told.reset();
+  pollfd ready{status.get(), POLLIN, 0};
+  while (stop && retry([&] { return ::poll(&ready, 1, kStopInterval.count()); }) == 0)
+    if (stop()) return false;  // as if this process had been killed
   std::string text;
   char piece[16];
   for (ssize_t got; (got = retry([&] { return ::read(status.get(), piece, sizeof piece); })) > 0;)
@@ -144,8 +150,9 @@ void Finder::configure(SshHost& host, Draft& draft) {
   const std::string& name = host.contact.name;
   const LoginParts parts = parts_of_login(name);
   draft.original = parts.host;
-  SshQuery query{draft.original, std::nullopt, user_.name,
-                 [this](const std::string& text) { return command_succeeds(user_.shell, text); }};
+  SshQuery query{draft.original, std::nullopt, user_.name, [this](const std::string& text) {
+                   return command_succeeds(user_.shell, text, options_.lookup.stop);
+                 }};
   query.user = parts.user.empty() ? options_.user : std::string(parts.user);
   draft.tokens.original_name = draft.original;
   draft.tokens.local_user = user_.name;

@@ -159,9 +159,11 @@ void CapturedCommand::send(int signal) {
 }
 
 void CapturedCommand::kill() {
+  // If the process was reaped, here or by another part, its number may be that of another group.
+  const bool has_number = ::syscall(SYS_pidfd_send_signal, process_.get(), 0, nullptr, 0) == 0;
   if (keeper_)
     keeper_.reset();
-  else if (!ended_)
+  else if (has_number)
     ::kill(-pid_, SIGKILL);
   static_cast<void>(wait(std::chrono::milliseconds(-1)));
 }

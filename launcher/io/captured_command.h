@@ -61,7 +61,8 @@ class CapturedCommand {
   std::optional<int> wait(std::chrono::milliseconds limit, int end = -1);
   // Sends a signal, unless wait() has seen the end.
   void send(int signal);
-  // Ends the command, and the processes of its group or all that a keeper keeps. Waits for it.
+  // Ends the command, and the processes of its group or all that a keeper keeps. Waits for it. No
+  // signal is sent if the command has ended and was reaped, by wait() or another part.
   void kill();
   // Returns what it has written to standard output, and to standard error.
   std::string output() const;

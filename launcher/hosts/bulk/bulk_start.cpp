@@ -95,7 +95,8 @@ struct BulkStart::State {
   explicit State(const BulkRequest& wanted) : request(wanted) {}
 
   Result<void> begin();
-  void wait_for_agents();
+  // Returns false if the descriptor `end` is readable before.
+  bool wait_for_agents(int end);
   void conclude();
   void accept_strangers();
   // Returns false if the connection is over, as a stranger's.
@@ -161,22 +162,24 @@ bool BulkStart::State::read_hello(Stranger& stranger) {
 }
 
 // Blocks until all agents have dialed in, the command has ended, or the next agent is late.
-void BulkStart::State::wait_for_agents() {
+bool BulkStart::State::wait_for_agents(int end) {
   for (;;) {
     const auto left = static_cast<int>(roster->left(now()).count());
-    if (left == 0) return;
-    std::vector<pollfd> ready = {{listener.get(), POLLIN, 0}, {command->process(), POLLIN, 0}};
+    if (left == 0) return true;
+    std::vector<pollfd> ready = {
+        {listener.get(), POLLIN, 0}, {command->process(), POLLIN, 0}, {end, POLLIN, 0}};
     for (const Stranger& stranger : strangers)
       ready.push_back({stranger.socket.get(), POLLIN, 0});
     retry([&] { return ::poll(ready.data(), ready.size(), left); });
-    auto at = ready.begin() + 2;
+    if (ready[2].revents != 0) return false;
+    auto at = ready.begin() + 3;
     std::erase_if(strangers, [&](Stranger& stranger) {
       return (at++)->revents != 0 && !read_hello(stranger);
     });
     if (ready[0].revents != 0) accept_strangers();
     if (ready[1].revents == 0) continue;
     ended = end_of(command->wait(std::chrono::milliseconds(0)).value_or(0));
-    return;
+    return true;
   }
 }
 
@@ -240,10 +243,11 @@ void BulkStart::State::sweep(const std::vector<std::string>& hosts) const {
   if (sweeper && !sweeper->wait(kSweepPatience)) sweeper->kill();
 }
 
-Result<std::unique_ptr<BulkStart>> BulkStart::start(const BulkRequest& request) {
+Result<std::unique_ptr<BulkStart>> BulkStart::start(const BulkRequest& request, int end) {
   std::unique_ptr<BulkStart> made(new BulkStart(std::make_unique<State>(request)));
   if (auto begun = made->state_->begin(); !begun) return fail(std::move(begun.error()));
-  made->state_->wait_for_agents();
+  if (!made->state_->wait_for_agents(end))
+    return fail(failure(request.starter, "the wait for them was given up"));
   made->state_->conclude();
   return made;
 }

@@ -37,8 +37,9 @@ struct BulkRequest {
 class BulkStart {
  public:
   // Starts the command and waits for the agents. Returns an error (kind launch) if the command
-  // cannot be executed, or if no agent could connect. Hosts without an agent are missing().
-  static Result<std::unique_ptr<BulkStart>> start(const BulkRequest& request);
+  // cannot be executed, if no agent could connect, or once the descriptor `end` is readable. Hosts
+  // without an agent are missing().
+  static Result<std::unique_ptr<BulkStart>> start(const BulkRequest& request, int end = -1);
   // Ends the connections, and waits for the command, which ends when its last agent has. It is
   // killed if it does not. If the command has ended before the hosts were clean, since Slurm has
   // killed the agents, it is called again to remove the directories of the job.

@@ -10,25 +10,25 @@
 
 namespace scela {
 
-Result<const BulkStart*> BulkStarts::start_part(const std::vector<std::string>& hosts) {
+Result<const BulkStart*> BulkStarts::start_part(const std::vector<std::string>& hosts, int end) {
   BulkRequest request;
   {
     const std::lock_guard lock(mutex_);
     request = request_;
   }
   request.hosts = hosts;
-  auto made = BulkStart::start(request);
+  auto made = BulkStart::start(request, end);
   if (!made) return fail(std::move(made.error()));
   const std::lock_guard lock(mutex_);
   request_.secret = (*made)->secret();
   return starts_.emplace_back(std::move(*made)).get();
 }
 
-Result<BulkContacts> BulkStarts::start(const std::vector<std::string>& hosts) {
+Result<BulkContacts> BulkStarts::start(const std::vector<std::string>& hosts, int end) {
   BulkContacts out;
   std::map<std::string, std::string> contacts;  // by host
   for (const auto& part : bulk_parts(request_.starter, request_.environment, hosts)) {
-    const auto made = start_part(part);
+    const auto made = start_part(part, end);
     if (!made) return fail(made.error());
     const std::vector<MissingHost>& missing = (*made)->missing();
     // The contacts are those of the hosts that are not missing, in the same order.

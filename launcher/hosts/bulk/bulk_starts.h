@@ -31,9 +31,9 @@ class BulkStarts {
   // The hosts of `request` do not count.
   explicit BulkStarts(BulkRequest request) : request_(std::move(request)) {}
 
-  // Starts the agents of these hosts, and blocks until they have dialed in. Returns errors as
-  // BulkStart::start().
-  Result<BulkContacts> start(const std::vector<std::string>& hosts);
+  // Starts the agents of these hosts, and blocks until they have dialed in or the descriptor `end`
+  // is readable. Returns errors as BulkStart::start().
+  Result<BulkContacts> start(const std::vector<std::string>& hosts, int end = -1);
   // Returns the secret with which parents connect to the agents. It is empty before a start.
   std::string secret() const;
   // Starts agents, and returns how each of the hosts is reached, or why it is not, in their order.
@@ -46,7 +46,7 @@ class BulkStarts {
 
  private:
   // Starts the agents of hosts that one command reaches.
-  Result<const BulkStart*> start_part(const std::vector<std::string>& hosts);
+  Result<const BulkStart*> start_part(const std::vector<std::string>& hosts, int end);
 
   mutable std::mutex mutex_;  // of the two below
   BulkRequest request_;

@@ -12,6 +12,7 @@
 
 #include "common/core/text.h"
 #include "common/os/fd.h"
+#include "common/os/process/blocked_signals.h"
 
 namespace scela::nla {
 
@@ -70,7 +71,11 @@ bool SshLogin::ask_agent(ssh_session_struct* session, std::function<void()> answ
   watch_.assign(watched);
   talk_ = std::make_shared<AgentTalk>(session, std::move(news));
   const long seconds = std::max<long>(1, limit_.count() / 1000);
-  std::thread([talk = talk_, seconds] { talk->run(seconds); }).detach();
+  {
+    // The thread may outlive the session, and must take no signal that its process waits for.
+    const BlockedSignals blocked;
+    std::thread([talk = talk_, seconds] { talk->run(seconds); }).detach();
+  }
   // The callback checks if this object still exists.
   watch_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [answered = std::move(answered)](const error_code& error) {

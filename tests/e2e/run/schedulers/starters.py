@@ -54,11 +54,13 @@ exec "$@"
 """
 
 # Starts one task for each host of its list; each has a copy of standard input. It ends when its tasks have. NOT_HERE has hosts on
-# which no task starts, and OTHER_BUILD the build that agents are asked for. The test writes these, and CALLS, to a file, since scela-run
+# which no task starts, and OTHER_BUILD the build that agents are asked for. AT_FIRST, WHILE_THEY_RUN and AT_END are commands of the test's
+# own: they run before the tasks start, meanwhile, and when the tasks have ended. The test writes these, and CALLS, to a file, since scela-run
 # hands srun few variables.
 SRUN = """. "${0%/*}/srun.settings"
 echo "$*" >> "$CALLS"
 input=$(cat)
+eval "$AT_FIRST"
 while :; do
   case $1 in --nodelist=*) hosts=${1#*=};; --*) ;; *) break;; esac
   shift
@@ -69,7 +71,9 @@ for host in $(echo "$hosts" | tr , ' '); do
   echo "$input" | SLURMD_NODENAME=$host SLURM_PROCID=$task SLURM_STEP_ID=0 SLURM_NTASKS_PER_NODE=1 "$1" "$2" "$3" "$4" "$5" "$6" "${OTHER_BUILD:-$7}" &
   task=$((task + 1))
 done
+eval "$WHILE_THEY_RUN"
 wait
+eval "$AT_END"
 """
 
 TEXTS = {"srun": SRUN, "qrsh": QRSH, "blaunch": BLAUNCH, "condor_ssh": CONDOR_SSH, "kubectl": KUBECTL, "podman": PODMAN, "docker": PODMAN}

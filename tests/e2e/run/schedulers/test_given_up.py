@@ -138,6 +138,33 @@ class GivenUpTest(JoiningTest):
         run.signal(signal.SIGTERM)
         self.assert_ended(run.wait(), 128 + signal.SIGTERM, cause(signal.SIGTERM, "waiting for hosts of '.*': it names no host"))
 
+    def with_config(self, *words):
+        """A scela-run that looks for two hosts and waits for none. A command of its ssh configuration hangs until go_on()."""
+        path = os.path.join(self.folder, "go")
+        os.mkfifo(path)
+        self.go = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.addCleanup(os.close, self.go)
+        hangs = self.script("hangs", f'echo 0 $$ > "${job.READY}"; read -r line < "{path}"')
+        return self.start("-w", "n[1-2].invalid", "--ssh-config", self.file("config", f'Match exec "{hangs}"\n  User them\n'), *words, "true")
+
+    def go_on(self):
+        os.write(self.go, b"go\n")
+
+    def test_a_signal_ends_a_search_for_hosts_that_are_not_waited_for(self):
+        records = self.file("records")
+        run = self.with_config(f"--json={records}")
+        run.news(1)
+        run.signal(signal.SIGUSR1)
+        run.signal(signal.SIGTERM)
+        self.assert_ended(run.wait(), 128 + signal.SIGTERM, cause(signal.SIGTERM, "waiting for 2 hosts"))
+        self.assertEqual(self.records(records)[-1]["exit_status"], 128 + signal.SIGTERM)
+        self.go_on()
+
+    def test_the_time_limit_covers_a_search_for_hosts_that_are_not_waited_for(self):
+        ended = self.with_config("--timeout", "300ms").wait()
+        self.assert_ended(ended, 124, r"the job reached its time limit of 300 ms \(--timeout\) while waiting for 2 hosts; the start was given up")
+        self.go_on()
+
 
 if __name__ == "__main__":
     job.main()

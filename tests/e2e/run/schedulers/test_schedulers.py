@@ -1,6 +1,8 @@
 """Jobs in the allocation of a scheduler: which hosts they get, and by which command agents are started there. The commands are stand-ins
 (starters.py); tests/cluster/schedulers has a real scheduler."""
+import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -10,6 +12,7 @@ from job import JobTest  # noqa: E402
 
 AGENT = os.environ["SCELA_AGENT"]
 SHOW = 'echo "$SCELA_RANK $SCELA_NODE"'
+WAITING = "waiting for srun to start the agents of 2 hosts"
 
 
 class SchedulersTest(JobTest):
@@ -135,6 +138,51 @@ class SchedulersTest(JobTest):
                           r"it said: srun: error: Task launch for StepId=1.0 failed on node un002: Communication connection failure.*--launch ssh.*")
         ended = self.run_job("--connect-timeout", "2s", "--min-nodes", 1, "-n", 4, "sh", "-c", SHOW, env=env)
         self.assertEqual((ended.status, sorted(ended.lines)), (0, ["0 un001", "1 un001", "2 un003", "3 un003"]))
+
+    def told(self):
+        """A command by which the stand-in tells the test that it has come there, and waits for a line in the file "go"."""
+        os.mkfifo(os.path.join(self.folder, "go"))
+        return f'echo 0 $$ > "{self.environment[job.READY]}"; read -r line < "{self.folder}/go"'
+
+    def go_on(self):
+        with open(os.path.join(self.folder, "go"), "w", encoding="ascii") as f:
+            f.write("go\n")
+
+    def test_signals_for_ranks_do_nothing_while_a_job_that_has_ended_waits_for_srun(self):
+        run = self.start("true", env=self.slurm(["un001", "un002"], AT_END=self.told()))
+        run.news(1)
+        for signo in (signal.SIGUSR1, signal.SIGUSR2):
+            run.signal(signo)
+        self.go_on()
+        self.assertEqual(run.wait(), (0, b"", ""))
+
+    def test_a_signal_ends_the_wait_for_srun_and_it_with_its_agents(self):
+        """The agent of one host has been started, and that of the other never comes."""
+        for number, signo in enumerate((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)):
+            records = self.file(f"records-{number}")
+            env = self.slurm(["un001", "un002"], NOT_HERE="un002", WHILE_THEY_RUN=f'echo 0 $$ > "{self.environment[job.READY]}"')
+            run = self.start(f"--json={records}", "--connect-timeout", "1h", "true", env=env)
+            run.news(1)
+            run.signal(signo)
+            cause = rf"interrupted by signal {int(signo)} \({signo.name}, [A-Za-z ]+\) while {WAITING}; the start was given up"
+            self.assert_ended(run.wait(), 128 + signo, cause)
+            with open(records, encoding="utf-8") as f:
+                first, *_, last = map(json.loads, f)
+            self.assertEqual((first["type"], first["ranks"], last["type"], last["exit_status"]), ("job", 0, "end", 128 + signo))
+            self.wait_nothing_runs()
+
+    def test_the_time_limit_covers_the_wait_for_srun(self):
+        for host in ("un002", "un001 un002"):
+            ended = self.run_job("--timeout", "300ms", "--connect-timeout", "1h", "true", env=self.slurm(["un001", "un002"], NOT_HERE=host, AT_END="exec sleep 1000"))
+            self.assert_ended(ended, 124, rf"the job reached its time limit of 300 ms \(--timeout\) while {WAITING}; the start was given up")
+
+    def test_signals_for_ranks_do_nothing_while_srun_is_awaited(self):
+        run = self.start("echo", "ran", env=self.slurm(["un001", "un002"], AT_FIRST=self.told()))
+        run.news(1)
+        for signo in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT):
+            run.signal(signo)
+        self.go_on()
+        self.assertEqual(run.wait(), (0, b"ran\n" * 4, ""))
 
     def test_an_agent_of_another_build_is_told_of(self):
         ended = self.run_job("true", env=self.slurm(["un001", "un002"], OTHER_BUILD="00ff"))

@@ -63,6 +63,21 @@ TEST_CASE("new host keys that cannot be recorded are one warning, with the hosts
   }
 }
 
+TEST_CASE("the time limit of the job covers the search for hosts that are not waited for") {
+  const TemporaryHome home;
+  home.write("config", "");
+  Options options;
+  options.ssh_config = home.path("config");
+  Plan plan;
+  plan.remote = true;
+  plan.hosts = {"10.0.0.1"};
+  HostSearch late{HostPatience(std::chrono::milliseconds(0), HostPatience::Clock::now(), {}), {}};
+  CHECK_FALSE(find_contacts(options, plan, {}, late));
+  REQUIRE(late.patience.given_up());
+  CHECK_FALSE(late.patience.given_up()->cause.signal);
+  CHECK(late.patience.given_up()->waiting == "waiting for 1 host");
+}
+
 TEST_CASE(
     "ssh as a program gets a host's port apart from its name, and another program gets none") {
   Options options;
