@@ -148,14 +148,14 @@ def wrong_names(round_, outcome):
     if outcome.status == 0:
         told = re.findall(r"^scela-run: .*$", outcome.err, re.M)
         return [f"the status is 0, but something is told: {told}"] if told and not outcome.struck else []
-    named = set()
+    named, missing_others = set(), set()
     for line in outcome.err.splitlines():
-        if round_.program == "library" and re.search(r"ranks? exited with code 4: ", line):
-            continue  # they need each other, and have said whom they miss
-        named |= named_in(line, outcome.tree)
+        # Ranks of the library need each other, and have said which rank they miss.
+        ends_for_others = round_.program == "library" and re.search(r"exited with code 4(:|$)", line)
+        (missing_others if ends_for_others else named).update(named_in(line, outcome.tree))
     wrong = {host for host in named if host != HEAD} - concerned_hosts(round_, outcome)
     said = [f"{', '.join(sorted(wrong))} named, which the fault does not concern"] if wrong else []
-    if not named and round_.victim not in ("scela-run", "head") and not round_.ended_by_hand():
+    if not named | missing_others and round_.victim not in ("scela-run", "head") and not round_.ended_by_hand():
         said.append("no host is named")
     return said
 

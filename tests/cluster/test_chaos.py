@@ -81,17 +81,17 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(left, {program: program == "mpich" for program in rounds})
         self.assertFalse(chaos_judge.is_unfinished(rounds["mpich"], "/dev/shm/scela-1"))
 
-    def judge(self, victim, fault, status, err, hosts=3, **changes):
+    def judge(self, victim, fault, status, err, hosts=3, program="plain", **changes):
         seed = next(seed for seed in range(100000)
-                    if self.is_wanted(chaos_plan.draw(seed, 8, f"{victim}:{fault}"), hosts))
+                    if self.is_wanted(chaos_plan.draw(seed, 8, f"{victim}:{fault}"), hosts, program))
         round_ = chaos_plan.draw(seed, 8, f"{victim}:{fault}")
         tree = chaos_plan.Tree("scela-run\n|-- node001  rank 0\n|-- node002  rank 1\n`-- node003  rank 2\n")
         outcome = chaos.chaos_job.Outcome(tree, "node002", struck=True, status=status, err=err, rank=1, **changes)
         return " ".join(chaos_judge.complaints(round_, outcome))
 
     @staticmethod
-    def is_wanted(round_, hosts):
-        return round_.program == "plain" and round_.when == "line" and not round_.once and not round_.wait and \
+    def is_wanted(round_, hosts, program):
+        return round_.program == program and round_.when == "line" and not round_.once and not round_.wait and \
             round_.hosts == hosts and round_.ppn == 1
 
     LOST = "scela-run: rank {} on {} (x) lost with its node: the agent on {} was lost: its connection ended\n"
@@ -101,6 +101,11 @@ class JudgeTest(unittest.TestCase):
 
     def test_another_node_is_a_wrong_name(self):
         self.assertIn("does not concern", self.judge("agent", "kill", 68, self.LOST.format(0, "node001", "node001")))
+
+    def test_a_rank_that_misses_another_may_end_first(self):
+        ended = "scela-run: rank 2 on node003 (x) exited with code {}\n"
+        self.assertEqual(self.judge("engine", "memory", 4, ended.format(4), program="library"), "")
+        self.assertIn("does not concern", self.judge("engine", "memory", 3, ended.format(3), program="library"))
 
     def test_a_rank_and_a_host_must_belong_together(self):
         self.assertIn("does not concern", self.judge("agent", "kill", 68, self.LOST.format(0, "node002", "node002")))
