@@ -109,8 +109,10 @@ Result<Prepared> reach_hosts(const Options& options, LaunchContext& context, Pla
     auto reach = find_contacts(options, plan, context.environment, search);
     if (!reach) return fail(reach.error());
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
-    // Ranks of training jobs know how many they are, so the missing ones do not count.
+    // Ranks of training jobs know how many they are, so the missing ones do not count. If a failure
+    // ends the job, a missing host must not be a failure.
     const bool keeps_numbers = plan.once_per_host && !plan.job.training.styles.any() &&
+                               plan.job.on_failure != nla::OnFailure::kill &&
                                reach->contacts.size() >= plan.min_nodes;
     if (keeps_numbers && !reach->contacts.empty()) {
       keep_numbers(plan, *reach);

@@ -7,7 +7,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstring>
 
@@ -85,7 +87,8 @@ ConnectionState connection_state(const sockaddr& own, const sockaddr& peer) {
 void limit_silence(int socket, std::chrono::milliseconds limit) {
   // The limit is for the acknowledgement of bytes that were sent, and for the answer to probes. The
   // kernel sends these while no bytes are on their way.
-  const int on = 1, probe_s = 1, limit_ms = static_cast<int>(limit.count());
+  const int on = 1, probe_s = 1;
+  const int limit_ms = static_cast<int>(std::clamp<std::int64_t>(limit.count(), 1000, INT_MAX));
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof limit_ms);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof probe_s);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof probe_s);

@@ -25,8 +25,9 @@ enum class ConnectionState : unsigned char {
 ConnectionState connection_state(const sockaddr& own, const sockaddr& peer);
 
 // Has the kernel break the connection of this socket if the peer's machine does not answer for the
-// limit, which is a second at least. A peer that is stopped, or has nothing to say, answers all the
-// same. For a socket that is no TCP connection the call has no effect.
+// limit, or takes none of the bytes that wait for it in that time. The limit is a second at least.
+// A machine answers also for a peer that is stopped or has nothing to say. For a socket that is no
+// TCP connection the call has no effect.
 void limit_silence(int socket, std::chrono::milliseconds limit);
 
 }  // namespace scela

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
+#include "launcher/hosts/name_lookup.h"
 
 namespace scela {
 
@@ -25,12 +27,23 @@ bool is_owners_alone(const Fd& file) {
   return (status.st_uid == 0 || status.st_uid == ::geteuid()) && (status.st_mode & 022) == 0;
 }
 
-Result<std::optional<std::string>> read_file(const std::string& path, bool check_owner) {
+// Waits until bytes or the end of the file can be read. Returns false if it was stopped.
+bool await_bytes(const Fd& file, const StopReading& stop) {
+  pollfd ready{file.get(), POLLIN, 0};
+  const int limit_ms = stop ? static_cast<int>(kStopInterval.count()) : -1;
+  while (retry([&] { return ::poll(&ready, 1, limit_ms); }) == 0)
+    if (stop()) return false;
+  return true;
+}
+
+Result<std::optional<std::string>> read_file(const std::string& path, bool check_owner,
+                                             const StopReading& stop) {
   const auto refused = [&](std::string why, std::string hint) {
     return fail(
         Error{ErrorKind::usage, cat("read '", path, "'"), "", std::move(why), std::move(hint)});
   };
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // The file may be a FIFO that nothing has opened yet.
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::optional<std::string>();
   if (!file) return refused(errno_text(errno), "make it readable for its owner");
   if (check_owner && !is_owners_alone(file)) {
@@ -40,6 +53,7 @@ Result<std::optional<std::string>> read_file(const std::string& path, bool check
   std::string text;
   char piece[16384];
   for (;;) {
+    if (!await_bytes(file, stop)) return refused("the wait for its text was given up", "");
     const ssize_t got = retry([&] { return ::read(file.get(), piece, sizeof piece); });
     if (got < 0) return refused(errno_text(errno), "name a file that can be read");
     if (got == 0) return std::optional<std::string>(std::move(text));
@@ -54,7 +68,8 @@ Result<std::optional<std::string>> read_file(const std::string& path, bool check
 // Returns the files that an Include names. Its pattern is relative to `folder` and may have
 // wildcards, as in a shell.
 Result<std::vector<SshConfig::File>> included(const std::string& pattern, const std::string& home,
-                                              const std::string& folder, bool check_owner) {
+                                              const std::string& folder, bool check_owner,
+                                              const StopReading& stop) {
   std::string path = pattern;
   if (path.starts_with("~/")) path.replace(0, 1, home);
   if (!path.starts_with('/')) path = cat(folder, "/", path);
@@ -64,7 +79,7 @@ Result<std::vector<SshConfig::File>> included(const std::string& pattern, const 
   if (::glob(path.c_str(), 0, nullptr, &found) != 0) return files;  // as ssh does
   for (std::size_t i = 0; i < found.gl_pathc; ++i) {
     std::string name = found.gl_pathv[i];
-    auto text = read_file(name, check_owner);
+    auto text = read_file(name, check_owner, stop);
     if (!text) return fail(std::move(text.error()));
     if (*text) files.push_back({std::move(name), std::move(**text)});
   }
@@ -73,12 +88,13 @@ Result<std::vector<SshConfig::File>> included(const std::string& pattern, const 
 
 // Adds a configuration to `out` and returns true if the file exists.
 Result<bool> add_config(std::vector<SshConfig>& out, const std::string& path,
-                        const std::string& home, const std::string& folder, bool check_owner) {
-  auto text = read_file(path, check_owner);
+                        const std::string& home, const std::string& folder, bool check_owner,
+                        const StopReading& stop) {
+  auto text = read_file(path, check_owner, stop);
   if (!text) return fail(std::move(text.error()));
   if (!*text) return false;
   auto config = SshConfig::parse({path, std::move(**text)}, [&](const std::string& pattern) {
-    return included(pattern, home, folder, check_owner);
+    return included(pattern, home, folder, check_owner, stop);
   });
   if (!config) return fail(std::move(config.error()));
   out.push_back(std::move(*config));
@@ -87,26 +103,27 @@ Result<bool> add_config(std::vector<SshConfig>& out, const std::string& path,
 
 }  // namespace
 
-Result<std::optional<std::string>> read_ssh_file(const std::string& path) {
-  return read_file(path, false);
+Result<std::optional<std::string>> read_ssh_file(const std::string& path, const StopReading& stop) {
+  return read_file(path, false, stop);
 }
 
 Result<std::vector<SshConfig>> read_ssh_config(const std::optional<std::string>& named,
-                                               const std::string& home, const std::string& system) {
+                                               const std::string& home, const std::string& system,
+                                               const StopReading& stop) {
   std::vector<SshConfig> out;
   const std::string folder = home + "/.ssh";
   if (named) {
     if (*named == "none") return out;
-    auto added = add_config(out, *named, home, folder, false);
+    auto added = add_config(out, *named, home, folder, false, stop);
     if (!added) return fail(std::move(added.error()));
     if (*added) return out;
     return fail(Error{ErrorKind::usage, cat("read the ssh configuration '", *named, "'"), "",
                       errno_text(ENOENT), "name a file that is there, or none"});
   }
-  if (auto added = add_config(out, folder + "/config", home, folder, true); !added) {
+  if (auto added = add_config(out, folder + "/config", home, folder, true, stop); !added) {
     return fail(std::move(added.error()));
   }
-  if (auto added = add_config(out, system + "/ssh_config", home, system, false); !added) {
+  if (auto added = add_config(out, system + "/ssh_config", home, system, false, stop); !added) {
     return fail(std::move(added.error()));
   }
   return out;

@@ -346,7 +346,7 @@ const KnownHosts& Finder::known_hosts(const std::vector<std::string>& files, Ssh
   if (known) return *known;
   known = std::make_unique<KnownHosts>();
   for (const std::string& file : files) {
-    auto text = read_ssh_file(file);
+    auto text = read_ssh_file(file, options_.lookup.stop);
     if (!text) {
       out.notes.push_back(text.error().text());
     } else if (*text) {
@@ -434,7 +434,8 @@ std::string_view name_of(HostPhase phase) {
 
 Result<SshHosts> find_ssh_hosts(const std::vector<std::string>& names,
                                 const SshHostsOptions& options, const SshUser& user) {
-  auto configs = read_ssh_config(options.config_file, user.home, user.system_folder);
+  auto configs =
+      read_ssh_config(options.config_file, user.home, user.system_folder, options.lookup.stop);
   if (!configs) return fail(std::move(configs.error()));
   return Finder(options, user, std::move(*configs)).find(names);
 }

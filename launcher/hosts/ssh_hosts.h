@@ -39,7 +39,8 @@ struct SshHostsOptions {
   std::optional<HostKeyPolicy> host_keys;
   // --user. The login on hosts that are named without a user. It wins over the configuration.
   std::optional<std::string> user;
-  // The limits of all name lookups together. `stop` is asked while commands of "Match exec" run too.
+  // The limits of all name lookups together. `stop` is asked while commands of "Match exec"
+  // run and while FIFOs are read, too.
   NameLookupLimits lookup;
 };
 

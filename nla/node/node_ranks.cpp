@@ -241,7 +241,7 @@ void NodeRanks::carry_out(action::InspectRanks& action) {
 }
 
 void NodeRanks::carry_out(action::EndRanks& action) {
-  if (ranks_) ranks_->end(action.ranks);
+  if (ranks_ && ranks_->end(action.ranks)) context_.ended_ranks = true;
 }
 
 void NodeRanks::carry_out(action::Reply& action) {

@@ -134,8 +134,8 @@ void ChildAgents::lose(LinkId id, std::string why) {
 // The child's guardian cleans up silently, and may take longer than the silence of a lost agent.
 void ChildAgents::await_end(ChildAgent& child) {
   child.heart.reset();
-  const std::uint32_t period = context_.settings.heartbeat_ms;
-  if (period != 0) child.link->limit_silence(std::chrono::milliseconds(3 * period));
+  const std::chrono::milliseconds period(context_.settings.heartbeat_ms);
+  if (period.count() != 0) child.link->limit_silence(3 * period);
 }
 
 void ChildAgents::link_ended(LinkId id, std::string why) {

@@ -47,6 +47,8 @@ void LinkUpgrade::connect(LinkId id, const Offer& offer) {
   ChildAgent& child = children_.at(id);
   if (child.change.state != TcpUpgrade::State::asked || child.change.attempt) return;
   const std::string& network = child.change.network;
+  const std::string_view named =
+      std::string_view(network).substr(0, network.find_last_not_of(',') + 1);
   const std::uint16_t port = offer.port;
   const bool as_reached = network.empty() || (network.ends_with(',') && offer.address.empty());
   const std::string where = as_reached ? child.contact.address : offer.address;
@@ -54,14 +56,14 @@ void LinkUpgrade::connect(LinkId id, const Offer& offer) {
   const std::uint32_t own = context_.is_root() ? kRootNode : context_.node_index;
   SharedKey key = derive_link_key(keys_.keys().of(child.node), {context_.job_id, own, child.node});
   if (!network.empty() && offer.address.empty() && (!as_reached || port == 0))
-    return failed(id, cat("it has no address in the network ", network));
+    return failed(id, cat("it has no address in the network ", named));
   if (port == 0) return failed(id, "the agent cannot listen");
   if (!address) return failed(id, "its address is not known");
   // A node that was taken over must not choose where this agent connects. The address of the ssh
   // session is no choice of the child's.
   if (where != child.contact.address &&
       !may_be_in(context_.settings.network, where, interface_addresses()))
-    return failed(id, cat(where, " is not in the network ", network));
+    return failed(id, cat(where, " is not in the network ", named));
   if (!context_.network) return failed(id, "this agent has no TLS");
   child.change.where = where;
   child.change.attempt = context_.network->connect_tls(

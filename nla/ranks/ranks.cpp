@@ -412,17 +412,22 @@ void Ranks::bind(const std::map<Rank, CpuSet>& places, const std::map<Rank, Doma
   if (state_->starter) state_->starter->bind(places, memory);
 }
 
-void Ranks::end(const RankSet& ranks) {
+bool Ranks::end(const RankSet& ranks) {
+  bool ends_any = false;
   for (const Rank rank : std::exchange(state_->to_start, {})) {
     if (ranks.contains(rank)) {
       state_->not_started(rank);
+      ends_any = true;
     } else {
       state_->to_start.push_back(rank);
     }
   }
   for (const auto& [pid, rank] : state_->running) {
-    if (ranks.contains(rank->rank)) ::kill(-pid, SIGKILL);
+    if (!ranks.contains(rank->rank)) continue;
+    ::kill(-pid, SIGKILL);
+    ends_any = true;
   }
+  return ends_any;
 }
 
 bool Ranks::signal(int signo) {

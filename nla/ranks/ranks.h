@@ -57,8 +57,8 @@ class Ranks {
   // failure becomes event::RankStarted or event::RankNotStarted.
   void start(const RankSet& ranks);
   // Kills those of these ranks that run, at once, by SIGKILL. Those that wait for their start are
-  // reported as not started.
-  void end(const RankSet& ranks);
+  // reported as not started. Returns true if there were such ranks.
+  bool end(const RankSet& ranks);
   // Signals the process groups of running ranks. If the signal is one that ends programs, ranks
   // that wait for their start are not started any more, and the function returns true if there were
   // such ranks or running ones.

@@ -280,6 +280,10 @@ class HostsTest(JobTest):
         ended = self.run_job(*hosts, "--stdin", 3, "cat", env={"HOME": self.folder}, stdin=self.input(b"x\n"))
         self.assertEqual((ended.status, ended.lines), (68, ["127.0.0.1: x"]))
 
+    def test_a_host_that_does_not_resolve_ends_no_job_that_a_failure_ends(self):
+        ended = self.run_job("-w", "no.invalid,localhost", "--on-failure", "kill", "--expand", "echo", "%n", env={"HOME": self.folder})
+        self.assertEqual((ended.status, ended.lines), (68, ["localhost: 0"]))
+
     def test_ranks_that_meet_count_no_hosts_that_do_not_resolve(self):
         ended = self.run_job("-w", "no.invalid,localhost", "--env-style", "torch", "echo $RANK of $WORLD_SIZE",
                              env={"HOME": self.folder})

@@ -160,6 +160,14 @@ class GivenUpTest(JoiningTest):
         self.assertEqual(self.records(records)[-1]["exit_status"], 128 + signal.SIGTERM)
         self.go_on()
 
+    def test_a_signal_ends_the_reading_of_a_configuration_that_has_no_end(self):
+        path = os.path.join(self.folder, "fifo")
+        os.mkfifo(path)
+        run = self.start("-w", "n1.invalid", "--ssh-config", path, "true")
+        with open(path, "wb"):  # scela-run has it open then
+            run.signal(signal.SIGTERM)
+            self.assert_ended(run.wait(), 128 + signal.SIGTERM, cause(signal.SIGTERM, "waiting for 1 host"))
+
     def test_the_time_limit_covers_a_search_for_hosts_that_are_not_waited_for(self):
         ended = self.with_config("--timeout", "300ms").wait()
         self.assert_ended(ended, 124, r"the job reached its time limit of 300 ms \(--timeout\) while waiting for 2 hosts; the start was given up")
