@@ -42,7 +42,9 @@ struct Handover {
 extern "C" int libc_clone(int (*child)(void*), void* stack, int flags, void* argument,
                           ...) __asm__("__clone");
 #else
-constexpr auto& libc_clone = ::clone;
+int libc_clone(int (*child)(void*), void* stack, int flags, void* argument) {
+  return ::clone(child, stack, flags, argument);
+}
 #endif
 
 SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
