@@ -85,6 +85,8 @@ bool SshLogin::ask_agent(ssh_session_struct* session, std::function<void()> answ
 }
 
 SshLogin::Progress SshLogin::agents_answer() {
+  // The thread has set it before it said so. All that it did to the session is seen here then.
+  static_cast<void>(talk_->let_go.load());
   // A blocking call does not return "again".
   const int code = talk_->answer == SSH_AUTH_AGAIN ? SSH_AUTH_DENIED : talk_->answer;
   talk_.reset();

@@ -74,11 +74,11 @@ TEST_CASE("the thread that asks an ssh-agent takes no signal") {
     REQUIRE(connection);
     std::uint64_t unblocked = 0;
     for (const std::string& thread : threads())
-      if (!before.contains(thread)) unblocked = ~blocked_by(thread);
+      if (!before.contains(thread)) unblocked |= ~blocked_by(thread);
     std::uint64_t wanted = 0;
     for (const int signo : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT})
       wanted |= std::uint64_t{1} << (signo - 1);
-    CHECK(threads().size() == before.size() + 1);
+    CHECK(threads().size() > before.size());  // a sanitizer may have one of its own
     CHECK((unblocked & wanted) == 0);
   }
   io.run();
