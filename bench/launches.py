@@ -125,7 +125,8 @@ def of_hosts(results):
 
 def of_output(results):
     times = results.get("output", {}).get("times", {})
-    for name, words in (("scela", ""), ("flat", ", `--flat`")) if times else ():
+    tree = f", `--degree {results['output'].get('degree')}`" if times else ""
+    for name, words in (("scela", ""), ("tree", tree)) if times else ():
         yield row(f"Output of 64 ranks on 16 hosts, 10 MB each, encrypted{words}", "ssh.md#output-over-ssh", results["runs"]["output"],
                   peer=f"{OF_MPICH}, not encrypted", target="at most 1.00", headline=name == "scela",
                   **over(median(times[name]), median(times["hydra"])))

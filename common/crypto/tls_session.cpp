@@ -1,3 +1,5 @@
+#define OPENSSL_SUPPRESS_DEPRECATED  // for ERR_load_SSL_strings()
+
 #include "common/crypto/tls_session.h"
 
 #include <openssl/bio.h>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "common/crypto/hmac.h"
+#include "common/crypto/tls_algorithms.h"
 
 namespace scela {
 
@@ -34,19 +37,27 @@ using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, ::SSL_CTX_free>>;
 
 // Runs before the library first sets itself up. No configuration file of the node may change the
 // encryption, or load anything. The library's old tables of names are a third of the time that it
-// takes to set itself up; nothing here finds an algorithm by them. What it holds at the end of the
-// process goes with the process, which takes less than to free it.
+// takes to set itself up; nothing here finds an algorithm by them. library_error() loads the texts
+// of errors if there is one. What the library holds at the end of the process goes with the process,
+// which takes less than to free it.
 __attribute__((constructor(101))) void set_library_up() {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
-                            OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_ATEXIT,
+                            OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_ATEXIT |
+                            OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS,
                         nullptr);
 }
 
+// Returns the reason of the oldest error, and forgets all. Only TLS itself has texts here: those of
+// other parts of the library would bring all of them along.
 std::string library_error() {
   const unsigned long code = ::ERR_get_error();
   ::ERR_clear_error();
-  const char* text = code == 0 ? nullptr : ::ERR_reason_error_string(code);
-  return text == nullptr ? "the TLS library gives no reason" : text;
+  if (code == 0) return "the TLS library gives no reason";
+  ::ERR_load_SSL_strings();
+  const char* text = ::ERR_reason_error_string(code);
+  std::array<char, 64> number{};
+  ::ERR_error_string_n(code, number.data(), number.size());
+  return text == nullptr ? number.data() : text;
 }
 
 // Bytes that are added at the end and taken from the front.
@@ -201,7 +212,11 @@ BIO* make_bio(Parts& parts) {
 }
 
 Context make_context(bool server) {
-  Context context(::SSL_CTX_new(server ? ::TLS_server_method() : ::TLS_client_method()));
+  ::OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
+                         OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_LOAD_SSL_STRINGS,
+                     nullptr);
+  Context context(::SSL_CTX_new_ex(tls_algorithms(), nullptr,
+                                   server ? ::TLS_server_method() : ::TLS_client_method()));
   if (!context) return nullptr;
   SSL_CTX* ctx = context.get();
   ::SSL_CTX_clear_options(ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT | SSL_OP_ALLOW_NO_DHE_KEX);
@@ -211,13 +226,13 @@ Context make_context(bool server) {
   // A server without the key would have to show a certificate. Clients accept none, servers have
   // none, and servers ask for none.
   if (!server) ::SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
-  const bool good = SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
-                    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
-                    ::SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256") == 1 &&
-                    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1 &&
-                    ::SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
-                    ::SSL_CTX_set_max_early_data(ctx, 0) == 1 &&
-                    ::SSL_CTX_set_recv_max_early_data(ctx, 0) == 1;
+  const bool good =
+      SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+      SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+      ::SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256") == 1 &&
+      SSL_CTX_set1_groups_list(ctx, "X25519") == 1 &&
+      SSL_CTX_set1_sigalgs_list(ctx, "ed25519") == 1 && ::SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
+      ::SSL_CTX_set_max_early_data(ctx, 0) == 1 && ::SSL_CTX_set_recv_max_early_data(ctx, 0) == 1;
   if (!good) return nullptr;
   if (server) {
     ::SSL_CTX_set_psk_find_session_callback(ctx, find_session);

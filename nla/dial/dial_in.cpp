@@ -56,15 +56,18 @@ Result<std::string> read_secret() {
   while (line.size() <= kDialSecretDigits && retry([&] { return ::read(0, &c, 1); }) == 1 &&
          c != '\n')
     line += c;
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ::dup2(null, 0);
-  ::close(null);
   if (line.size() == kDialSecretDigits) return line;
   return fail(Error{ErrorKind::io,
                     kWhat,
                     {},
                     "standard input has no secret of the job",
                     "the command that has started this agent must pass its own input on"});
+}
+
+void close_input() {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, 0);
+  ::close(null);
 }
 
 // Connects within kDialMs. Returns an errno if that fails.
@@ -107,16 +110,20 @@ Result<DialedIn> dial_address(const Address& root) {
   return out;
 }
 
-Result<DialedIn> dial_in(std::string_view addresses) {
+Result<DialedIn> dial_in(std::string_view addresses, std::string secret) {
   auto roots = parse(addresses);
   if (!roots) return fail(std::move(roots.error()));
-  auto secret = read_secret();
-  if (!secret) return fail(std::move(secret.error()));
+  if (secret.empty()) {
+    auto line = read_secret();
+    if (!line) return fail(std::move(line.error()));
+    secret = std::move(*line);
+  }
+  close_input();
   std::optional<Error> failure;
   for (const Address& root : *roots) {
     auto made = dial_address(root);
     if (made) {
-      made->secret = std::move(*secret);
+      made->secret = std::move(secret);
       return made;
     }
     const std::string before = failure ? cat(failure->why, "; ") : "";

@@ -1,5 +1,6 @@
 // How an agent that a bulk starter (srun, flux exec) has started reaches scela-run: the steps
-// before it is an agent. It reads the job's secret from standard input, and connects to scela-run.
+// before it is an agent. It has the job's secret from a credential (nla/dial/dial_credential.h) or
+// from standard input, and connects to scela-run.
 // scela-nla calls this in its only thread; it blocks.
 //
 // The connection stays open for as long as the node is not clean, as the guardian has it
@@ -31,10 +32,10 @@ struct DialedIn {
 Result<DialedIn> dial_address(const Address& root);
 
 // Connects to the first of the addresses "ADDRESS:PORT,..." (IPv6 in brackets) that answers; each of
-// them has kDialMs. Reads the secret from descriptor 0, which then is /dev/null. Returns an error
-// (kind usage, io or unreachable) for malformed addresses, if there is no secret, and if no address
-// answers.
-Result<DialedIn> dial_in(std::string_view addresses);
+// them has kDialMs. Reads the secret from descriptor 0 if `secret` is empty. Descriptor 0 then is
+// /dev/null. Returns an error (kind usage, io or unreachable) for malformed addresses, if there is no
+// secret, and if no address answers.
+Result<DialedIn> dial_in(std::string_view addresses, std::string secret);
 
 // The limit of one attempt to connect, in milliseconds. A larger one delays a node to which the
 // first address of scela-run's machine leads nowhere.

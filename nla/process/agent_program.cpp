@@ -51,6 +51,7 @@ constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--cached DIR | --store DIR]\n"
     "       scela-nla --dial ADDRESS:PORT,... {--name-from VARIABLE | --own-name} --id BUILD\n"
+    "                 [--credential TEXT]\n"
     "       scela-nla --sweep --job ID {--name-from VARIABLE | --own-name}\n"
     "       scela-nla --join HOST:PORT --key-file FILE [--name NAME] [--slots N]\n"
     "                 [--join-timeout SECONDS]\n"
@@ -62,6 +63,7 @@ struct Arguments {
   int link_out = -1;
   bool stdio = false;
   std::string dial;  // addresses of scela-run
+  std::string credential;
   std::string join;  // HOST:PORT of a scela-run that listens
   std::string key_file;
   std::uint32_t slots = 0;  // 0: as many as processors
@@ -143,6 +145,8 @@ bool parse(int argc, char** argv, Arguments& out) {
     const std::string_view value = argv[i];
     if (option == "--dial") {
       out.dial = value;
+    } else if (option == "--credential") {
+      out.credential = value;
     } else if (option == "--name-from") {
       const char* const name = std::getenv(argv[i]);
       out.name = name == nullptr ? "" : name;
@@ -233,7 +237,7 @@ void remove_variables(std::string_view prefix, std::string_view kept = {}) {
 
 // Connects to scela-run, from which the guardian learns its end. Returns non-zero if that fails, or
 // if this is not the agent that was asked for; the reason was reported.
-int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
+int dial(Arguments& arguments, const NetworkParts* network, std::optional<DialedIn>& dialed) {
   const Result<AgentFile> self = AgentFile::open("/proc/self/exe", "");
   const std::string build = self ? self->build() : "unknown";
   if (build != arguments.build) {
@@ -243,7 +247,10 @@ int dial(Arguments& arguments, std::optional<DialedIn>& dialed) {
                  build.c_str(), arguments.build.c_str());
     return kOther;
   }
-  Result<DialedIn> made = dial_in(arguments.dial);
+  std::string secret;
+  if (network != nullptr && !arguments.credential.empty())
+    secret = network->open_dial_credential(arguments.credential, kMungeSocket);
+  Result<DialedIn> made = dial_in(arguments.dial, std::move(secret));
   if (!made) {
     std::fprintf(stderr, "scela-nla: %s\n", made.error().text().c_str());
     return kOther;
@@ -290,9 +297,10 @@ int join(Arguments& arguments, std::optional<DialedIn>& dialed) {
 
 // Takes the steps before the agent is one: its stream, or a connection to scela-run. Returns
 // non-zero if there is none; the reason was reported.
-int meet_parent(Arguments& arguments, std::optional<DialedIn>& dialed) {
+int meet_parent(Arguments& arguments, const NetworkParts* network,
+                std::optional<DialedIn>& dialed) {
   if (arguments.stdio) return take_stdio(arguments);
-  if (!arguments.dial.empty()) return dial(arguments, dialed);
+  if (!arguments.dial.empty()) return dial(arguments, network, dialed);
   return arguments.join.empty() ? 0 : join(arguments, dialed);
 }
 
@@ -352,7 +360,7 @@ int run_agent_program(int argc, char** argv, const NetworkParts* network) {
     return 0;
   }
   std::optional<DialedIn> dialed;
-  if (const int status = meet_parent(arguments, dialed); status != 0) return status;
+  if (const int status = meet_parent(arguments, network, dialed); status != 0) return status;
   // An agent leads a session (nla/guard/agent_mark.h). This fails only if that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "nla/dial/dial_credential.h"
 #include "nla/io/shell_settings.h"
 #include "nla/link/factory.h"
 #include "nla/spawn/spawner.h"
@@ -29,14 +30,15 @@ struct SshAccess {
 
 class SshSessions;
 
-// The parts of the shell that need libssh and OpenSSL: starting agents over ssh
-// (nla/spawn/kinds.h), and links over TLS (nla/link/tls.h). scela-run and scela-nla have them.
+// The parts of the shell that need libssh, OpenSSL and libmunge: starting agents over ssh
+// (nla/spawn/kinds.h), links over TLS (nla/link/tls.h), and the credentials of Slurm's agents. scela-run and scela-nla have them.
 // scela-leaf, the small agent for nodes that start no others, does not: nothing but network_parts()
 // refers to those libraries.
 struct NetworkParts {
   std::unique_ptr<SshSessions> (*make_ssh_sessions)(boost::asio::io_context& io);
   decltype(&nla::connect_tls) connect_tls;
   decltype(&nla::accept_tls) accept_tls;
+  decltype(&nla::open_dial_credential) open_dial_credential;
 };
 const NetworkParts& network_parts();
 

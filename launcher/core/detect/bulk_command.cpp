@@ -123,8 +123,10 @@ std::vector<std::vector<std::string>> bulk_parts(const BulkStarter& starter,
 std::vector<std::string> bulk_words(const BulkStarter& starter,
                                     const std::vector<std::string>& environment,
                                     const std::vector<std::string>& hosts, const BulkAgent& agent) {
-  return words_of(starter, environment, hosts, {agent.path, "--dial", agent.dial},
-                  {"--id", agent.build});
+  Words more = {"--id", agent.build};
+  if (starter.scheduler == Scheduler::slurm && !agent.credential.empty())
+    more.insert(more.end(), {"--credential", agent.credential});
+  return words_of(starter, environment, hosts, {agent.path, "--dial", agent.dial}, more);
 }
 
 std::vector<std::string> sweep_words(const BulkStarter& starter,

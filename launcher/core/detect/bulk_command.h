@@ -3,7 +3,9 @@
 //
 // Slurm's srun starts one task on each node, which shares the processors and the memory of the node
 // with all other steps of the job, and has no binding. Flux's exec starts one process on each
-// broker, outside of the jobs of the instance. Both give each agent a copy of standard input.
+// broker, outside of the jobs of the instance. Both give each agent a copy of standard input, which
+// has the secret of the job. srun is slow at that, so its agents may get a credential as well
+// (nla/dial/dial_credential.h).
 //
 // pbsdsh (PBS) is not used. Its tasks get /dev/null for standard input and no variable of its
 // caller, so nothing can bring them a secret but their arguments, which all users of a host can
@@ -30,6 +32,8 @@ struct BulkAgent {
   std::string path;   // on the nodes
   std::string dial;   // the addresses that it dials (nla/dial/dial_in.h)
   std::string build;  // that it must have
+  // Of the secret, for agents of srun. Without one they read standard input only.
+  std::string credential = {};
 };
 
 // Returns true if srun has --external-launcher, as it has since Slurm 23.11: such a step uses none

@@ -4,7 +4,8 @@
 namespace scela::nla {
 
 const NetworkParts& network_parts() {
-  static constexpr NetworkParts kParts{&make_ssh_sessions, &connect_tls, &accept_tls};
+  static constexpr NetworkParts kParts{&make_ssh_sessions, &connect_tls, &accept_tls,
+                                       &open_dial_credential};
   return kParts;
 }
 

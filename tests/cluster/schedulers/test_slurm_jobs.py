@@ -11,6 +11,22 @@ WHERE = 'echo "$SCELA_RANK $SCELA_NODE"'
 
 
 class SlurmJobsTest(SlurmCase):
+    def stand_in(self, *lines):
+        """Another srun, before the real one in the PATH of jobs that have it."""
+        path = self.cluster.path("head", "/srv/bin/srun")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join(("#!/bin/sh", *lines, "")))
+        os.chmod(path, 0o755)
+
+    def job_by(self, *lines):
+        """What a job prints whose srun has these lines before it becomes the real one with the words that they leave."""
+        self.stand_in(*lines, 'exec /usr/bin/srun "$@"')
+        done = self.run_words("salloc", "-Q", "-N", "3", "env", "PATH=/srv/bin:/usr/bin:/bin", os.environ["SCELA_RUN"], "--agent",
+                              os.environ["SCELA_AGENT"], "--ppn", "1", "sh", "-c", WHERE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        self.assertEqual(sorted(done.stdout.splitlines()), ["0 node001", "1 node002", "2 node003"])
+
     def test_the_job_of_the_guide(self):
         with open(PAGE, encoding="utf-8") as f:
             page = f.read()
@@ -77,11 +93,7 @@ class SlurmJobsTest(SlurmCase):
         self.assertRegex(done.stderr, r"it said: .*/nowhere/scela-nla: No such file or directory")
 
     def test_srun_that_is_missing_or_fails_is_told_of(self):
-        fake = self.cluster.path("head", "/srv/bin")
-        os.makedirs(fake, exist_ok=True)
-        with open(f"{fake}/srun", "w", encoding="utf-8") as f:
-            f.write("#!/bin/sh\necho 'srun: error: Unable to create step: Job credential revoked' >&2\nexit 1\n")
-        os.chmod(f"{fake}/srun", 0o755)
+        self.stand_in("echo 'srun: error: Unable to create step: Job credential revoked' >&2; exit 1")
         agent = os.environ["SCELA_AGENT"]
         done = self.run_words("salloc", "-Q", "-N", "3", "env", "PATH=/srv/bin:/usr/bin:/bin", os.environ["SCELA_RUN"], "--agent", agent, "true")
         self.assertEqual(done.returncode, 71, done)
@@ -90,6 +102,21 @@ class SlurmJobsTest(SlurmCase):
         self.assertIn("--launch ssh", done.stderr)
         done = self.run_words("salloc", "-Q", "-N", "3", "env", "PATH=/nowhere", os.environ["SCELA_RUN"], "--agent", agent, "true")
         self.assertIn("find 'srun': No such file or directory", done.stderr)
+
+    def test_agents_need_no_standard_input_where_munged_opens_a_credential(self):
+        self.job_by('for word; do shift; [ "$word" = --input=all ] && word=--input=none; set -- "$@" "$word"; done')
+
+    def test_agents_that_cannot_open_the_credential_read_standard_input(self):
+        self.job_by('for word; do shift; case $word in MUNGE:*) word=MUNGE:other:;; esac; set -- "$@" "$word"; done')
+        self.job_by('for word; do shift; case $word in --credential | MUNGE:*) ;; *) set -- "$@" "$word";; esac; done')
+
+    def test_no_other_user_can_open_the_credential(self):
+        self.job_by('for word; do case $word in MUNGE:*) echo "$word" > /srv/credential;; esac; done')
+        opened = self.run_words("unmunge", "-i", "/srv/credential").stdout
+        self.assertRegex(opened, r"(?s)CIPHER:\s+aes128.*UID_RESTRICTION:\s+root.*\n[0-9a-f]{64}$")
+        refused = self.run_words("setpriv", "--reuid", "65534", "--clear-groups", "unmunge", "-i", "/srv/credential")
+        self.assertRegex(refused.stdout, r"STATUS:\s+Unauthorized credential")
+        self.assertNotRegex(refused.stdout, r"[0-9a-f]{64}")
 
     def test_scancel_ends_everything(self):
         job = self.start()

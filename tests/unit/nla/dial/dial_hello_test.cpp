@@ -60,7 +60,7 @@ TEST_CASE("dial hello: each node's link has a key of its own") {
 TEST_CASE("dialing in: addresses that are none are refused before the secret is read") {
   for (const char* bad :
        {"10.0.0.1", "10.0.0.1:0", "10.0.0.1:70000", "host:1", "10.0.0.1:1,x", "[::1]", ":5"}) {
-    const auto made = dial_in(bad);
+    const auto made = dial_in(bad, {});
     REQUIRE_FALSE(made);
     CHECK(made.error().kind == ErrorKind::usage);
     CHECK(made.error().text().find("is no address with a port") != std::string::npos);

@@ -38,6 +38,14 @@ TEST_CASE("bulk command: srun starts one task on each host, beside all other ste
         Words{"/opt/agent", "--dial", "a:1", "--name-from", "SLURMD_NODENAME", "--id", "00ff"});
 }
 
+TEST_CASE("bulk command: a credential of the secret goes to agents of srun, not of flux") {
+  BulkAgent agent = kAgent;
+  agent.credential = "MUNGE:abc:";
+  const auto words = bulk_words({}, {"SLURM_JOB_ID=1"}, {"n1"}, agent);
+  CHECK(Words(words.end() - 2, words.end()) == Words{"--credential", "MUNGE:abc:"});
+  CHECK_FALSE(has(bulk_words(flux({"n1"}), {}, {"n1"}, agent), "MUNGE:abc:"));
+}
+
 // src/common/env.c of Slurm 23.11: variables for the launchers of others.
 TEST_CASE("bulk command: a Slurm that has --external-launcher says so in each job") {
   const std::vector<std::string> job = {"SLURM_JOB_ID=1",
