@@ -53,7 +53,7 @@ Offer& offer() {
 // The names of an algorithm are "NAME:OTHER-NAME:...".
 bool is_called(const OSSL_ALGORITHM& algorithm, std::string_view name) {
   const std::string_view names = algorithm.algorithm_names;
-  return !name.empty() && names.substr(0, names.find(':')) == name;
+  return names.substr(0, names.find(':')) == name;
 }
 
 const OSSL_ALGORITHM* query(void*, int operation, int* is_not_to_be_kept) {
@@ -62,17 +62,23 @@ const OSSL_ALGORITHM* query(void*, int operation, int* is_not_to_be_kept) {
   return kept == kKept.end() ? nullptr : offer().lists[kept - kKept.begin()].data();
 }
 
-void choose(void* provider) {
+// Returns false if the provider does not have all that sessions use.
+bool choose(void* provider) {
   for (std::size_t i = 0; i < kKept.size(); ++i) {
     int is_not_to_be_kept = 0;
-    const OSSL_ALGORITHM* all = offer().query(provider, kKept[i].operation, &is_not_to_be_kept);
+    const OSSL_ALGORITHM* const all =
+        offer().query(provider, kKept[i].operation, &is_not_to_be_kept);
     auto next = offer().lists[i].begin();
-    for (; all != nullptr && all->algorithm_names != nullptr; ++all) {
-      const bool is_kept = std::ranges::any_of(
-          kKept[i].names, [all](std::string_view name) { return is_called(*all, name); });
-      if (is_kept && next + 1 != offer().lists[i].end()) *next++ = *all;
+    for (const std::string_view name : kKept[i].names) {
+      if (name.empty()) break;
+      const OSSL_ALGORITHM* one = all;
+      while (one != nullptr && one->algorithm_names != nullptr && !is_called(*one, name))
+        ++one;
+      if (one == nullptr || one->algorithm_names == nullptr) return false;
+      *next++ = *one;
     }
   }
+  return true;
 }
 
 // The entrance of the provider: that of the default one, with another list of algorithms.
@@ -90,8 +96,7 @@ int enter(const OSSL_CORE_HANDLE* handle, const OSSL_DISPATCH* in, const OSSL_DI
     }
     ++at;
   }
-  if (offer().query == nullptr) return 0;
-  choose(*provider);
+  if (offer().query == nullptr || !choose(*provider)) return 0;
   *out = functions.data();
   return 1;
 }

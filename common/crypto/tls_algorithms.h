@@ -11,8 +11,8 @@ struct ossl_lib_ctx_st;  // OSSL_LIB_CTX
 namespace scela {
 
 // Returns the library context for sessions. It is made at the first call, belongs to the process,
-// and may be used by any thread. nullptr means the usual context, which has all algorithms: memory
-// is exhausted.
+// and may be used by any thread. nullptr means the usual context, which has all algorithms: this
+// version of OpenSSL calls some by other names, or memory is exhausted.
 ossl_lib_ctx_st* tls_algorithms();
 
 }  // namespace scela

@@ -1,10 +1,18 @@
 #include "nla/dial/dial_credential.h"
 
 #include <munge.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common/crypto/hmac.h"
+#include "common/os/process/blocked_signals.h"
+#include "common/os/syscall.h"
 
 namespace scela::nla {
 
@@ -15,11 +23,9 @@ struct Destroy {
 };
 using Context = std::unique_ptr<munge_ctx, Destroy>;
 
-// libmunge tries for half a second to connect to a socket that is not there, so that is seen first.
-Context make_context(const char* socket) {
-  if (::access(socket, R_OK | W_OK) != 0) return nullptr;
+Context make_context(const std::string& socket) {
   Context context(::munge_ctx_create());
-  if (context && ::munge_ctx_set(context.get(), MUNGE_OPT_SOCKET, socket) != EMUNGE_SUCCESS)
+  if (context && ::munge_ctx_set(context.get(), MUNGE_OPT_SOCKET, socket.c_str()) != EMUNGE_SUCCESS)
     return nullptr;
   return context;
 }
@@ -30,9 +36,7 @@ bool has_payload(munge_err_t result) {
          result == EMUNGE_CRED_REWOUND || result == EMUNGE_CRED_REPLAYED;
 }
 
-}  // namespace
-
-std::string seal_dial_secret(std::string_view secret, const char* socket) {
+std::string seal(const std::string& secret, const std::string& socket) {
   const Context context = make_context(socket);
   // The configuration of munged may be to encrypt nothing.
   if (!context ||
@@ -43,12 +47,12 @@ std::string seal_dial_secret(std::string_view secret, const char* socket) {
   char* made = nullptr;
   const munge_err_t result =
       ::munge_encode(&made, context.get(), secret.data(), static_cast<int>(secret.size()));
-  const std::string credential = result == EMUNGE_SUCCESS ? made : "";
+  std::string credential = result == EMUNGE_SUCCESS ? made : "";
   ::free(made);
   return credential;
 }
 
-std::string open_dial_credential(const std::string& credential, const char* socket) {
+std::string open(const std::string& credential, const std::string& socket) {
   const Context context = make_context(socket);
   if (!context) return {};
   void* payload = nullptr;
@@ -62,6 +66,37 @@ std::string open_dial_credential(const std::string& credential, const char* sock
   if (payload != nullptr) ::explicit_bzero(payload, static_cast<std::size_t>(size));
   ::free(payload);
   return secret;
+}
+
+// Calls the function with the two texts in a thread, which writes the answer to the pipe. The
+// thread has all signals blocked, also SIGPIPE, which libmunge does not avoid.
+Fd ask(std::string (*function)(const std::string&, const std::string&), std::string text,
+       std::string socket) {
+  auto pipe = make_pipe();
+  if (!pipe) return {};
+  const BlockedSignals blocked;
+  try {
+    std::thread([function, text = std::move(text), socket = std::move(socket),
+                 out = std::move(pipe->write)]() mutable {
+      std::string answer = function(text, socket);
+      static_cast<void>(!::write(out.get(), answer.data(), answer.size()));
+      wipe(answer);
+      wipe(text);
+    }).detach();
+  } catch (const std::system_error&) {
+    return {};  // no thread can be made
+  }
+  return std::move(pipe->read);
+}
+
+}  // namespace
+
+Fd seal_dial_secret(std::string secret, std::string socket) {
+  return ask(seal, std::move(secret), std::move(socket));
+}
+
+Fd open_dial_credential(std::string credential, std::string socket) {
+  return ask(open, std::move(credential), std::move(socket));
 }
 
 }  // namespace scela::nla

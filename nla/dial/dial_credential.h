@@ -10,26 +10,30 @@
 // A cluster need not have munged (auth/slurm, auth/jwt). Then there is no credential, and agents
 // read the secret from standard input, as those of flux exec do.
 //
-// The functions may be called in any thread. They block until munged has answered, usually for less
-// than 1 ms. A munged that hangs costs the 20 s for which libmunge tries again.
+// The functions ask munged in a thread of its own, because libmunge cannot be told how long to
+// wait: it tries for 2 s to connect to a munged that has ended, and for 10 s if one hangs. Each returns the reading end of a pipe, or an
+// invalid one if the process has no descriptor or thread left. What munged answers arrives there
+// within 1 ms as a rule, and then the end of the pipe; the end alone means that there is no
+// answer. The functions themselves do not block, and may be called in any thread.
 #pragma once
 
 #include <string>
-#include <string_view>
+
+#include "common/os/fd.h"
 
 namespace scela::nla {
 
 // Where munged listens if it is not told otherwise.
 inline constexpr char kMungeSocket[] = "/run/munge/munge.socket.2";
 
-// Returns a credential that only this user can open, on machines with the same key. It is empty if
-// no munged listens at the socket here, or if it makes none.
-std::string seal_dial_secret(std::string_view secret, const char* socket = kMungeSocket);
+// Asks for a credential that only this user can open, on machines with the same key. No credential
+// comes if no munged listens at the socket here, or if it makes none.
+Fd seal_dial_secret(std::string secret, std::string socket = kMungeSocket);
 
-// Returns the secret of a credential. It is empty if there is no munged here, if this user cannot
-// open the credential, or if another user has made it. A credential may be opened several times,
-// and after the time for which munged holds it valid: it proves nothing by itself, as the secret is
-// that of one job.
-std::string open_dial_credential(const std::string& credential, const char* socket = kMungeSocket);
+// Asks for the secret of a credential. No secret comes if there is no munged here, if this user
+// cannot open the credential, or if another user has made it. A credential may be opened several
+// times, and after the time for which munged holds it valid: it proves nothing by itself, as the
+// secret is that of one job.
+Fd open_dial_credential(std::string credential, std::string socket = kMungeSocket);
 
 }  // namespace scela::nla

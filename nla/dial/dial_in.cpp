@@ -50,12 +50,30 @@ Result<std::vector<Address>> parse(std::string_view list) {
 }
 
 // Reads the line with the secret. Another program must not read the rest, so this reads only it.
-Result<std::string> read_secret() {
+std::string read_line() {
   std::string line;
   char c = 0;
   while (line.size() <= kDialSecretDigits && retry([&] { return ::read(0, &c, 1); }) == 1 &&
          c != '\n')
     line += c;
+  return line;
+}
+
+std::string read_opened(const Fd& opened) {
+  char secret[kDialSecretDigits];
+  const ssize_t got = retry([&] { return ::read(opened.get(), secret, sizeof secret); });
+  return {secret, got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+// Waits for the secret at descriptor 0 and at `opened`.
+Result<std::string> read_secret(Fd opened) {
+  pollfd places[] = {{0, POLLIN, 0}, {opened.get(), POLLIN, 0}};
+  while (opened && retry([&] { return ::poll(places, 2, -1); }) > 0 && places[0].revents == 0) {
+    std::string secret = read_opened(opened);
+    if (secret.size() == kDialSecretDigits) return secret;
+    opened.reset();
+  }
+  std::string line = read_line();
   if (line.size() == kDialSecretDigits) return line;
   return fail(Error{ErrorKind::io,
                     kWhat,
@@ -110,20 +128,17 @@ Result<DialedIn> dial_address(const Address& root) {
   return out;
 }
 
-Result<DialedIn> dial_in(std::string_view addresses, std::string secret) {
+Result<DialedIn> dial_in(std::string_view addresses, Fd opened) {
   auto roots = parse(addresses);
   if (!roots) return fail(std::move(roots.error()));
-  if (secret.empty()) {
-    auto line = read_secret();
-    if (!line) return fail(std::move(line.error()));
-    secret = std::move(*line);
-  }
+  auto secret = read_secret(std::move(opened));
   close_input();
+  if (!secret) return fail(std::move(secret.error()));
   std::optional<Error> failure;
   for (const Address& root : *roots) {
     auto made = dial_address(root);
     if (made) {
-      made->secret = std::move(secret);
+      made->secret = std::move(*secret);
       return made;
     }
     const std::string before = failure ? cat(failure->why, "; ") : "";

@@ -247,10 +247,10 @@ int dial(Arguments& arguments, const NetworkParts* network, std::optional<Dialed
                  build.c_str(), arguments.build.c_str());
     return kOther;
   }
-  std::string secret;
+  Fd opened;
   if (network != nullptr && !arguments.credential.empty())
-    secret = network->open_dial_credential(arguments.credential, kMungeSocket);
-  Result<DialedIn> made = dial_in(arguments.dial, std::move(secret));
+    opened = network->open_dial_credential(arguments.credential, kMungeSocket);
+  Result<DialedIn> made = dial_in(arguments.dial, std::move(opened));
   if (!made) {
     std::fprintf(stderr, "scela-nla: %s\n", made.error().text().c_str());
     return kOther;

@@ -31,9 +31,9 @@ struct SshAccess {
 class SshSessions;
 
 // The parts of the shell that need libssh, OpenSSL and libmunge: starting agents over ssh
-// (nla/spawn/kinds.h), links over TLS (nla/link/tls.h), and the credentials of Slurm's agents. scela-run and scela-nla have them.
-// scela-leaf, the small agent for nodes that start no others, does not: nothing but network_parts()
-// refers to those libraries.
+// (nla/spawn/kinds.h), links over TLS (nla/link/tls.h), and credentials of munge
+// (nla/dial/dial_credential.h). scela-run and scela-nla have them. scela-leaf, the small agent for
+// nodes that start no others, does not: nothing but network_parts() refers to those libraries.
 struct NetworkParts {
   std::unique_ptr<SshSessions> (*make_ssh_sessions)(boost::asio::io_context& io);
   decltype(&nla::connect_tls) connect_tls;

@@ -1,6 +1,7 @@
 #include "launcher/hosts/bulk/bulk_start.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -10,17 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <future>
 #include <list>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/crypto/tls_session.h"
 #include "common/os/fd.h"
-#include "common/os/process/blocked_signals.h"
 #include "common/os/process/child.h"
 #include "common/os/syscall.h"
 #include "launcher/core/detect/bulk_output.h"
@@ -45,8 +43,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxStrangers = 256;
 // The limit of the command that removes directories. Slurm may wait for ever for a host.
 constexpr std::chrono::milliseconds kSweepPatience{5000};
-// munged takes less than 1 ms for a credential. Without one, the start takes some 10 ms longer.
-constexpr std::chrono::milliseconds kSealPatience{500};
+// munged takes 1 ms for a credential, and longer on a machine with much other work. With one that
+// hangs, srun cannot start anything.
+constexpr std::chrono::milliseconds kSealPatience{3000};
 
 BulkRoster::Time now() {
   return std::chrono::duration_cast<BulkRoster::Time>(Clock::now().time_since_epoch());
@@ -78,13 +77,14 @@ Result<Fd> listen_everywhere(const BulkStarter& starter, std::uint16_t& port) {
   return fail(failure(starter, cat("this machine cannot listen for them: ", errno_text(errno))));
 }
 
-// Has munged make a credential of the secret, in a thread: it may hang.
-std::future<std::string> seal(const std::string& secret) {
-  std::packaged_task<std::string()> task([secret] { return nla::seal_dial_secret(secret); });
-  std::future<std::string> sealed = task.get_future();
-  const BlockedSignals blocked;
-  std::thread(std::move(task)).detach();
-  return sealed;
+// Returns the credential that arrives at the pipe, or nothing if none does.
+std::string credential_at(const Fd& pipe) {
+  pollfd ready{pipe.get(), POLLIN, 0};
+  const auto limit_ms = static_cast<int>(kSealPatience.count());
+  if (!pipe || retry([&] { return ::poll(&ready, 1, limit_ms); }) <= 0) return {};
+  std::array<char, PIPE_BUF> text;  // it is written at once
+  const ssize_t got = retry([&] { return ::read(pipe.get(), text.data(), text.size()); });
+  return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
 }  // namespace
@@ -123,8 +123,8 @@ struct BulkStart::State {
 };
 
 Result<void> BulkStart::State::begin() {
-  std::future<std::string> sealed;
-  if (request.starter.scheduler == Scheduler::slurm) sealed = seal(secret);
+  Fd sealed;
+  if (request.starter.scheduler == Scheduler::slurm) sealed = nla::seal_dial_secret(secret);
   const auto file = nla::AgentFile::open(request.agent, "");
   if (!file) return fail(file.error());
   std::uint16_t port = 0;
@@ -136,9 +136,7 @@ Result<void> BulkStart::State::begin() {
   const std::string addresses = nla::addresses_to_dial(port, request.network);
   if (addresses.empty() && !request.network.empty())
     return fail(std::move(nla::address_in_network(request.network).error()));
-  BulkAgent agent{request.agent_there, addresses, file->build()};
-  if (sealed.valid() && sealed.wait_for(kSealPatience) == std::future_status::ready)
-    agent.credential = sealed.get();
+  const BulkAgent agent{request.agent_there, addresses, file->build(), credential_at(sealed)};
   // The command outlives a scela-run that is killed: then its agents clean up and end, and so it
   // ends. Slurm and Flux would kill them at once if it ended first.
   auto started = CapturedCommand::start(

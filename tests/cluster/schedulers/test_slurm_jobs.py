@@ -107,8 +107,9 @@ class SlurmJobsTest(SlurmCase):
         self.job_by('for word; do shift; [ "$word" = --input=all ] && word=--input=none; set -- "$@" "$word"; done')
 
     def test_agents_that_cannot_open_the_credential_read_standard_input(self):
-        self.job_by('for word; do shift; case $word in MUNGE:*) word=MUNGE:other:;; esac; set -- "$@" "$word"; done')
-        self.job_by('for word; do shift; case $word in --credential | MUNGE:*) ;; *) set -- "$@" "$word";; esac; done')
+        seen = '[ "$seen" ] || exit 1'
+        self.job_by('for word; do shift; case $word in MUNGE:*) seen=1; word=MUNGE:other:;; esac; set -- "$@" "$word"; done', seen)
+        self.job_by('for word; do shift; case $word in --credential) ;; MUNGE:*) seen=1;; *) set -- "$@" "$word";; esac; done', seen)
 
     def test_no_other_user_can_open_the_credential(self):
         self.job_by('for word; do case $word in MUNGE:*) echo "$word" > /srv/credential;; esac; done')
