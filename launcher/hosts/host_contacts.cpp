@@ -28,6 +28,7 @@ struct HostsByName {
   std::map<std::string, SshHost> hosts;
   // The hosts with a new key that could not be recorded, by the file and the cause.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> unrecorded;
+  std::set<std::string> changed;  // hosts with another key than the known one
 };
 
 MissingHost missing(const SshHost& host) {
@@ -59,13 +60,18 @@ nla::SshAccess access_to(const SshHost& host) {
           host.proxy_command};
 }
 
-// Records the key "TYPE BASE64" of a host for which only revoked keys were known. Returns false if
-// the key is revoked.
+// Records the key "TYPE BASE64", which is not known. Returns false if it is revoked. If another key
+// of its type is known, the user reads a warning instead, as in ssh.
 bool remember(HostsByName& known_hosts, const SshHost& host, const std::string& key) {
   const std::size_t space = key.find(' ');
   const KnownKey known{key.substr(0, space), key.substr(space + 1)};
   const nla::HostKey shown{known.type, key_digest(known.blob)};
   if (std::ranges::find(host.revoked, shown) != host.revoked.end()) return false;
+  if (std::ranges::find(host.contact.keys, shown.type, &nla::HostKey::type) !=
+      host.contact.keys.end()) {
+    known_hosts.changed.insert(host.contact.name);
+    return true;
+  }
   if (host.known_hosts_file.empty()) return true;
   // As in ssh, the connection goes on if the key cannot be recorded, and the user reads a warning.
   // Each later job takes any key of the host again.
@@ -77,9 +83,16 @@ bool remember(HostsByName& known_hosts, const SshHost& host, const std::string& 
   return true;
 }
 
-// Returns one line for each file and cause, with all hosts that share them.
-std::vector<std::string> unrecorded_lines(const HostsByName& known) {
+// Returns one line for all hosts with another key than the known one, and one for each file and
+// cause that has not recorded keys, with the hosts that share them.
+std::vector<std::string> warning_lines(const HostsByName& known) {
   std::vector<std::string> lines;
+  if (!known.changed.empty()) {
+    const std::string names = folded({known.changed.begin(), known.changed.end()});
+    lines.push_back(cat("warning: ", names, known.changed.size() == 1 ? " shows" : " show",
+                        " another host key than known_hosts has, which StrictHostKeyChecking no "
+                        "allows (ssh-keygen -R HOST removes the old one)"));
+  }
   for (const auto& [place, names] : known.unrecorded) {
     lines.push_back(cat("warning: the host key", names.size() == 1 ? "" : "s", " of ",
                         folded({names.begin(), names.end()}), names.size() == 1 ? " is" : " are",
@@ -273,7 +286,7 @@ Result<HostContacts> contacts_by_ssh(const Options& options, const Plan& plan,
   };
   out.warnings_at_end = [hosts] {
     const std::lock_guard lock(hosts->mutex);
-    return unrecorded_lines(*hosts);
+    return warning_lines(*hosts);
   };
   out.find_later = [hosts, wanted](const std::vector<std::string>& names) {
     return find_by_ssh(names, wanted, *hosts);

@@ -398,6 +398,18 @@ Error unknown_key(const SshHost& host, const KnownKeys& keys, const KnownHosts& 
   return error;
 }
 
+HostKeyPolicy policy_of(std::optional<SshKeyChecking> checking) {
+  switch (checking.value_or(SshKeyChecking::strict)) {
+    case SshKeyChecking::any:
+      return HostKeyPolicy::any;
+    case SshKeyChecking::accept_new:
+      return HostKeyPolicy::accept_new;
+    case SshKeyChecking::strict:
+      break;
+  }
+  return HostKeyPolicy::strict;
+}
+
 Result<void> Finder::check_host_key(SshHost& host, const Draft& draft, SshHosts& out) {
   const std::string address = host.proxy_command.empty() ? host.contact.address : "";
   const KnownHosts& known = known_hosts(draft.known_hosts, out);
@@ -407,14 +419,13 @@ Result<void> Finder::check_host_key(SshHost& host, const Draft& draft, SshHosts&
     host.contact.keys.push_back({key.type, key_digest(key.blob)});
   for (const KnownKey& key : keys.revoked)
     host.revoked.push_back({key.type, key_digest(key.blob)});
-  if (!host.contact.keys.empty()) return {};
-  const bool takes_new = draft.settings.key_checking == SshKeyChecking::accept_new;
-  const HostKeyPolicy policy =
-      options_.host_keys.value_or(takes_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict);
+  const HostKeyPolicy policy = options_.host_keys.value_or(policy_of(draft.settings.key_checking));
+  const bool is_known = !host.contact.keys.empty();
+  if (is_known && policy != HostKeyPolicy::any) return {};
   if (policy == HostKeyPolicy::strict) return fail(unknown_key(host, keys, known));
   host.contact.any_key = true;
   // Only scela-run itself can record the key that the host shows, and refuse a revoked one.
-  host.contact.root_only = true;
+  if (!is_known || !host.revoked.empty()) host.contact.root_only = true;
   return {};
 }
 

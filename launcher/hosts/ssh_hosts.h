@@ -28,6 +28,8 @@ enum class HostKeyPolicy {
   strict,  // a host must show a known key
   // A host without any known key may show any key, which is then recorded.
   accept_new,
+  // So may any other host, with a warning if it has a known key of that type.
+  any,
 };
 
 // The settings of find_ssh_hosts().
@@ -61,8 +63,8 @@ struct SshHost {
   // Behind a proxy, the address is the name that the proxy gets; it need not resolve here.
   //
   // root_only says that only scela-run can start the agent. It is set for this machine, behind a
-  // proxy, and if any host key is accepted. It is also set if the address is valid on this machine
-  // only (loopback, or a link-local scope).
+  // proxy, if no host key is known, and if any is accepted but revoked ones. It is also set if the
+  // address is valid on this machine only (loopback, or a link-local scope).
   nla::Contact contact;
   // Set if the host cannot be used. The other fields are then filled as far as they are known.
   std::optional<HostFailure> failure;
@@ -80,8 +82,8 @@ struct SshHost {
   std::string proxy_command;
   bool proxy_is_jump = false;  // the command was made from a ProxyJump
 
-  // If contact.any_key is set, the key that the host shows is recorded here, under this name and
-  // port (append_known_host). If the file name is empty, it is not recorded.
+  // If contact.any_key is set, a key of a type of which none is known is recorded here, under this
+  // name and port (append_known_host). If the file name is empty, it is not recorded.
   std::string known_hosts_file;
   std::string known_hosts_name;
   std::uint16_t known_hosts_port = 22;

@@ -515,6 +515,20 @@ class HostKeysTest(JobTest):
         done = self.run_job(*self.ALL, "-n", "3", "--ssh-host-keys", "accept-new", "true", status=UNREACHABLE)
         self.assertIn("node003: start its agent (check the host key)", done.stderr)
 
+    def test_a_changed_key_is_taken_with_a_warning_if_the_configuration_says_no(self):
+        self.cluster.change_host_key("node003")
+        before = self.read("head", self.KNOWN)
+        self.configure("Host node*\n StrictHostKeyChecking no\n")
+        done = self.run_job("-w", "node[001-003]", "-n", "3", "hostname")
+        self.assertEqual(sorted(done.stdout.split()), self.cluster.hosts)
+        self.assertRegex(done.stderr, "^scela-run: warning: node003 shows another host key than known_hosts has, .*\n$")
+        self.assertEqual(self.read("head", self.KNOWN), before)
+        done = self.run_job(*self.ALL, "-n", "3", "hostname")
+        self.assertEqual((sorted(done.stdout.split()), done.stderr), (self.cluster.hosts, ""))
+        self.configure("Host node*\n StrictHostKeyChecking accept-new\n")
+        done = self.run_job(*self.ALL, "-n", "3", "hostname", status=UNREACHABLE)
+        self.assertIn("node003: start its agent (check the host key)", done.stderr)
+
     def test_a_revoked_key_is_refused_though_new_ones_are_accepted(self):
         self.forget("node003")
         with open(self.cluster.path("head", self.KNOWN), "a", encoding="utf-8") as f:

@@ -35,9 +35,9 @@ namespace scela {
 enum class SshFamily { any, inet, inet6 };
 
 // The values of StrictHostKeyChecking. strict: yes, and ask, as no person is asked here.
-// accept_new: accept-new, no and off. A known key that a host does not show is an error in all
-// cases.
-enum class SshKeyChecking { strict, accept_new };
+// accept_new: the first key of a host is taken. any: no and off; a host may also show another key
+// than the known one.
+enum class SshKeyChecking { strict, accept_new, any };
 
 // The settings of a host. An absent or empty value was not set. Tokens ("%"), "~" and "${}" are not
 // yet expanded, except in host_name.

@@ -71,8 +71,8 @@ std::optional<SshFamily> SshConfigParser::family_of(std::string_view word) {
 std::optional<SshKeyChecking> SshConfigParser::key_checking_of(std::string_view word) {
   const std::string lower = to_lower(word);
   if (lower == "yes" || lower == "true" || lower == "ask") return SshKeyChecking::strict;
-  if (lower == "accept-new" || lower == "no" || lower == "false" || lower == "off")
-    return SshKeyChecking::accept_new;
+  if (lower == "accept-new") return SshKeyChecking::accept_new;
+  if (lower == "no" || lower == "false" || lower == "off") return SshKeyChecking::any;
   return std::nullopt;
 }
 

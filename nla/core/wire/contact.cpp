@@ -23,13 +23,13 @@ std::string_view take(std::string_view& text, char separator) {
 }
 
 bool parse_keys(std::string_view text, Contact& out) {
-  if (text == "*") {
-    out.any_key = true;
-    return true;
-  }
   if (text == "-") return true;
   while (!text.empty()) {
     std::string_view one = take(text, ',');
+    if (one == "*") {
+      out.any_key = true;
+      continue;
+    }
     const std::string_view type = take(one, ':');
     const bool digits = is_hex(one);
     if (type.empty() || one.size() != kDigestDigits || !digits) return false;
@@ -69,7 +69,7 @@ std::string format(const Contact& contact) {
   for (const HostKey& key : contact.keys) {
     keys += cat(keys.empty() ? "" : ",", key.type, ":", key.digest);
   }
-  if (contact.any_key) keys = "*";
+  if (contact.any_key) keys += keys.empty() ? "*" : ",*";
   if (keys.empty()) keys = "-";  // none is accepted
   return cat(contact.name, " ", contact.address, " ", contact.port, " ", contact.user, " ", keys,
              flags);

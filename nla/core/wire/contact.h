@@ -8,9 +8,9 @@
 //   NAME ADDRESS PORT USER HOSTKEYS [FLAG...]   over ssh; fields are separated by one space
 //
 // HOSTKEYS is a list TYPE:DIGEST,... of the accepted keys. DIGEST is the SHA-256 of the key's blob
-// in hex. "*" accepts any key (--ssh-host-keys accept-new, and nothing is known of the host), and
-// "-" accepts none. The FLAG "root" says that only scela-run itself can start this agent: it is on
-// its own machine, or scela-run knows a way there. The FLAG "waits" says that the agent runs
+// in hex. An item "*" accepts any other key too: nothing is known of the host, and the first key is
+// taken, or StrictHostKeyChecking is no. "-" accepts none. The FLAG "root" says that only scela-run
+// itself can start this agent: it is on its own machine, or scela-run knows a way there. The FLAG "waits" says that the agent runs
 // already: a bulk starter has started it, and it waits at ADDRESS and PORT for its parent
 // (nla/dial/dial_hello.h). USER is then the name that the agent has given itself, which may lack
 // the domain of NAME or have one more, and HOSTKEYS has no meaning.
@@ -41,7 +41,7 @@ struct Contact {
   std::string address;  // numeric, or as --launch's program gets it; empty: the parent's machine
   std::uint16_t port = 22;
   std::string user;      // login name; with `waits` the agent's own name of its node
-  bool any_key = false;  // every host key is accepted
+  bool any_key = false;  // other host keys than these are accepted as well
   std::vector<HostKey> keys;
   bool root_only = false;  // the FLAG "root"
   bool waits = false;      // the FLAG "waits"

@@ -55,6 +55,11 @@ std::string host_key_algorithms(const Contact& contact) {
         key.type == "ssh-rsa" ? std::string("rsa-sha2-512,rsa-sha2-256") : key.type;
     if (out.find(more) == std::string::npos) out += cat(out.empty() ? "" : ",", more);
   }
+  // A server that was installed anew may have a key of another type only.
+  if (contact.any_key && !out.empty())
+    out +=
+        ",ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
+        "rsa-sha2-512,rsa-sha2-256";
   return out;
 }
 
@@ -66,13 +71,14 @@ std::string host_key_problem(ssh_session_struct* session, const Contact& contact
   const std::unique_ptr<ssh_key_struct, void (*)(ssh_key)> key(raw, ::ssh_key_free);
   const std::string digest = digest_of(raw);
   const auto known = [&](const HostKey& one) { return one.digest == digest; };
-  if (!contact.any_key && std::none_of(contact.keys.begin(), contact.keys.end(), known)) {
+  if (std::any_of(contact.keys.begin(), contact.keys.end(), known)) return {};
+  if (!contact.any_key) {
     return cat("the key that ", where, " shows, ", fingerprint(raw),
                ", is not the known one (if it was installed anew, run 'ssh-keygen -R ",
                contact.name, "' and 'ssh ", contact.name,
                "'; if not, another host answers in its place)");
   }
-  if (contact.any_key && met && !met(public_text(raw))) {
+  if (met && !met(public_text(raw))) {
     return cat("the key that ", where, " shows, ", fingerprint(raw),
                ", is marked @revoked in known_hosts");
   }

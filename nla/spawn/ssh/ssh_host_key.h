@@ -14,12 +14,13 @@ struct ssh_session_struct;  // libssh's
 namespace scela::nla {
 
 // Returns the signature algorithms by which the server can show one of the accepted keys, separated
-// by commas.
+// by commas: those of the known keys first.
 std::string host_key_algorithms(const Contact& contact);
 
 // Checks the key that the session's server has shown. Returns an empty string if it is accepted,
 // and otherwise why it is not. `where` names the server, to print. `met` is called with a key that
-// is about to be accepted because the contact accepts any key; it returns false to refuse this one.
+// is not known and is about to be accepted because the contact accepts any key; it returns false to
+// refuse this one.
 std::string host_key_problem(ssh_session_struct* session, const Contact& contact,
                              const std::string& where,
                              const std::function<bool(const std::string& key)>& met);

@@ -294,13 +294,24 @@ TEST_CASE("the configuration says where the first key of a host is taken and rec
   site.failure("10.0.0.1", HostPhase::host_key);
 }
 
-TEST_CASE("a known key stays the only one, whatever the configuration says") {
+TEST_CASE("a known key stays the only one, unless StrictHostKeyChecking is no") {
   Site site;
-  site.home.write(".ssh/config", "StrictHostKeyChecking no\n");
-  site.home.write(".ssh/known_hosts", "10.0.0.1 " + kEd25519 + "\n");
-  const SshHost host = site.known("10.0.0.1");
-  CHECK_FALSE(host.contact.any_key);
-  CHECK(host.contact.keys.size() == 1);
+  site.home.write(".ssh/config",
+                  "Host 10.0.0.1\n StrictHostKeyChecking accept-new\nHost 10.0.0.2\n "
+                  "StrictHostKeyChecking no\nHost 10.0.0.3\n StrictHostKeyChecking off\n");
+  site.home.write(
+      ".ssh/known_hosts",
+      cat("10.0.0.* ", kEd25519, "\n@revoked 10.0.0.3 ecdsa-sha2-nistp256 ", test::kKey8, "\n"));
+  const SshHost first = site.known("10.0.0.1");
+  CHECK_FALSE(first.contact.any_key);
+  CHECK(first.contact.keys.size() == 1);
+  const SshHost second = site.known("10.0.0.2");
+  CHECK(second.contact.any_key);
+  CHECK(second.contact.keys.size() == 1);
+  CHECK_FALSE(second.contact.root_only);  // agents can start it too
+  CHECK(site.known("10.0.0.3").contact.root_only);
+  site.options.host_keys = HostKeyPolicy::accept_new;
+  CHECK_FALSE(site.known("10.0.0.2").contact.any_key);
 }
 
 TEST_CASE("a port given with the host is the session's, and asks for a session even here") {

@@ -199,12 +199,12 @@ TEST_CASE("a token that is not known is an error of its line when the line appli
   CHECK(applied.error().where == "config:2");
 }
 
-TEST_CASE("StrictHostKeyChecking says whether a host's first key is taken") {
+TEST_CASE("StrictHostKeyChecking says whether a host's first key is taken, and a changed one") {
   using enum SshKeyChecking;
   for (const auto& [word, checking] : {std::pair{"yes", strict},
                                        {"ask", strict},
-                                       {"NO", accept_new},
-                                       {"off", accept_new},
+                                       {"NO", any},
+                                       {"off", any},
                                        {"accept-new", accept_new}}) {
     INFO(word);
     CHECK(said({cat("StrictHostKeyChecking ", word, "\n")}, query("a")).key_checking == checking);
@@ -212,7 +212,7 @@ TEST_CASE("StrictHostKeyChecking says whether a host's first key is taken") {
   CHECK_FALSE(said({"User a\n"}, query("a")).key_checking);
   const std::string blocks =
       "Host box*\n StrictHostKeyChecking no\nMatch user root\n StrictHostKeyChecking yes\n";
-  CHECK(said({blocks}, query("box1")).key_checking == accept_new);
+  CHECK(said({blocks}, query("box1")).key_checking == any);
   CHECK_FALSE(said({blocks}, query("a")).key_checking);
   SshQuery root = query("a");
   root.user = "root";

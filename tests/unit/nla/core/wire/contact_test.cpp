@@ -29,6 +29,11 @@ TEST_CASE("a contact survives its line") {
   CHECK(format(any) == "10.0.0.1 10.0.0.1 22 root *");
   CHECK(parse_contact(format(any)) == any);
 
+  Contact more = any;  // StrictHostKeyChecking no
+  more.keys = full.keys;
+  CHECK(format(more).ends_with(",*"));
+  CHECK(parse_contact(format(more)) == more);
+
   Contact waits = any;
   waits.waits = true;
   CHECK(format(waits) == "10.0.0.1 10.0.0.1 22 root * waits");
