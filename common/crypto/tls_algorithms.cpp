@@ -19,8 +19,9 @@ namespace scela {
 
 namespace {
 
-// What a handshake and its records ask for. TLS 1.3 has no handshake without a list of signatures,
-// so there is Ed25519, although no session ever signs. OpenSSL takes it out if there is no ECDSA.
+// The algorithms that a handshake and its records ask for. TLS 1.3 has no handshake without a list
+// of signatures, so there is Ed25519, although no session ever signs. OpenSSL takes it out if there
+// is no ECDSA.
 struct Kept {
   int operation;
   std::array<std::string_view, 4> names;
@@ -39,7 +40,8 @@ constexpr std::array kKept = {
 // The algorithms of one operation, and the end of the list, as providers return them.
 using List = std::array<OSSL_ALGORITHM, std::tuple_size_v<decltype(Kept::names)> + 1>;
 
-// What the default provider has told of itself. Is written once, before sessions use it.
+// The offer of the default provider, as it has told of it. It is written once, before sessions use
+// it.
 struct Offer {
   OSSL_FUNC_provider_query_operation_fn* query = nullptr;
   std::array<List, kKept.size()> lists{};

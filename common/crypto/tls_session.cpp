@@ -38,8 +38,8 @@ using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, ::SSL_CTX_free>>;
 // Runs before the library first sets itself up. No configuration file of the node may change the
 // encryption, or load anything. The library's old tables of names are a third of the time that it
 // takes to set itself up; nothing here finds an algorithm by them. library_error() loads the texts
-// of TLS if there is an error; other errors of the library have numbers. What the library holds at the end of the process goes with the process,
-// which takes less than to free it.
+// of TLS if there is an error; other errors of the library have numbers. What the library holds at
+// the end of the process goes with the process, which takes less than to free it.
 __attribute__((constructor(101))) void set_library_up() {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
                             OPENSSL_INIT_NO_ADD_ALL_DIGESTS | OPENSSL_INIT_NO_ATEXIT |

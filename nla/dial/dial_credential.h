@@ -4,17 +4,18 @@
 // later than that (docs/results/slurm.md). Arguments reach each host as soon as its agent, but all
 // users of the host can read them. munged, by which the daemons of Slurm know each other,
 // encrypts the secret with the key of the cluster, and decrypts it for the same user alone. So the
-// credential may stand among the arguments. Whoever has the cluster's key can read it. They can
+// credential may stand among the arguments. An owner of the cluster's key can read it, and can
 // start and change processes of all users anyway.
 //
 // A cluster need not have munged (auth/slurm, auth/jwt). Then there is no credential, and agents
 // read the secret from standard input, as those of flux exec do.
 //
-// The functions ask munged in a thread of its own, because libmunge cannot be told how long to
-// wait: it tries for 2 s to connect to a munged that has ended, and for 10 s if one hangs. Each returns the reading end of a pipe, or an
-// invalid one if the process has no descriptor or thread left. What munged answers arrives there
-// within 1 ms as a rule, and then the end of the pipe; the end alone means that there is no
-// answer. The functions themselves do not block, and may be called in any thread.
+// The functions ask munged in a thread of their own, because libmunge cannot be told how long to
+// wait: it tries for 2 s to connect to a munged that has ended, and for 10 s if one hangs. They
+// return the reading end of a pipe, or an invalid one if the process has no descriptor or thread
+// left. The answer of munged arrives there within 1 ms as a rule, and then the end of the pipe. The
+// end alone means that there is no answer. The functions themselves do not block, and may be called
+// in any thread.
 #pragma once
 
 #include <string>
@@ -23,7 +24,7 @@
 
 namespace scela::nla {
 
-// Where munged listens if it is not told otherwise.
+// The socket at which munged listens if it is not told otherwise.
 inline constexpr char kMungeSocket[] = "/run/munge/munge.socket.2";
 
 // Asks for a credential that only this user can open, on machines with the same key. No credential

@@ -31,11 +31,11 @@ struct DialedIn {
 // error (kind unreachable) with the address and the cause.
 Result<DialedIn> dial_address(const Address& root);
 
-// Connects to the first of the addresses "ADDRESS:PORT,..." (IPv6 in brackets) that answers; each of
-// them has kDialMs. The secret is what arrives first: a line at descriptor 0, or all of it at
-// `opened` (open_dial_credential()), which may be invalid. Descriptor 0 then is /dev/null. Returns an
-// error (kind usage, io or unreachable) for malformed addresses, if there is no secret, and if no
-// address answers.
+// Connects to the first of the addresses "ADDRESS:PORT,..." (IPv6 in brackets) that answers; each
+// of them has kDialMs. The secret is what arrives first: a line at descriptor 0, or all of it at
+// `opened` (open_dial_credential()), which may be invalid. Descriptor 0 then is /dev/null. Returns
+// an error (kind usage, io or unreachable) for malformed addresses, if there is no secret, and if
+// no address answers.
 Result<DialedIn> dial_in(std::string_view addresses, Fd opened);
 
 // The limit of one attempt to connect, in milliseconds. A larger one delays a node to which the

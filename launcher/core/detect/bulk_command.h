@@ -32,7 +32,7 @@ struct BulkAgent {
   std::string path;   // on the nodes
   std::string dial;   // the addresses that it dials (nla/dial/dial_in.h)
   std::string build;  // that it must have
-  // Of the secret, for agents of srun. Without one they read standard input only.
+  // The secret for agents of srun, sealed. Without it they read standard input only.
   std::string credential = {};
 };
 
