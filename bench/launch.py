@@ -82,7 +82,8 @@ def cell(programs, nodes, ppn, repeat, client, noop):
     times = with_floor(summaries(measure.alternate({
         "scela client": timed(programs.scela(nodes, ppn, client)),
         "hydra client": timed(programs.with_hydra(nodes, ppn, client)),
-        "scela noop": timed(programs.scela(nodes, ppn, noop)),
+        # Without the C library, scela-run cannot see that it starts no program of Open MPI, and would start PMIx servers.
+        "scela noop": timed(programs.scela(nodes, ppn, "--pmi", "fd", noop)),
         **floors(programs, nodes, ppn, noop)}, repeat)))
     row = {"nodes": nodes, "ppn": ppn, "load": load, "times": times,
            "client_ratio": times["scela client"]["median"] / times["hydra client"]["median"],

@@ -76,7 +76,7 @@ def target_section(results):
         table(["program", "scela-run", "peer", "ratio", "CPU, scela-run", "CPU, peer", "CPU ratio"], [
             row_of("bare", "client", 0.5), row_of("libc", "client", 0.6),
             row_of("libc", "noop", 1.5), row_of("bare", "noop", None)]) +
-        "\nThe client does init, one barrier and finalize; the no-op ends at once. Each is linked statically, with "
+        "\nThe client does init, one barrier and finalize; the no-op ends at once, with `--pmi fd`. Each is linked statically, with "
         "and without the C library. Its start-up costs the same under every launcher (bench/programs/tiny.h). The floor "
         f"is 64 execs of `scela-nla {results['agent_noop']}` and 512 posix_spawns of the no-op, the fastest of "
         f"{floor_forms(libc)} with the C library and {floor_forms(bare)} bare (spawners x children unreaped: "
