@@ -65,16 +65,18 @@ std::string read_opened(const Fd& opened) {
   return {secret, got > 0 ? static_cast<std::size_t>(got) : 0};
 }
 
-// Waits for the secret at descriptor 0 and at `opened`.
-Result<std::string> read_secret(Fd opened) {
+// Waits for the secret at descriptor 0 and at `opened`. A place that ends without one is left.
+Result<std::string> read_secret(const Fd& opened) {
   pollfd places[] = {{0, POLLIN, 0}, {opened.get(), POLLIN, 0}};
-  while (opened && retry([&] { return ::poll(places, 2, -1); }) > 0 && places[0].revents == 0) {
-    std::string secret = read_opened(opened);
-    if (secret.size() == kDialSecretDigits) return secret;
-    opened.reset();
+  while (places[0].fd >= 0 || places[1].fd >= 0) {
+    if (retry([&] { return ::poll(places, 2, -1); }) < 0) break;
+    for (pollfd& place : places) {
+      if (place.fd < 0 || place.revents == 0) continue;
+      std::string secret = place.fd == 0 ? read_line() : read_opened(opened);
+      if (secret.size() == kDialSecretDigits) return secret;
+      place.fd = -1;
+    }
   }
-  std::string line = read_line();
-  if (line.size() == kDialSecretDigits) return line;
   return fail(Error{ErrorKind::io,
                     kWhat,
                     {},
@@ -131,7 +133,8 @@ Result<DialedIn> dial_address(const Address& root) {
 Result<DialedIn> dial_in(std::string_view addresses, Fd opened) {
   auto roots = parse(addresses);
   if (!roots) return fail(std::move(roots.error()));
-  auto secret = read_secret(std::move(opened));
+  auto secret = read_secret(opened);
+  opened.reset();
   close_input();
   if (!secret) return fail(std::move(secret.error()));
   std::optional<Error> failure;

@@ -113,6 +113,7 @@ class Input {
     end_ = std::move(pipe->write);
   }
   ~Input() { ::dup2(before_.get(), 0); }
+  void end() { end_.reset(); }
   void write(const std::string& text) {
     REQUIRE(::write(end_.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
@@ -120,6 +121,13 @@ class Input {
  private:
   Fd before_, end_;
 };
+
+// Returns true if the thread of this process waits for something in the kernel.
+bool is_waiting(pid_t thread) {
+  std::string words;
+  std::getline(std::ifstream(cat("/proc/self/task/", thread, "/stat")), words);
+  return words.find(") S ") != std::string::npos;
+}
 
 // Something to dial.
 struct Listener {
@@ -232,6 +240,19 @@ TEST_CASE("dialing in: the secret is what arrives first, the opened credential o
     const auto made = dial_in(listener.text, std::move(opened->read));
     REQUIRE(made);
     CHECK(made->secret == secret);
+  }
+  SECTION("a credential, after the end of standard input") {
+    auto opened = make_pipe();
+    Input input;
+    input.end();
+    std::thread later([&, self = ::gettid()] {
+      static_cast<void>(test::eventually([self] { return is_waiting(self); }));
+      static_cast<void>(!::write(opened->write.get(), other.data(), other.size()));
+    });
+    const auto made = dial_in(listener.text, std::move(opened->read));
+    later.join();
+    REQUIRE(made);
+    CHECK(made->secret == other);
   }
   SECTION("neither") {
     auto opened = make_pipe();
