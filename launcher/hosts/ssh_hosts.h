@@ -28,7 +28,7 @@ enum class HostKeyPolicy {
   strict,  // a host must show a known key
   // A host without any known key may show any key, which is then recorded.
   accept_new,
-  // So may any other host, with a warning if it has a known key of that type.
+  // So may a host with a known key, with a warning; it is not recorded.
   any,
 };
 
@@ -82,8 +82,8 @@ struct SshHost {
   std::string proxy_command;
   bool proxy_is_jump = false;  // the command was made from a ProxyJump
 
-  // If contact.any_key is set, a key of a type of which none is known is recorded here, under this
-  // name and port (append_known_host). If the file name is empty, it is not recorded.
+  // If contact.any_key is set and no key is known, the key that the host shows is recorded here,
+  // under this name and port (append_known_host). If the file name is empty, it is not recorded.
   std::string known_hosts_file;
   std::string known_hosts_name;
   std::uint16_t known_hosts_port = 22;

@@ -85,7 +85,8 @@ Result<std::string> read_secret(const Fd& opened) {
 }
 
 void close_input() {
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int null = ::open("/dev/null", O_RDWR);
+  if (null == 0) return;  // it was not open
   ::dup2(null, 0);
   ::close(null);
 }

@@ -247,6 +247,8 @@ int dial(Arguments& arguments, const NetworkParts* network, std::optional<Dialed
                  build.c_str(), arguments.build.c_str());
     return kOther;
   }
+  // Or what is opened next would be standard input.
+  if (::fcntl(0, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);
   Fd opened;
   if (network != nullptr && !arguments.credential.empty())
     opened = network->open_dial_credential(arguments.credential, kMungeSocket);

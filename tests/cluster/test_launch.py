@@ -545,6 +545,11 @@ class HostKeysTest(JobTest):
         done = self.run_job(*self.ALL, "-n", "3", "true", status=UNREACHABLE)
         self.assertRegex(done.stderr, r"node003: start its agent \(check the host key\): .*no host key of the types that "
                          r"are known of it \(ecdsa-sha2-nistp256\)")
+        before = self.read("head", self.KNOWN)
+        self.configure("StrictHostKeyChecking no\n")
+        done = self.run_job("-w", "node[001-003]", "-n", "3", "true")
+        self.assertRegex(done.stderr, "^scela-run: warning: node003 shows another host key than known_hosts has, .*\n$")
+        self.assertEqual(self.read("head", self.KNOWN), before)
 
     def test_lines_that_cannot_be_read_are_skipped(self):
         text = self.read("head", self.KNOWN)

@@ -44,8 +44,9 @@ constexpr std::size_t kMaxStrangers = 256;
 // The limit of the command that removes directories. Slurm may wait for ever for a host.
 constexpr std::chrono::milliseconds kSweepPatience{5000};
 // munged takes 1 ms for a credential, and longer on a machine with much other work. With one that
-// hangs, srun cannot start anything.
-constexpr std::chrono::milliseconds kSealPatience{3000};
+// hangs or has ended, srun usually starts nothing either. With a larger value, a cluster that does
+// without munged, and has left a socket of one, would wait longer for each srun.
+constexpr std::chrono::milliseconds kSealPatience{1000};
 
 BulkRoster::Time now() {
   return std::chrono::duration_cast<BulkRoster::Time>(Clock::now().time_since_epoch());

@@ -10,10 +10,10 @@
 // HOSTKEYS is a list TYPE:DIGEST,... of the accepted keys. DIGEST is the SHA-256 of the key's blob
 // in hex. An item "*" accepts any other key too: nothing is known of the host, and the first key is
 // taken, or StrictHostKeyChecking is no. "-" accepts none. The FLAG "root" says that only scela-run
-// itself can start this agent: it is on its own machine, or scela-run knows a way there. The FLAG "waits" says that the agent runs
-// already: a bulk starter has started it, and it waits at ADDRESS and PORT for its parent
-// (nla/dial/dial_hello.h). USER is then the name that the agent has given itself, which may lack
-// the domain of NAME or have one more, and HOSTKEYS has no meaning.
+// itself can start this agent: it is on its own machine, or scela-run knows a way there. The FLAG
+// "waits" says that the agent runs already: a bulk starter has started it, and it waits at ADDRESS
+// and PORT for its parent (nla/dial/dial_hello.h). USER is then the name that the agent has given
+// itself, which may lack the domain of NAME or have one more, and HOSTKEYS has no meaning.
 //
 // Values only, for any thread.
 #pragma once
